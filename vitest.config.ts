@@ -17,7 +17,7 @@ const slowestFiles = [
 ];
 
 /** Test files that measure the memory of their own process. Each of them runs in a process of its own. */
-const memoryMeasuringFiles = ['storage/memory-of', 'api/faults', 'dataset/sql/attacks'].map(
+const memoryMeasuringFiles = ['storage/json-memory', 'api/faults', 'dataset/sql/attacks'].map(
   (name) => `test/${name}.test.ts`,
 );
 

@@ -75,7 +75,7 @@ async function countStoreCalls(): Promise<void> {
       };
     },
   });
-  const driver = { hosts: 'memory', open: () => store };
+  const driver = { hostAndPort: 'memory', open: () => store };
   const shared = await openStoreState({ driver, secret: 'a secret', baseUrl, callMs: 60_000, log, now: Date.now });
   const config = { ...readConfig({}), baseUrl, creditBudget: 1000 };
   const app = await openApp({ config, log, elapsed, random: Math.random, now: shared.now, keys: shared.keys, shared });

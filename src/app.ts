@@ -11,7 +11,7 @@ import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
 import { keyMasker } from './logging/key-masking.ts';
-import { type Log, logCalls, type OnCall, printable } from './logging/log.ts';
+import { escapeControlCharacters, type Log, logCalls, type OnCall } from './logging/log.ts';
 import type { OpenCalls } from './mcp/call-tool.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
@@ -138,22 +138,22 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { createApi } = await import('./api/client.ts');
   const { openMeter } = await import('./credits/meter.ts');
   const { learnKeys, openAnswers } = await import('./cache/answers.ts');
-  const { ownKeys } = await import('./storage/keys.ts');
+  const { createSingleUserKeys } = await import('./storage/keys.ts');
   const { openState } = await import('./storage/open.ts');
-  const { exportsFolder } = await import('./storage/exports.ts');
-  const { memoryCreditLedger } = await import('./storage/in-memory.ts');
+  const { getExportsFolder } = await import('./storage/exports.ts');
+  const { createMemoryLedger } = await import('./storage/in-memory.ts');
   const { openCallContexts } = await import('./mcp/call-tool.ts');
   const state = openState({
-    ttl: cacheSeconds * 1000,
+    ttlMs: cacheSeconds * 1000,
     baseUrl,
     apiKey: upstream.key,
     countsDays: options.countsDays,
     shared,
     now,
-    elapsed,
+    monotonicNow: elapsed,
     // Data that the demo makes up are not stored. What a person asks to have written is.
     folder: config.demo ? undefined : files,
-    exportTarget: files === undefined ? options.exportTarget : { folder: exportsFolder(files) },
+    exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
     userIdOf: async (caller) => {
       const { value } = await apiOf({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
       return value.user?.userId;
@@ -161,7 +161,7 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
     warn: log.warn,
   });
   const { ledger, windows } = state;
-  const { keys: accepted = ownKeys() } = options;
+  const { keys: accepted = createSingleUserKeys() } = options;
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {
@@ -171,7 +171,7 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
       await state.exports.links?.end(tenantId, wasAccepted);
     },
   };
-  const openLedger = () => memoryCreditLedger({ now: elapsed });
+  const openLedger = () => createMemoryLedger({ now: elapsed });
   const onLost = (call: Call) => void logLost(log, meter, call);
   const onError = (error: unknown) => {
     // It is added once the store is back, and the log has that it is away.
@@ -258,7 +258,7 @@ function withLoopback(hosts: Config['mediaHosts'], baseUrl: string | undefined):
 }
 
 function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
-  const problem = problems.map(printable).join('\n');
+  const problem = problems.map(escapeControlCharacters).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', wrongSettings: true, problem, sent: false });
   return { ...catalog, callTool: async () => catalog.refuse(error) };
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
-import { hasEnded, holdLock, thisProcess } from '../src/lock.ts';
+import { acquireLock, hasProcessEnded, identifyThisProcess } from '../src/lock.ts';
 import { createTemporaryFolder } from './support/temporary-folder.ts';
 
 const root = createTemporaryFolder();
@@ -13,21 +13,21 @@ const isLinux = process.platform === 'linux';
 const { pid: endedPid } = spawnSync(process.execPath, ['--version']);
 /** The name of this process, changed: `pid start namespace boot machine`. */
 const named = (change: Record<number, string | number>) =>
-  thisProcess()
+  identifyThisProcess()
     .split(' ')
     .map((part, index) => change[index] ?? part)
     .join(' ');
 const noteOf = (id: string, name: string) => JSON.stringify({ id, process: name, host: 'here' });
 
 test('a process has ended if its number is free or was given anew, or its machine was restarted; elsewhere it lives', () => {
-  expect(hasEnded(named({}))).toBe(false);
-  expect(hasEnded(named({ 0: endedPid }))).toBe(true);
-  expect(hasEnded(named({ 4: 'another' }))).toBe(false);
-  expect(hasEnded('cut')).toBe(false);
+  expect(hasProcessEnded(named({}))).toBe(false);
+  expect(hasProcessEnded(named({ 0: endedPid }))).toBe(true);
+  expect(hasProcessEnded(named({ 4: 'another' }))).toBe(false);
+  expect(hasProcessEnded('cut')).toBe(false);
   if (!isLinux) return;
-  expect(hasEnded(named({ 1: 1 }))).toBe(true);
-  expect(hasEnded(named({ 3: 'before' }))).toBe(true);
-  expect(hasEnded(named({ 2: 'a container' }))).toBe(false);
+  expect(hasProcessEnded(named({ 1: 1 }))).toBe(true);
+  expect(hasProcessEnded(named({ 3: 'before' }))).toBe(true);
+  expect(hasProcessEnded(named({ 2: 'a container' }))).toBe(false);
 });
 
 test('a lock that was left behind is taken by one at a time, however many find it', async () => {
@@ -53,13 +53,13 @@ test('who waits gets busy with the process, the file and what to do; a lock that
   const path = join(root, 'one.lock');
   const soon = () => AbortSignal.timeout(30);
   await writeFile(path, '');
-  await expect(holdLock(path, soon())).rejects.toThrow(`${path} is held by another program.`);
+  await expect(acquireLock(path, soon())).rejects.toThrow(`${path} is held by another program.`);
   await writeFile(path, noteOf('first', named({ 0: endedPid })));
   await writeFile(`${path}.removal`, '');
-  await expect(holdLock(path, soon())).rejects.toThrow(`${path}.removal is held by another program.`);
+  await expect(acquireLock(path, soon())).rejects.toThrow(`${path}.removal is held by another program.`);
   await rm(`${path}.removal`);
-  const first = await holdLock(path);
-  await expect(holdLock(path, soon())).rejects.toMatchObject({
+  const first = await acquireLock(path);
+  await expect(acquireLock(path, soon())).rejects.toMatchObject({
     failure: {
       kind: 'busy',
       storage: 'lock',

@@ -4,8 +4,8 @@ import { invalidRequest } from '../api/errors.ts';
 import { buildAdRows, type KnownAdFacts } from '../dataset/ad-rows.ts';
 import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
 import { clip, formatIsoTime, readTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
-import { adsByKey, type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
-import { objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
+import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { thumbnailsOf } from '../tools/thumbnails.ts';
 import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
@@ -70,11 +70,11 @@ const boardAds = defineListTool({
     const dataset = await context.dataset();
     if (!(await isOfPage(page))) return notForModels;
     const { now, offers, adRows } = context;
-    const contents = await dataset.contents();
+    const contents = await dataset.readContents();
     const isNew = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
     const facts = await adRows().readFacts(contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
-    const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
+    const wanted = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
     const fitting = await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, facts }, contents);
     const data: BoardAds = {
       asOf: formatIsoTime(now),
@@ -110,13 +110,13 @@ async function adsThatFit(
   contents: DatasetContents,
 ): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing' | 'readAt'>> {
   const keys = new Set(wanted);
-  const stored = adsByKey(contents, keys);
+  const stored = pickAdsById(contents, keys);
   const found = wanted.flatMap((key) => stored.get(key) ?? []);
   const labels = groupLabelsByAd(contents, keys);
   const ads: (BriefAd | FullAd)[] = [];
   let room = maxBytes - found.length * 40;
   for (const item of found) {
-    const key = idKey(item.id);
+    const key = normalizeAdId(item.id);
     const ad = viewOf[detail](item, labels.get(key));
     if (isNew.has(key)) ad.isNew = true;
     const variant = facts.get(key)?.variant ?? item.id;
@@ -174,7 +174,7 @@ function fullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd 
 
 /** Returns the facts that an ad has in either detail, and the rows of its dataset. */
 function adFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
-  const fields = objectOf(item) as Fields;
+  const fields = parseItem(item) as Fields;
   const { ad, cards } = buildAdRows(fields, { gatheredAt: item.at, json: '' });
   const view: BriefAd = { id: item.id };
   addFields(view, {
@@ -197,7 +197,7 @@ function changesOf(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
   const changes = versions.flatMap((version, index) => {
     const before = versions[index + 1];
-    return (before ? findChanges(objectOf(before), objectOf(version)) : []).flatMap(({ field, from, to }) => {
+    return (before ? findChanges(parseItem(before), parseItem(version)) : []).flatMap(({ field, from, to }) => {
       if (typeof from !== 'string' || typeof to !== 'string') return [];
       const change: BoardChange = { at: formatIsoTime(version.since), field };
       addFields(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
@@ -275,12 +275,12 @@ const boardPictures = defineListTool({
     /** @param id of an ad, with `#2` at its end for its second card */
     const pictureFor = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
       const [found, adId = '', card] = idAndCard.exec(id) ?? [];
-      const item = found === undefined ? undefined : await dataset.item('ads', adId);
+      const item = found === undefined ? undefined : await dataset.findItem('ads', adId);
       if (item === undefined) return { id, adId, picture: { reason: found === undefined ? noCard : notInDataset } };
       return {
         id,
         adId,
-        picture: selectPicture(objectOf(item), { now: context.now, ...(card && { card: Number(card) }) }),
+        picture: selectPicture(parseItem(item), { now: context.now, ...(card && { card: Number(card) }) }),
       };
     };
     const wanted = await Promise.all([...new Set(ids)].map(pictureFor));

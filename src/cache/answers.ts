@@ -18,7 +18,7 @@ import { Identity, type ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
 import type { AcceptedKeys, AnswerCache, CachedAnswer } from '../storage/call-state.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../storage/dataset.ts';
-import { objectOf } from '../storage/item-versions.ts';
+import { parseItem } from '../storage/item-versions.ts';
 
 interface AnswersOptions extends InFlightOptions {
   datasets: Datasets;
@@ -75,7 +75,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stateCharge' | 'settleL
     if (call.fresh) return undefined;
     const fromDataset = call.seen && call.operation.name === 'getAd' ? await seenAd(call) : undefined;
     if (fromDataset !== undefined || !isCached) return fromDataset;
-    const name = await cache.nameOf(call.tenantId, answerNameOf(call));
+    const name = await cache.resolveName(call.tenantId, answerNameOf(call));
     const cached = name === undefined ? undefined : await cache.get(call.tenantId, name);
     return cached && replayCached(cached);
   }
@@ -85,7 +85,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stateCharge' | 'settleL
   /** Sends a call if no replica does, and stores its answer even if all callers have left. */
   async function pay(call: Call): Promise<Answer> {
     const { operation, tenantId, wrapSend = (send) => send() } = call;
-    const name = await cache.nameOf(tenantId, answerNameOf(call));
+    const name = await cache.resolveName(tenantId, answerNameOf(call));
     const onLost = (id: string) => meter.settleLost(call, id);
     const claim = await cache.claim(call, name, { after: call.fresh ? now() : undefined, onLost });
     if (claim.kind === 'found') return replayCached(claim.found);
@@ -98,7 +98,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stateCharge' | 'settleL
         const at = now();
         const dataset = await datasets.open(call, { toAdd: true }).catch(report);
         // All answers are numbered in the order in which they came. This one has its number wherever it is stored.
-        const order = sent.order ?? (await dataset?.order().catch(report));
+        const order = sent.order ?? (await dataset?.nextSequenceNumber().catch(report));
         const isCacheable = isCached && !call.uncached;
         const answer = {
           ...sent,
@@ -146,9 +146,9 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stateCharge' | 'settleL
    */
   async function seenAd(call: Call): Promise<Answer | undefined> {
     const dataset = await datasets.open(call);
-    const item = await dataset.item('ads', call.path.adId ?? '');
+    const item = await dataset.findItem('ads', call.path.adId ?? '');
     if (item === undefined) return undefined;
-    const raw = objectOf(item);
+    const raw = parseItem(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
     const source = { seenIn: item.listedBy, ...(dataset.isUnconfirmed && { isUnconfirmed: true as const }) };
     const answer = { raw, value: AdAnswer.parse(raw), receipt, ...source };

@@ -5,7 +5,7 @@ import { isGated } from '../api/operations.ts';
 import { type App, elapsed, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { type Log, printable } from '../logging/log.ts';
+import { escapeControlCharacters, type Log } from '../logging/log.ts';
 import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { Job } from './parse.ts';
@@ -78,7 +78,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     });
     const text = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
     const data = result.isError ? result._meta?.['ad-library/error'] : result.structuredContent;
-    await print(json ? `${printable(JSON.stringify(data))}\n` : `${makePrintable(text)}\n`);
+    await print(json ? `${escapeControlCharacters(JSON.stringify(data))}\n` : `${makePrintable(text)}\n`);
     if (result.isError) {
       if (json) say(`ad-library-mcp: ${text}\n`);
       return 1;
@@ -110,7 +110,7 @@ const hasNew = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
   (watches as { new: string[] | null }[]).some((watch) => (watch.new ?? []).length > 0);
 
 /** Emoji are made of several with a joiner, which steers no terminal. */
-const makePrintable = (text: string): string => text.split(joiner).map(printable).join(joiner);
+const makePrintable = (text: string): string => text.split(joiner).map(escapeControlCharacters).join(joiner);
 const joiner = '\u200d';
 
 /** @throws SettingsError for an unknown tool, or for one that stores something where nothing can be stored */
@@ -120,7 +120,9 @@ function checkTool(name: string, { files, demo }: Config): void {
     const isOfBoard = describedTools.some((one) => one.name === name);
     if (isOfBoard) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
     const hint = isNear(name, nearest) ? `did you mean ${nearest}?` : `the tools are ${toolNames.join(', ')}`;
-    throw new SettingsError([`there is no tool ${printable(JSON.stringify(name.slice(0, 60)))}; ${hint}`]);
+    throw new SettingsError([
+      `there is no tool ${escapeControlCharacters(JSON.stringify(name.slice(0, 60)))}; ${hint}`,
+    ]);
   }
   const tool = describedTools.find((one) => one.name === name);
   if (!tool?.keepsRecords || (files !== undefined && !demo)) return;

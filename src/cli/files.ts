@@ -2,16 +2,16 @@ import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { ignoring, removeFile } from '../storage/drivers/file.ts';
-import { exportsFolder } from '../storage/exports.ts';
-import { type StoredFile, storedFiles } from '../storage/folder.ts';
+import { deleteStoreFile, ignoreErrorCodes } from '../storage/drivers/file.ts';
+import { getExportsFolder } from '../storage/exports.ts';
+import { listStoredFiles, type StoredFile } from '../storage/folder.ts';
 
 /** Deletes what a folder keeps, after listing it. Exports stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
   const folder = resolve(files);
-  const { accounts, keys } = await storedFiles(folder);
+  const { accounts, keys } = await listStoredFiles(folder);
   const kept = [...accounts, ...keys];
   const parts = [countText(accounts.length, 'dataset')];
   if (keys.length > 0) parts.push(`answers and spending of ${countText(keys.length, 'key')}`);
@@ -19,11 +19,11 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   for (const account of accounts) print(`  ${serviceOf(account)}: ${contentsOf(account)}, ${size(account)}\n`);
   for (const key of keys) print(`  ${serviceOf(key)}: cached answers, cursors and spending of a key, ${size(key)}\n`);
   for (const { path } of kept) {
-    await removeFile(path);
+    await deleteStoreFile(path);
     print(`Deleted ${path}\n`);
   }
-  const exports = exportsFolder(folder);
-  const exported = (await readdir(exports).catch(ignoring('ENOENT'))) ?? [];
+  const exports = getExportsFolder(folder);
+  const exported = (await readdir(exports).catch(ignoreErrorCodes('ENOENT'))) ?? [];
   if (exported.length > 0)
     print(`${exports} keeps ${countText(exported.length, 'exported file')}: delete them yourself.\n`);
   return 0;

@@ -23,7 +23,7 @@ import {
 } from '../library/commands/commands.ts';
 import { type Library, libraryFilters } from '../library/open.ts';
 import type { Log } from '../logging/log.ts';
-import { makeFolder } from '../storage/drivers/file.ts';
+import { createPrivateFolder } from '../storage/drivers/file.ts';
 import { restrictToHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
@@ -106,7 +106,7 @@ async function pictures(
       ...limits,
       shouldRetryFailed: isAgain,
       fetch: opened.fetch,
-      makeFolder,
+      makeFolder: createPrivateFolder,
       onProgress(progress) {
         // The plan, then lines that a terminal shows in place of each other.
         const line = shown === undefined ? `${picturesPlan(progress, limits)}\n` : `\r${picturesProgress(progress)}`;

@@ -1,7 +1,7 @@
 import { Command, CommanderError, type OptionValues } from 'commander';
 import { toolNames } from '../app.ts';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
-import { printable } from '../logging/log.ts';
+import { escapeControlCharacters } from '../logging/log.ts';
 
 interface CommandLine {
   does: string;
@@ -289,5 +289,5 @@ const maxProblem = 400;
 function problemText(text: string): string {
   const [problem = '', similar] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
   const shown = [problem.replace(/^error: /, '').slice(0, maxProblem), similar].filter(Boolean).join(' ');
-  return `${prefix}${printable(shown.replaceAll('\n', ' '))}\n`;
+  return `${prefix}${escapeControlCharacters(shown.replaceAll('\n', ' '))}\n`;
 }

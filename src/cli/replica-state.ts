@@ -13,6 +13,7 @@ export async function openShared(config: Config, log: Log, now: () => number) {
 
 /** Loads the client of the store on demand: a server without a shared state needs none. */
 async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
-  if (stateUrl.engine === 'postgres') return (await import('../storage/drivers/postgres.ts')).postgresDriver(stateUrl);
-  return (await import('../storage/drivers/redis.ts')).redisDriver(stateUrl, log);
+  if (stateUrl.engine === 'postgres')
+    return (await import('../storage/drivers/postgres.ts')).createPostgresDriver(stateUrl);
+  return (await import('../storage/drivers/redis.ts')).createRedisDriver(stateUrl, log);
 }

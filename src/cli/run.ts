@@ -3,7 +3,7 @@ import { elapsed, openApp, toolNames, version } from '../app.ts';
 import { findMissingSettings, findUnknownVariables, readConfig, SettingsError } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { maskPrefixedKeys } from '../logging/key-masking.ts';
-import { createLog, logCalls, printable } from '../logging/log.ts';
+import { createLog, escapeControlCharacters, logCalls } from '../logging/log.ts';
 import { serveStdio } from '../transports/stdio.ts';
 import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
@@ -25,7 +25,7 @@ const say = (line: string): void => {
   const { stderr } = process;
   // The server continues even if the reader of its log has gone.
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => {});
-  if (stderr.writableLength < maxUnreadLog) stderr.write(printable(line));
+  if (stderr.writableLength < maxUnreadLog) stderr.write(escapeControlCharacters(line));
 };
 
 process.exitCode = await readJob(process.argv.slice(2))
@@ -46,7 +46,7 @@ async function run(job: Job): Promise<number> {
   const config = read();
   if (job.name === 'call') return call(job, config);
   if (job.name === 'http') return serveCallers(config);
-  const print = (text: string) => process.stdout.write(printable(text));
+  const print = (text: string) => process.stdout.write(escapeControlCharacters(text));
   if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, print);
   const { runLibrary } = await import('./library.ts');
   return runLibrary(job, {

@@ -3,7 +3,7 @@ import { elapsed as elapsedHere, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../logging/log.ts';
-import { memoryKeys } from '../storage/keys.ts';
+import { createMemoryKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
 import { createGetTenantId } from '../transports/http/authentication.ts';
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
@@ -29,7 +29,7 @@ export async function serveHttp(
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
-  const accepted = shared?.keys ?? memoryKeys(elapsed);
+  const accepted = shared?.keys ?? createMemoryKeys(elapsed);
   const isKnown = shared?.isKnownKey ?? accepted.has;
   const keys = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown });
   const [tenantIdOf, addressOf] = [

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { type DatasetContents, idKey } from '../storage/dataset.ts';
-import { objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
+import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { countMedia, isTemplate, readCardField, readCardLink } from '../views/ad-media.ts';
 import { computeRun } from '../views/dates.ts';
 import { adFields } from '../views/fields.ts';
@@ -10,7 +10,7 @@ import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts'
 import { groupBy } from '../views/lists.ts';
 import { sanitize } from '../views/safe-text.ts';
 import { type Fields, isObject, readObjects } from '../views/view.ts';
-import { pauses } from '../workers/pauses.ts';
+import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import { compareArrival, type GroupedPicture, groupPictures, readPerceptualHash } from './picture-groups.ts';
 import {
   type AdRow,
@@ -92,11 +92,11 @@ export class AdRowReader {
     const adFacts = await this.readFacts(contents);
     const pictures = await this.#picturesOf(contents);
     const { ads } = contents;
-    const pause = pauses();
-    const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(idKey(id)));
+    const pause = createEventLoopYielder();
+    const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(normalizeAdId(id)));
     for (let start = 0; start < wanted.length; start += adsAtOnce) {
       yield wanted.slice(start, start + adsAtOnce).map((item) => {
-        const key = idKey(item.id);
+        const key = normalizeAdId(item.id);
         return rowsOf(item, { ...adFacts.get(key), ...pictures.get(key) }, json);
       });
       await pause();
@@ -111,11 +111,11 @@ export class AdRowReader {
     return groups;
   }
 
-  /** As `picturePrint` writes them, by `idKey`: of pictures that were fetched, here or by a local library. */
+  /** As `picturePrint` writes them, by `normalizeAdId`: of pictures that were fetched, here or by a local library. */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const kept = ads.flatMap((item) => {
       const { print } = this.#reading(item);
-      return print === undefined ? [] : [[idKey(item.id), print] as const];
+      return print === undefined ? [] : [[normalizeAdId(item.id), print] as const];
     });
     return new Map<string, unknown>([...kept, ...pictures]);
   }
@@ -132,7 +132,7 @@ export class AdRowReader {
   async #readAll({ version, ads }: Pick<AdContents, 'version' | 'ads'>, before?: KnownAds): Promise<KnownAds> {
     const detect = await loadLanguageDetector();
     const languages = new Map<StoredItem, string | null>();
-    const pause = pauses();
+    const pause = createEventLoopYielder();
     const inOrder = ads.toSorted(compareArrival);
     for (const [index, item] of inOrder.entries()) {
       languages.set(item, this.#languageOf(item, this.#reading(item).hash, detect));
@@ -149,14 +149,14 @@ export class AdRowReader {
     const factsById = ads.map((item): [string, KnownAdFacts] => {
       const { pageId, pageName } = this.#reading(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
-      return [idKey(item.id), { pageId, pageName, language, variant }];
+      return [normalizeAdId(item.id), { pageId, pageName, language, variant }];
     });
     return { version, facts: new Map(factsById), byPage };
   }
 
   #languageOf(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
     const { languages } = this.#memory;
-    const found = languages.get(hash) ?? { language: detect(extractLanguageText(objectOf(item))) };
+    const found = languages.get(hash) ?? { language: detect(extractLanguageText(parseItem(item))) };
     languages.set(hash, found);
     return found.language;
   }
@@ -165,7 +165,7 @@ export class AdRowReader {
     const { readings } = this.#memory;
     const memo = readings.get(json);
     if (memo) return memo;
-    const ad = objectOf({ json });
+    const ad = parseItem({ json });
     const pageId = toIdCell(ad.pageId);
     const reading = {
       pageId,
@@ -187,7 +187,7 @@ async function variantsOf(
   const isContinued = before?.hashes.every((hash, index) => hash === members[index]?.hash);
   const page = before && isContinued ? before : { hashes: [], variants: [], index: new VariantIndex() };
   for (const { item, hash } of members.slice(page.hashes.length)) {
-    page.variants.push(page.index.add(item.id, selectVariantText(extractAdTexts(objectOf(item)))));
+    page.variants.push(page.index.add(item.id, selectVariantText(extractAdTexts(parseItem(item)))));
     page.hashes.push(hash);
     if (page.hashes.length % adsAtOnce === 0) await pause();
   }

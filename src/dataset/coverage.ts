@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type DatasetContents, type Gathering, idKey, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
@@ -71,7 +71,7 @@ export const FileCoverageView = z.looseObject({}).describe('what it rests on, as
 
 export interface CoverageInput {
   contents: DatasetContents;
-  /** What is known of each ad of the dataset, by `idKey`. */
+  /** What is known of each ad of the dataset, by `normalizeAdId`. */
   facts: ReadonlyMap<string, KnownAdFacts>;
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
@@ -149,7 +149,7 @@ function uncoveredBy({ contents, facts, columns = [], rows = [], maxCellChars = 
   const cellsOf = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
   const names = new Set(cellsOf('pageId', 'pageName'));
-  const ids = new Set(cellsOf('id', 'adId').map((id) => idKey(String(id))));
+  const ids = new Set(cellsOf('id', 'adId').map((id) => normalizeAdId(String(id))));
   const keyOf = createAdvertiserKeyFinder(facts.values());
   const isNamed = (text: string | null) => text !== null && names.has(cleanCell(text, maxCellChars));
   const advertisers = new Map<string, Advertiser>();

@@ -1,7 +1,7 @@
 import { invalidRequest } from '../api/errors.ts';
 import { formatColumnTitle } from '../views/column-title.ts';
 import { dayMs } from '../views/durations.ts';
-import { pauses } from '../workers/pauses.ts';
+import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, getColumnNames, measureCells } from './tables.ts';
 import type { Sheet, SheetCell } from './workbook.ts';
@@ -88,7 +88,7 @@ async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): S
 }
 
 async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, write: Write): Promise<void> {
-  const pause = pauses();
+  const pause = createEventLoopYielder();
   const lineOf = format === 'csv' ? (row: readonly Cell[]) => csvLine(row, pause) : jsonLine(columns);
   if (format === 'csv')
     await write(Buffer.from(`${byteOrderMark}${await csvLine(columns.map(formatColumnTitle), pause)}`));
@@ -159,7 +159,7 @@ const jsonLine = (columns: readonly string[]) => (row: readonly Cell[]) =>
   `${JSON.stringify(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])))}\n`;
 
 type Write = (bytes: Uint8Array) => Promise<void>;
-type Pause = ReturnType<typeof pauses>;
+type Pause = ReturnType<typeof createEventLoopYielder>;
 
 /** Excel's specifications and limits. */
 const maxSheetRows = 1_048_575;

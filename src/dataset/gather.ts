@@ -6,7 +6,13 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
-import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../storage/dataset.ts';
+import {
+  type Dataset,
+  type DatasetContents,
+  type Gathering,
+  type GatheringState,
+  normalizeAdId,
+} from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import {
@@ -73,7 +79,7 @@ export interface GatherOutcome {
   contents: DatasetContents;
   /** How many ads of the gathering were read, by this call and those before. */
   readCount: number;
-  /** Ids of the ads that this call read, as `idKey` writes them. */
+  /** Ids of the ads that this call read, as `normalizeAdId` writes them. */
   idsReadByCall: ReadonlySet<string>;
   /** Credits that this call spent on the gathering, or may have spent. */
   spentCredits: number;
@@ -111,7 +117,7 @@ export async function withOpenedGathering<Result>(
 const maxFreshAge = dayMs;
 
 async function openNow({ question, fresh }: GatherRequest, before: DatasetContents, context: GatherContext) {
-  const contents = await (await context.dataset()).contents();
+  const contents = await (await context.dataset()).readContents();
   const [newest] = findGatherings(contents, question);
   const startsOver = fresh && !(newest && isFresh(newest, before, context.now));
   const open = openGathering(question, contents, startsOver, context.clock());
@@ -171,7 +177,7 @@ class GatheringRun {
   readonly #callBudget: CallBudget;
   /** The gathering and its parts, as far as they are known to be read. */
   #open: OpenedGathering;
-  /** Ids of the ads that any call has read, in all parts, as `idKey` writes them. */
+  /** Ids of the ads that any call has read, in all parts, as `normalizeAdId` writes them. */
   readonly #ids = new Set<string>();
   /** Ids of the ads that this call has read. */
   readonly #idsOfCall = new Set<string>();
@@ -210,7 +216,7 @@ class GatheringRun {
   }
 
   async #result(stop: Stop, { isTooOld }: OpenedGathering): Promise<GatherOutcome> {
-    const contents = await this.#dataset.contents();
+    const contents = await this.#dataset.readContents();
     const { gathering, parts } = this.#open;
     return {
       stop,
@@ -383,7 +389,8 @@ class GatheringRun {
     const { cursor, hasMore } = answer.value;
     const { charged } = answer.receipt;
     const [idsBefore, listedBefore] = [part.ids.size, listedIds.size];
-    for (const id of ids.map(idKey)) for (const all of [part.ids, listedIds, this.#ids, this.#idsOfCall]) all.add(id);
+    for (const id of ids.map(normalizeAdId))
+      for (const all of [part.ids, listedIds, this.#ids, this.#idsOfCall]) all.add(id);
     const added = part.ids.size - idsBefore;
     this.#listed += added;
     part.idlePages = listedIds.size > listedBefore ? 0 : part.idlePages + 1;
@@ -429,7 +436,7 @@ class GatheringRun {
   }
 
   async #updateMaxAds(): Promise<void> {
-    this.#maxAds = Math.min(this.#request.maxAds, await this.#dataset.maxAds());
+    this.#maxAds = Math.min(this.#request.maxAds, await this.#dataset.estimateMaxAds());
   }
 
   #limitReached(): Stop | undefined {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { roundCredits } from '../credits/credit-text.ts';
-import { type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { hasSameContent } from '../storage/item-versions.ts';
 import type { DataOf } from '../views/fields.ts';
 import { joinLines } from '../views/safe-text.ts';
@@ -78,8 +78,8 @@ export async function buildGatherOutput(
     countUnlistedAds(gathering),
     countRepeats(gathering),
   ];
-  const read = contents.ads.filter(({ id }) => idsReadByCall.has(idKey(id)));
-  const earlier = new Map(before.ads.map((item) => [idKey(item.id), item]));
+  const read = contents.ads.filter(({ id }) => idsReadByCall.has(normalizeAdId(id)));
+  const earlier = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const missing = ids.size - rows.ads.length;
   const last = complete ? findPreviousComplete(gathering, contents) : undefined;
@@ -89,8 +89,8 @@ export async function buildGatherOutput(
     found,
     ...(inParts && { foundInParts: inParts }),
     read: ids.size,
-    added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
-    updated: read.filter((item) => !hasSameContent(earlier.get(idKey(item.id)) ?? item, item)).length,
+    added: read.filter(({ id }) => !earlier.has(normalizeAdId(id))).length,
+    updated: read.filter((item) => !hasSameContent(earlier.get(normalizeAdId(item.id)) ?? item, item)).length,
     gone: changes?.goneIds.slice(0, maxGone).map(sanitizeId) ?? null,
     complete,
     gatheredAt: formatIsoTime(gathering.gatheredAt),

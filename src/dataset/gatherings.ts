@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../api/json.ts';
 import { roundCredits } from '../credits/credit-text.ts';
-import { type DatasetContents, type Gathering, type GatheringState, idKey, sumOf } from '../storage/dataset.ts';
-import { countsIn, hasSameContent, type StoredItem, versionAt } from '../storage/item-versions.ts';
+import { type DatasetContents, type Gathering, type GatheringState, normalizeAdId, sumOf } from '../storage/dataset.ts';
+import { findVersionAt, hasSameContent, readCounts, type StoredItem } from '../storage/item-versions.ts';
 import { type Counter, type CounterValues, counterNames } from '../views/ad-changes.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 
@@ -111,13 +111,13 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
   const inside = new Set(selectNewestGatherings(contents).flatMap(({ adIds }) => [...adIds]));
-  return contents.ads.filter(({ id }) => !inside.has(idKey(id))).length;
+  return contents.ads.filter(({ id }) => !inside.has(normalizeAdId(id))).length;
 }
 
 /** Returns how many ads of the dataset a gathering has read. */
 export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads' | 'gatherings'>): number {
   const gathered = new Set(gatherings.flatMap(({ adIds }) => [...adIds]));
-  return ads.filter(({ id }) => gathered.has(idKey(id))).length;
+  return ads.filter(({ id }) => gathered.has(normalizeAdId(id))).length;
 }
 
 /**
@@ -154,7 +154,7 @@ export const hasAllIds = (gathering: Gathering): boolean =>
   gathering.storedParts.length === new Set(gathering.parts).size &&
   partsRead(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
-/** By ids, as `idKey` writes them: the number of the last answer that may have held the ad. */
+/** By ids, as `normalizeAdId` writes them: the number of the last answer that may have held the ad. */
 export function findLastAnswers(gathering: Gathering): ReadonlyMap<string, number> {
   const orders = new Map<string, number>();
   for (const { adIds, answerOrder } of partsRead(gathering))
@@ -244,20 +244,20 @@ export function findPreviousComplete(gathering: Gathering, contents: DatasetCont
 
 export function compareGatherings(before: Gathering, gathering: Gathering, contents: DatasetContents): Differences {
   const { adIds: ids } = gathering;
-  const read = contents.ads.filter(({ id }) => ids.has(idKey(id)));
+  const read = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
   const orders = findLastAnswers(before);
   const updated: StoredItem[] = [];
   const counters: CounterChanges = {};
   for (const item of read) {
-    const order = orders.get(idKey(item.id));
+    const order = orders.get(normalizeAdId(item.id));
     // The content of an ad that was evicted in between is unknown.
     if (order === undefined || item.firstOrder > order) continue;
-    const then = versionAt(order, item);
+    const then = findVersionAt(order, item);
     if (then === undefined || !hasSameContent(then, item)) updated.push(item);
-    if (then !== undefined && then !== item) addCounterChanges(counters, countsIn(then), countsIn(item));
+    if (then !== undefined && then !== item) addCounterChanges(counters, readCounts(then), readCounts(item));
   }
   return {
-    newIds: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),
+    newIds: idsOf(read.filter(({ id }) => !orders.has(normalizeAdId(id)))),
     updatedIds: idsOf(updated),
     goneIds: [...orders.keys()].filter((id) => !ids.has(id)),
     counters,

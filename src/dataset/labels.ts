@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { idKey } from '../storage/dataset.ts';
+import { normalizeAdId } from '../storage/dataset.ts';
 import type { RecordsById } from '../storage/user-records.ts';
 import { groupBy } from '../views/lists.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
@@ -11,7 +11,7 @@ export interface Label {
 }
 
 interface AdLabel extends Label {
-  /** As `idKey` writes it. */
+  /** As `normalizeAdId` writes it. */
   adId: string;
   labelledAt: string;
 }
@@ -23,7 +23,7 @@ export const maxLabelValueChars = 200;
 export const normalizeLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /** A label as it is kept: one for each ad and name. A name has no line break. */
-export const buildLabelId = (adId: string, label: string): string => `${idKey(adId)}\n${label}`;
+export const buildLabelId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
 export const buildStoredLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 

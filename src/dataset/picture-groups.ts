@@ -1,9 +1,9 @@
-import { type DatasetContents, idKey } from '../storage/dataset.ts';
+import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import type { StoredItem } from '../storage/item-versions.ts';
 import { maxRecords, type UserRecords } from '../storage/user-records.ts';
 import { type AdPicture, selectPicture } from '../views/ad-media.ts';
 import type { Fields } from '../views/view.ts';
-import { pauses } from '../workers/pauses.ts';
+import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
 export interface GroupedPicture {
   /** Difference hash: 16 hex digits. */
@@ -18,22 +18,22 @@ const print = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 const maxDistance = 8;
 
 export const compareArrival = (left: StoredItem, right: StoredItem): number =>
-  left.firstOrder - right.firstOrder || (idKey(left.id) < idKey(right.id) ? -1 : 1);
+  left.firstOrder - right.firstOrder || (normalizeAdId(left.id) < normalizeAdId(right.id) ? -1 : 1);
 
-/** In the order in which ads came, so every process finds the same groups. @param prints by `idKey` */
+/** In the order in which ads came, so every process finds the same groups. @param prints by `normalizeAdId` */
 export async function groupPictures(ads: DatasetContents['ads'], prints: ReadonlyMap<string, unknown>) {
   const groups = new Map<string, string>();
   const grouped = new Map<string, GroupedPicture>();
-  const hashed = ads.filter(({ id }) => prints.has(idKey(id)));
+  const hashed = ads.filter(({ id }) => prints.has(normalizeAdId(id)));
   const firsts = { ids: [] as string[], halves: new Int32Array(2 * hashed.length) };
-  const pause = pauses();
+  const pause = createEventLoopYielder();
   for (const { id } of hashed.sort(compareArrival)) {
     await pause();
-    const [, first = '', second = '', isPlain] = print.exec(String(prints.get(idKey(id)))) ?? [];
+    const [, first = '', second = '', isPlain] = print.exec(String(prints.get(normalizeAdId(id)))) ?? [];
     if (first === '') continue;
     const picture = first + second;
     if (isPlain === '-') {
-      grouped.set(idKey(id), { picture, group: null });
+      grouped.set(normalizeAdId(id), { picture, group: null });
       continue;
     }
     let group = groups.get(picture);
@@ -44,7 +44,7 @@ export async function groupPictures(ads: DatasetContents['ads'], prints: Readonl
       group ??= id;
       groups.set(picture, group);
     }
-    grouped.set(idKey(id), { picture, group });
+    grouped.set(normalizeAdId(id), { picture, group });
   }
   return grouped;
 }
@@ -88,12 +88,12 @@ const pictureAddress = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
  * Keeps the prints of pictures. Where there are too many, those that were kept first go; where they cannot be kept, the
- * pictures are fetched again. @returns the prints by `idKey`
+ * pictures are fetched again. @returns the prints by `normalizeAdId`
  */
 export async function storePerceptualHashes(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
   const prints = new Map<string, string>();
   for (const { adId, picture, fetched: came } of fetched)
-    if (came?.print && standsForAd(picture)) prints.set(idKey(adId), came.print);
+    if (came?.print && standsForAd(picture)) prints.set(normalizeAdId(adId), came.print);
   if (prints.size === 0) return prints;
   const keep = userRecords.update('picture', (kept) => {
     const put = [...prints].filter(([id, one]) => kept.get(id) !== one);

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { chartKinds } from '../charts/chart-kinds.ts';
-import { namedRecords, type RecordsById, requireRoom, tooLarge, type UserRecords } from '../storage/user-records.ts';
+import {
+  assertRecordLimit,
+  createTooLargeError,
+  parseNamedRecords,
+  type RecordsById,
+  type UserRecords,
+} from '../storage/user-records.ts';
 import { formatDay } from '../views/dates.ts';
 
 const Section = z.object({
@@ -29,7 +35,7 @@ const ReportRecord = z.object({
   runs: z.array(Run),
 });
 
-export const parseReports = (records: RecordsById) => namedRecords(records, ReportRecord);
+export const parseReports = (records: RecordsById) => parseNamedRecords(records, ReportRecord);
 export type SavedReport = ReturnType<typeof parseReports>[number];
 
 /**
@@ -71,9 +77,9 @@ const textsIn = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => t
 
 /** @throws AdLibraryError for a report that cannot be kept, before it is made */
 export async function checkReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
-  if (JSON.stringify({ title, sections }).length > maxChars) throw tooLarge('report', maxChars);
+  if (JSON.stringify({ title, sections }).length > maxChars) throw createTooLargeError('report', maxChars);
   const kept = await userRecords.read('report');
-  requireRoom('report', kept.size, kept.size + Number(!kept.has(name)));
+  assertRecordLimit('report', kept.size, kept.size + Number(!kept.has(name)));
 }
 
 /** Keeps a report with its last run, unless it was removed while it was written again. */

@@ -1,6 +1,6 @@
 import { canonical } from '../api/json.ts';
-import { type DatasetContents, type Gathering, idKey } from '../storage/dataset.ts';
-import { contentVersions, objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
+import { listContentVersions, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pageFields } from '../views/fields.ts';
 import type { Fields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
@@ -73,10 +73,10 @@ function* adTables(rows: readonly AdRows[]): Generator<TableRows> {
 function* otherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
   const { ads, pages, gatherings } = contents;
   yield { table: 'ad_versions', rows: each(ads, (item) => versionRows(item, json)) };
-  yield { table: 'pages', rows: each(pages, (item) => [buildPageRow(objectOf(item), item, jsonOf(item.json, json))]) };
+  yield { table: 'pages', rows: each(pages, (item) => [buildPageRow(parseItem(item), item, jsonOf(item.json, json))]) };
   const current = new Set(selectCurrentGatherings(contents));
   yield { table: 'gatherings', rows: each(gatherings, (one) => [gatheringRow(one, current.has(one))]) };
-  const spelling = new Map(ads.map(({ id }) => [idKey(id), id]));
+  const spelling = new Map(ads.map(({ id }) => [normalizeAdId(id), id]));
   const spelled = (id: string) => spelling.get(id) ?? id;
   const adsOf = ({ id: gatheringId, adIds }: Gathering) => [...adIds].map((id) => ({ gatheringId, adId: spelled(id) }));
   yield { table: 'gathered', rows: each(gatherings, adsOf) };
@@ -94,7 +94,7 @@ const decoder = new TextDecoder();
 const jsonOf = (bytes: Uint8Array, wanted: boolean): string => (wanted ? decoder.decode(bytes) : '');
 
 const versionRows = (item: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
-  contentVersions(item).map(({ at, json }) => ({
+  listContentVersions(item).map(({ at, json }) => ({
     id: item.id,
     gatheredAt: formatIsoTime(at),
     json: toJsonCell(jsonOf(json, wanted)),

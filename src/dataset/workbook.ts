@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
 import { invalidRequest } from '../api/errors.ts';
-import { pauses } from '../workers/pauses.ts';
+import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
 /** A sheet of a workbook by ECMA-376. Texts are never formulas. Only the part that is being written is in memory. */
 export interface Sheet {
@@ -95,7 +95,7 @@ async function* sheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<stri
     ({ width }, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`,
   );
   const [start = '', end = ''] = part('worksheet', `${view}<cols>${widths.join('')}</cols><sheetData>\0`).split('\0');
-  const pause = pauses();
+  const pause = createEventLoopYielder();
   let number = 0;
   const rowXml = async (cells: readonly SheetCell[]) => {
     number++;

@@ -6,27 +6,32 @@ type LogLevel = (typeof logLevels)[number];
 /** One line per event, fields after the message. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
-type Line = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
+type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
 /** Writes each event at or above `level` as one line. Never pass standard output: it belongs to the protocol. */
-function logOf(level: LogLevel, write: (line: string) => void, line: Line): Log {
-  const at = (name: keyof Log): Log[keyof Log] =>
-    logLevels.indexOf(name) < logLevels.indexOf(level)
+function createFilteredLog(level: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
+  const createMethod = (method: keyof Log): Log[keyof Log] =>
+    logLevels.indexOf(method) < logLevels.indexOf(level)
       ? () => {}
-      : (message, fields = {}) => write(maskPrefixedKeys(`${line(name, message, fields)}\n`));
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+      : (message, fields = {}) => write(maskPrefixedKeys(`${formatLine(method, message, fields)}\n`));
+  return {
+    debug: createMethod('debug'),
+    info: createMethod('info'),
+    warn: createMethod('warn'),
+    error: createMethod('error'),
+  };
 }
 
 export const createLog = (level: LogLevel, write: (line: string) => void): Log =>
-  logOf(level, write, (name, message, fields) => {
-    const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-    const details = given.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+  createFilteredLog(level, write, (name, message, fields) => {
+    const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
     return `ad-library-mcp: ${name}: ${message}${details.join('')}`;
   });
 
 /** One JSON object per line, for log collectors. */
 export const createStructuredLog = (level: LogLevel, write: (line: string) => void, now: () => number): Log =>
-  logOf(level, write, (name, msg, fields) =>
+  createFilteredLog(level, write, (name, msg, fields) =>
     JSON.stringify({ level: name, time: new Date(now()).toISOString(), name: 'ad-library-mcp', ...fields, msg }),
   );
 
@@ -55,11 +60,11 @@ export const logCalls =
     log.info('call', fields);
 
 /** Control and invisible characters, but for line breaks, tabs and the return at the start of a progress line. */
-const hidden = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+const controlCharacters = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** Writes characters that could steer a terminal as escapes of JSON, so that a line of JSON still means the same. */
-export const printable = (text: string): string =>
-  text.replace(hidden, (character) =>
+export const escapeControlCharacters = (text: string): string =>
+  text.replace(controlCharacters, (character) =>
     character
       .split('')
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

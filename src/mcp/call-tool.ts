@@ -270,7 +270,7 @@ export function openCallContexts(options: CallContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
   const adRows = createAdRowReaders();
   const sql = openDatasetSql(adRows);
-  const heavy = new Semaphore({ maxRunning: 16, perKey: 1, name: 'reports and batches of labels' });
+  const heavy = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {
     callsOf(caller: Caller): CallerContext {
       const { tenantId, apiKey, connection, signal } = caller;

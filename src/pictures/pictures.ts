@@ -2,7 +2,7 @@ import { raceAbort, withDeadline } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Chart } from '../charts/chart.ts';
 import { TenantCache } from '../storage/tenant-cache.ts';
-import { WorkerLate, WorkerPool } from '../workers/pool.ts';
+import { WorkerPool, WorkerTimeoutError } from '../workers/pool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 import {
   fetchPicture,
@@ -107,27 +107,32 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     return opened;
   };
   // One job at a time for each tenant.
-  const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, name: 'pictures' });
+  const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
   /** A turn lasts until the bytes of the picture are released, so that few wait in memory for a decoder. */
-  const fetches = new Semaphore({ maxRunning, perKey, maxWaiting: maxPicturesWaiting, name: 'pictures' });
-  const cached = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttl: limits.cachedMs, now });
+  const fetches = new Semaphore({
+    maxRunning,
+    maxRunningPerKey: perKey,
+    maxWaiting: maxPicturesWaiting,
+    workName: 'pictures',
+  });
+  const cached = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cachedMs, now });
   /** Thumbnails that are being made, each for everyone who has asked for it since. */
   const inFlight = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function draw(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const ms = request.type === 'thumbnail' ? drawMs : 3 * drawMs;
     // An abort does not stop the thread; its turn ends when it does.
-    const turn = workers.inTurn(tenantId, signal, async () => {
-      const worker = workers.takeIdle() ?? workers.start(undefined);
+    const turn = workers.runInSlot(tenantId, signal, async () => {
+      const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
-        const drawing = await worker.ask(request, { ms });
+        const drawing = await worker.sendRequest(request, { ms });
         // What a picture that cannot be decoded leaves in memory is unknown.
-        if (drawing === undefined) void worker.end();
+        if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };
       } catch (error) {
-        return { failed: error instanceof WorkerLate ? ('slow' as const) : ('ended' as const) };
+        return { failed: error instanceof WorkerTimeoutError ? ('slow' as const) : ('ended' as const) };
       } finally {
-        workers.rest(worker);
+        workers.returnToIdle(worker);
       }
     });
     return raceAbort(turn, signal);
@@ -260,7 +265,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   };
 }
 
-const worker = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
+const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
 /** A call of the worker, which answers each call before it takes the next. */
 export type DrawRequest =

@@ -4,7 +4,7 @@ import { Canvas, type Colour, type Rect, stroke } from '../drawing/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../drawing/codecs.ts';
 import { canDraw, drawText, linesOf, textWidth } from '../drawing/text.ts';
 import { getLightColour } from '../ui/palette.ts';
-import { lowerPriority } from '../workers/low-priority.ts';
+import { lowerThreadPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
 
@@ -59,7 +59,7 @@ function resize(raster: Raster, width: number, height: number): Raster {
   return canvas;
 }
 
-lowerPriority();
+lowerThreadPriority();
 parentPort?.on('message', (request: DrawRequest) => {
   const reply = async () => parentPort?.postMessage(await answer(request).catch(() => undefined));
   void reply();

@@ -11,11 +11,11 @@ export interface CallState {
 
 export interface StateOptions {
   /** How long answers are cached, in milliseconds. */
-  ttl: number;
+  ttlMs: number;
   /** In milliseconds since the epoch. */
   now: () => number;
   /** A monotonic clock, in milliseconds. */
-  elapsed: () => number;
+  monotonicNow: () => number;
 }
 
 export interface CachedAnswer {
@@ -33,7 +33,7 @@ export interface AnswerCache {
    * The name of an answer, which differs before and after its group was forgotten. Undefined if that is not known now:
    * then the answer is neither found nor put.
    */
-  nameOf(tenantId: string, answer: AnswerName): Promise<string | undefined>;
+  resolveName(tenantId: string, answer: AnswerName): Promise<string | undefined>;
   get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
   /** Resolves when no other process sends the same call. */
   claim(call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim>;

@@ -4,14 +4,14 @@ import { isDeeperThan } from '../api/json.ts';
 import type { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
 import {
-  firstVersion,
+  addVersion,
+  createItem,
+  encodeJson,
   type ItemRecord,
   type ItemSource,
-  jsonBytes,
   type StoredItem,
-  withVersion,
 } from './item-versions.ts';
-import { type ContentRecords, noRecords, type UserRecords } from './user-records.ts';
+import { type ContentRecords, emptyContentRecords, type UserRecords } from './user-records.ts';
 
 /**
  * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous,
@@ -22,14 +22,14 @@ export interface Dataset {
   isUnconfirmed?: boolean;
   userRecords: UserRecords;
   addItems(batch: ItemBatch): Promise<void>;
-  item(type: ItemType, id: string): Promise<StoredItem | undefined>;
-  contents(): Promise<DatasetContents>;
+  findItem(type: ItemType, id: string): Promise<StoredItem | undefined>;
+  readContents(): Promise<DatasetContents>;
   /** The next sequence number of an answer: higher than all before, even where clocks differ. */
-  order(): Promise<number>;
+  nextSequenceNumber(): Promise<number>;
   /** Adds what one step of a gathering read. Saving the same step twice changes nothing. */
   saveGathering(gathering: GatheringStep): Promise<void>;
   /** How many ads there is room for, if they are as large as those in the dataset. One gathering may not have more. */
-  maxAds(): Promise<number>;
+  estimateMaxAds(): Promise<number>;
 }
 
 export interface Datasets {
@@ -126,37 +126,41 @@ export interface Gathering extends GatheringState {
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
 /** Ids of ads compare without regard to case, as UUIDs do; those of pages are any text. */
-export const idKey = (id: string): string => id.toLowerCase();
+export const normalizeAdId = (id: string): string => id.toLowerCase();
 
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /** Those of the ads whose `idKey` is wanted, by it. */
-export const adsByKey = ({ ads }: Pick<DatasetContents, 'ads'>, wanted: ReadonlySet<string>) =>
-  new Map(ads.filter(({ id }) => wanted.has(idKey(id))).map((item) => [idKey(item.id), item] as const));
+export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: ReadonlySet<string>) =>
+  new Map(ads.filter(({ id }) => ids.has(normalizeAdId(id))).map((item) => [normalizeAdId(item.id), item] as const));
 
 const maxDatasetBytes = 128 * 1024 * 1024;
 /** How much is freed beyond what is necessary, so that not every new ad has to make room. */
-const slack = 0.05;
+const extraFreedShare = 0.05;
 /** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
-const usable = 0.8;
+const usableShare = 0.8;
 /** The overhead of a dataset, however little is in it. */
-const datasetBytes = 4096;
+const datasetOverheadBytes = 4096;
 /** Bytes of an ad while there are too few to tell. */
 const typicalAdBytes = 10_000;
-const minAds = 50;
+const minAdsForAverage = 50;
 
-let created = 0;
+let createdDatasets = 0;
 
 export class MemoryDataset {
   /** The tables. In each, the entry that is evicted first comes first. */
-  readonly #tables = { ads: new ItemTable(idKey), pages: new ItemTable((id) => id), gathering: new GatheringTable() };
+  readonly #tables = {
+    ads: new ItemTable(normalizeAdId),
+    pages: new ItemTable((id) => id),
+    gathering: new GatheringTable(),
+  };
   /** Tells the versions of this object from those of one that took its place. */
-  readonly #name = ++created;
+  readonly #instanceNumber = ++createdDatasets;
   readonly #maxBytes: number;
   order = 0;
-  #changes = 0;
+  #changeCount = 0;
   /** What was evicted from the store of the dataset, besides what was evicted here. */
-  evictedElsewhere: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
+  evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
     this.#maxBytes = maxBytes;
@@ -164,15 +168,15 @@ export class MemoryDataset {
 
   get bytes(): number {
     const { ads, pages, gathering } = this.#tables;
-    return datasetBytes + ads.bytes + pages.bytes + gathering.bytes;
+    return datasetOverheadBytes + ads.bytes + pages.bytes + gathering.bytes;
   }
 
   get isEmpty(): boolean {
-    return this.bytes === datasetBytes;
+    return this.bytes === datasetOverheadBytes;
   }
 
   get version(): string {
-    return `${this.#name}.${this.#changes}`;
+    return `${this.#instanceNumber}.${this.#changeCount}`;
   }
 
   item(type: ItemType, id: string) {
@@ -183,7 +187,7 @@ export class MemoryDataset {
     if (record.kind !== 'gathering') this.order = Math.max(this.order, record.order);
     const isChange =
       record.kind === 'gathering' ? this.#tables.gathering.add(record) : this.#tables[record.kind].add(record);
-    if (isChange) this.#changes++;
+    if (isChange) this.#changeCount++;
     return isChange;
   }
 
@@ -195,8 +199,8 @@ export class MemoryDataset {
       yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
-  contents(records = noRecords): DatasetContents {
-    const [{ ads, pages, gathering }, gone] = [this.#tables, this.evictedElsewhere];
+  contents(records = emptyContentRecords): DatasetContents {
+    const [{ ads, pages, gathering }, gone] = [this.#tables, this.evictedFromStore];
     return {
       version: this.version,
       ...records,
@@ -213,11 +217,11 @@ export class MemoryDataset {
 
   /** Removes items that the store has removed too, without counting them. */
   remove(kind: DatasetRecord['kind'], id: string): void {
-    if (this.#tables[kind].remove(id)) this.#changes++;
+    if (this.#tables[kind].remove(id)) this.#changeCount++;
   }
 
-  fit(): void {
-    if (this.bytes > this.#maxBytes) this.shrinkTo((1 - slack) * this.#maxBytes);
+  shrinkIfTooLarge(): void {
+    if (this.bytes > this.#maxBytes) this.shrinkTo((1 - extraFreedShare) * this.#maxBytes);
   }
 
   /** Removes what came longest ago until at most the given number of bytes is left. */
@@ -226,33 +230,33 @@ export class MemoryDataset {
     if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();
     while (this.bytes > bytes) {
       if (!(ads.removeOldest() || pages.removeOldest() || gathering.removeOldest())) return;
-      this.#changes++;
+      this.#changeCount++;
     }
   }
 
   maxAds(bytes = this.#maxBytes): number {
     const { ads } = this.#tables;
-    const each = ads.entries.size < minAds ? typicalAdBytes : ads.bytes / ads.entries.size;
-    return Math.floor((usable * Math.min(bytes, this.#maxBytes)) / each);
+    const each = ads.entries.size < minAdsForAverage ? typicalAdBytes : ads.bytes / ads.entries.size;
+    return Math.floor((usableShare * Math.min(bytes, this.#maxBytes)) / each);
   }
 }
 
 /** An answer that came several times in a row: its last time, and its `first`. */
 export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
-export function recordsOf({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
-  return items().flatMap((item) => recordOf(item, source) ?? []);
+export function createRecords({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
+  return items().flatMap((item) => createRecord(item, source) ?? []);
 }
 
 type Source = Omit<OrderedBatch, 'items' | 'text'>;
 
-function recordOf(item: unknown, { type, first, ...source }: Source): DatasetRecord | undefined {
+function createRecord(item: unknown, { type, first, ...source }: Source): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
   if (typeof name !== 'string' || name.trim() === '' || isDeeperThan(maxItemDepth, item)) return;
   const { at, order } = first ?? source;
-  return { ...source, kind: type, id: name, since: at, sinceOrder: order, json: jsonBytes(item) };
+  return { ...source, kind: type, id: name, since: at, sinceOrder: order, json: encodeJson(item) };
 }
 
 /**
@@ -263,8 +267,8 @@ const maxItemDepth = 500;
 
 const maxItemBytes = 1024 * 1024;
 /** The overhead of an item: its objects, its entry in the map, its buffer. Measured. */
-const itemBytes = 1024;
-const versionBytes = 300;
+const itemOverheadBytes = 1024;
+const versionOverheadBytes = 300;
 
 /** Entries by their keys, the first to go first, and what they take. */
 class Table<Entry> {
@@ -306,11 +310,11 @@ class Table<Entry> {
 /** The newest versions of ads or pages with their earlier ones, roughly in the order they came. */
 class ItemTable extends Table<StoredItem> {
   constructor(keyOf: (id: string) => string) {
-    super(keyOf, bytesOf);
+    super(keyOf, estimateBytes);
   }
 
   all(): StoredItem[] {
-    return [...this.entries.values()].sort(byOrder);
+    return [...this.entries.values()].sort(compareItems);
   }
 
   sort(): void {
@@ -321,7 +325,7 @@ class ItemTable extends Table<StoredItem> {
   add(record: ItemRecord): boolean {
     const stored = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
-    const item = stored === undefined ? firstVersion(record) : withVersion(stored, record);
+    const item = stored === undefined ? createItem(record) : addVersion(stored, record);
     if (item === stored) return false;
     if (item.json.length > maxItemBytes) {
       this.evicted++;
@@ -333,10 +337,13 @@ class ItemTable extends Table<StoredItem> {
   }
 }
 
-const byOrder = (left: StoredItem, right: StoredItem): number => left.order - right.order;
+const compareItems = (left: StoredItem, right: StoredItem): number => left.order - right.order;
 
-const bytesOf = ({ id, json, versions }: StoredItem): number =>
-  versions.reduce((sum, version) => sum + version.json.length + versionBytes, itemBytes + 4 * id.length + json.length);
+const estimateBytes = ({ id, json, versions }: StoredItem): number =>
+  versions.reduce(
+    (sum, version) => sum + version.json.length + versionOverheadBytes,
+    itemOverheadBytes + 4 * id.length + json.length,
+  );
 
 interface Entry {
   state: GatheringState;
@@ -346,8 +353,8 @@ interface Entry {
 
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;
-const gatheringBytes = 1024;
-const idBytes = 128;
+const gatheringOverheadBytes = 1024;
+const idOverheadBytes = 128;
 
 /** The gatherings of a dataset. Those that were read longest ago are removed when there are too many. */
 class GatheringTable extends Table<Entry> {
@@ -369,25 +376,25 @@ class GatheringTable extends Table<Entry> {
         const shown = { ...state, found: isBelievable ? state.found : null };
         return { ...shown, state: shown, adIds, missing, complete, storedParts: [] };
       });
-    return single.map((gathering) => (gathering.parts.length === 0 ? gathering : withParts(gathering, single)));
+    return single.map((gathering) => (gathering.parts.length === 0 ? gathering : combineParts(gathering, single)));
   }
 
   /** Steps may come in any order. Returns whether anything changed. */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const before = this.entries.get(state.id);
     const ids = new Set(before?.adIds);
-    for (const id of adIds) ids.add(idKey(id));
-    const newest = before === undefined || isLater(state, before.state) ? state : before.state;
+    for (const id of adIds) ids.add(normalizeAdId(id));
+    const newest = before === undefined || isNewerState(state, before.state) ? state : before.state;
     if (newest === before?.state && ids.size === before.adIds.size) return false;
-    const bytes = gatheringBytes + 2 * JSON.stringify(newest).length + idBytes * ids.size;
+    const bytes = gatheringOverheadBytes + 2 * JSON.stringify(newest).length + idOverheadBytes * ids.size;
     this.set(state.id, { state: newest, adIds: ids, bytes });
-    this.#keepLongest(newest);
+    this.#evictLast(newest);
     while (this.entries.size > maxGatherings || this.bytes > maxGatheringBytes) this.removeOldest();
     return true;
   }
 
   /** Makes the gathering that is being read the last to be evicted, with what it is a part of, and all parts of that. */
-  #keepLongest({ id, parts }: GatheringState): void {
+  #evictLast({ id, parts }: GatheringState): void {
     const wholes = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
     const read = [...wholes.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
     for (const name of new Set(read)) {
@@ -399,7 +406,7 @@ class GatheringTable extends Table<Entry> {
   }
 }
 
-function withParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
+function combineParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
   const parts = new Set(gathering.parts);
   const storedParts = all.filter(({ id }) => parts.has(id));
@@ -421,7 +428,7 @@ function withParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
 }
 
 /** A gathering that has ended is not opened again by a step that another process made at the same time. */
-function isLater(state: GatheringState, stored: GatheringState): boolean {
+function isNewerState(state: GatheringState, stored: GatheringState): boolean {
   if (state.step !== stored.step) return state.step > stored.step;
   if (state.gatheredAt !== stored.gatheredAt) return state.gatheredAt > stored.gatheredAt;
   return !stored.ended && !isDeepStrictEqual(state, stored);

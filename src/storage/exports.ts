@@ -5,10 +5,10 @@ import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { dayMs } from '../views/durations.ts';
-import { checkOwnFolder, ignoring, makeFolder, reasonOf } from './drivers/file.ts';
-import { inMemory } from './in-memory.ts';
-import { limitsWithRoom, type StoreAccess } from './store/access.ts';
-import { sealedItems } from './store/seal.ts';
+import { createPrivateFolder, explainFileError, ignoreErrorCodes, securePrivateFolder } from './drivers/file.ts';
+import { openMemoryStore } from './in-memory.ts';
+import { reduceIfNearlyFull, type StoreAccess } from './store/access.ts';
+import { openEncryptedItems } from './store/encryption.ts';
 
 export interface ExportedFile {
   /** The address under which a host reads it as a resource. */
@@ -20,7 +20,7 @@ export interface ExportedFile {
   at: number;
   path?: string | undefined;
   /** How long it stays, as a person reads it. */
-  stays?: string;
+  lifetimeText?: string;
   /** How long it can be read as a resource and by its link, in milliseconds. */
   ttlMs: number;
   /** The address of its link, without the origin. */
@@ -38,7 +38,7 @@ interface NewFile {
    * The ending of the name of the note beside the file: where files are numbered, the name of the note must be free,
    * too.
    */
-  besideEnding?: string;
+  companionEnding?: string;
   mimeType: string;
   /** By default an hour. */
   ttlMs?: number;
@@ -84,47 +84,50 @@ const MB = 1024 * 1024;
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
 /** How long a file can be read, in milliseconds: an hour, and a report a day. */
-export const exportTtl = 3_600_000;
-export const reportTtl = 24 * exportTtl;
+export const exportTtlMs = 3_600_000;
+export const reportTtlMs = 24 * exportTtlMs;
 /** How long it is known that a link has ended, in milliseconds. */
-const linkTtl = 2 * reportTtl;
+const linkTtlMs = 2 * reportTtlMs;
 /** Files of one name: `ads.csv`, `ads-2.csv` … */
-const maxOfOneName = 10_000;
+const maxSameName = 10_000;
 
-export const exportsFolder = (files: string): string => join(files, 'exports');
+export const getExportsFolder = (files: string): string => join(files, 'exports');
 
 /** Where a person finds files: in a folder that was chosen, or where people look for them. */
 export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
 
 interface ExportFolder {
   path: string;
-  stays: string;
+  lifetimeText: string;
   /** Makes the folder, if it is safe to write there. Returns the most bytes of one file. */
   open(): Promise<number>;
 }
 
-function foldersOf(target: ExportTarget): ExportFolder[] {
-  const lasting = (path: string, make: (path: string) => Promise<unknown>): ExportFolder => ({
+function listExportFolders(target: ExportTarget): ExportFolder[] {
+  const createPermanentFolder = (path: string, make: (path: string) => Promise<unknown>): ExportFolder => ({
     path,
-    stays: 'until somebody deletes it',
+    lifetimeText: 'until somebody deletes it',
     open: () => make(path).then(() => maxFolderBytes),
   });
-  if ('folder' in target) return [lasting(target.folder, makeFolder)];
+  if ('folder' in target) return [createPermanentFolder(target.folder, createPrivateFolder)];
   // No folder above it is made: a home without downloads does not belong to a person.
-  const downloads = target.home === undefined ? [] : [lasting(join(target.home, 'Downloads', 'Ad Library'), makeOne)];
-  return [...downloads, temporaryFolder(target.temporary)];
+  const downloads =
+    target.home === undefined
+      ? []
+      : [createPermanentFolder(join(target.home, 'Downloads', 'Ad Library'), createFolder)];
+  return [...downloads, createTemporaryFolder(target.temporary)];
 }
 
 /** Anybody may write beside it, so what was planted there under its name is refused. */
-function temporaryFolder(temporary: string): ExportFolder {
-  const path = ownTemporary(temporary);
+function createTemporaryFolder(temporary: string): ExportFolder {
+  const path = getTemporaryPath(temporary);
   return {
     path,
-    stays: `for ${temporaryDays} days`,
+    lifetimeText: `for ${temporaryDays} days`,
     open: async () => {
-      await makeOne(path);
-      await checkOwnFolder(path);
-      const bytes = (await filesIn(path)).reduce((sum, { size }) => sum + size, 0);
+      await createFolder(path);
+      await securePrivateFolder(path);
+      const bytes = (await listFiles(path)).reduce((sum, { size }) => sum + size, 0);
       if (bytes + maxExportBytes > maxFolderBytes) throw new Error('it holds 1 GB');
       return maxFolderBytes - bytes;
     },
@@ -132,15 +135,15 @@ function temporaryFolder(temporary: string): ExportFolder {
 }
 
 const temporaryDays = 7;
-const ownTemporary = (temporary: string) => join(temporary, `ad-library-${process.getuid?.() ?? 0}`);
+const getTemporaryPath = (temporary: string) => join(temporary, `ad-library-${process.getuid?.() ?? 0}`);
 
-const makeOne = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoring('EEXIST'));
+const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoreErrorCodes('EEXIST'));
 
 /** Another process may remove old ones at the same time. */
-async function filesIn(folder: string) {
+async function listFiles(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
   const found = await Promise.all(
-    paths.map(async (path) => ({ path, stats: await lstat(path).catch(ignoring('ENOENT')) })),
+    paths.map(async (path) => ({ path, stats: await lstat(path).catch(ignoreErrorCodes('ENOENT')) })),
   );
   return found.flatMap(({ path, stats }) =>
     stats?.isFile() ? [{ path, size: stats.size, changedAt: stats.mtimeMs }] : [],
@@ -148,9 +151,9 @@ async function filesIn(folder: string) {
 }
 
 export async function removeOldExports(temporary: string, now: number): Promise<void> {
-  const folder = ownTemporary(temporary);
-  await checkOwnFolder(folder);
-  for (const { path, changedAt } of await filesIn(folder))
+  const folder = getTemporaryPath(temporary);
+  await securePrivateFolder(folder);
+  for (const { path, changedAt } of await listFiles(folder))
     if (changedAt < now - temporaryDays * dayMs) await rm(path, { force: true });
 }
 
@@ -158,27 +161,27 @@ export async function removeOldExports(temporary: string, now: number): Promise<
  * Files in folders of a person, which only their owner can read. No file is overwritten, and only a file that failed is
  * removed. The last ones can be read as resources. What no folder takes is in memory, unless the folder was chosen.
  */
-export function folderExports(target: ExportTarget, now: () => number): ExportStore {
-  const folders = foldersOf(target);
-  const memory = memoryExports(now).forTenant('own');
+export function openFolderExports(target: ExportTarget, now: () => number): ExportStore {
+  const folders = listExportFolders(target);
+  const memory = openMemoryExports(now).forTenant('own');
   let files: ExportedFile[] = [];
   let count = 0;
   const list = async () => files.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
   const exports: Exports = {
     create: async (newFile) => {
-      const written = await writeToFirst(folders, newFile);
+      const written = await writeToFirstFolder(folders, newFile);
       if ('problem' in written && 'folder' in target) throw invalidRequest(`${written.problem}. Tell the user.`);
       if ('problem' in written) return { ...(await memory.create(newFile)), ...written };
       const { path, bytes } = written;
-      const { mimeType, ttlMs = exportTtl } = newFile;
+      const { mimeType, ttlMs = exportTtlMs } = newFile;
       const [at, name] = [now(), basename(path)];
       const discard = async () => {
         files = files.filter((other) => other !== file);
         await rm(path, { force: true });
       };
-      const uri = uriOf(`${at.toString(36)}-${++count}`, name);
+      const uri = formatUri(`${at.toString(36)}-${++count}`, name);
       const about = { uri, name, mimeType, at, ttlMs };
-      const file = { ...written, ...about, content: () => readWritten(path, bytes), discard };
+      const file = { ...written, ...about, content: () => readUnchangedFile(path, bytes), discard };
       files = [file, ...(await list())].slice(0, maxExports);
       return file;
     },
@@ -188,34 +191,34 @@ export function folderExports(target: ExportTarget, now: () => number): ExportSt
   return { forTenant: () => exports };
 }
 
-async function writeToFirst(folders: readonly ExportFolder[], newFile: NewFile) {
+async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: NewFile) {
   let problem = '';
-  for (const { path: folder, stays, open } of folders) {
+  for (const { path: folder, lifetimeText, open } of folders) {
     let isOpen = false;
     try {
       const maxBytes = await open();
       isOpen = true;
-      return { stays, ...(await writeNew(folder, newFile, maxBytes)) };
+      return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
       // An error that is not of the file system does not concern this folder.
       if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
-      problem = `No file can be written in ${folder}: ${reasonOf(error)}`;
+      problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }
   }
   return { problem };
 }
 
-const uriOf = (id: string, name: string) => `ad-library://exports/${id}/${encodeURIComponent(name)}`;
+const formatUri = (id: string, name: string) => `ad-library://exports/${id}/${encodeURIComponent(name)}`;
 
-type Named = Pick<NewFile, 'name' | 'besideEnding'>;
+type Named = Pick<NewFile, 'name' | 'companionEnding'>;
 
 /** A file gets its name only when all of it is written. */
-async function writeNew(folder: string, { write, ...named }: NewFile, maxBytes: number) {
-  const part = join(folder, `${named.name}.${randomUUID()}.part`);
+async function writeNewFile(folder: string, { write, ...named }: NewFile, maxBytes: number) {
+  const tempFile = join(folder, `${named.name}.${randomUUID()}.part`);
   let path: string | undefined;
   let bytes = 0;
   try {
-    const handle = await open(part, 'wx', 0o600);
+    const handle = await open(tempFile, 'wx', 0o600);
     const append = async (more: Uint8Array) => {
       await handle.writeFile(more);
       bytes += more.length;
@@ -226,34 +229,34 @@ async function writeNew(folder: string, { write, ...named }: NewFile, maxBytes: 
     } finally {
       await handle.close();
     }
-    path = await newName(folder, named);
-    await rename(part, path);
+    path = await reserveFileName(folder, named);
+    await rename(tempFile, path);
     return { path, bytes };
   } catch (error) {
-    for (const file of [part, path]) if (file) await rm(file, { force: true });
+    for (const file of [tempFile, path]) if (file) await rm(file, { force: true });
     throw error;
   }
 }
 
 /** Takes a name that was free, so that neither a file is overwritten nor a link followed. */
-async function newName(folder: string, { name, besideEnding }: Named): Promise<string> {
+async function reserveFileName(folder: string, { name, companionEnding }: Named): Promise<string> {
   const extension = extname(name);
   const stem = name.slice(0, -extension.length);
   for (let number = 1; ; number++) {
     const numbered = join(folder, number === 1 ? stem : `${stem}-${number}`);
     const path = `${numbered}${extension}`;
     try {
-      if (besideEnding && existsSync(`${numbered}${besideEnding}`) && number < maxOfOneName) continue;
+      if (companionEnding && existsSync(`${numbered}${companionEnding}`) && number < maxSameName) continue;
       await (await open(path, 'wx', 0o600)).close();
       return path;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxOfOneName) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxSameName) throw error;
     }
   }
 }
 
 /** Reads the file that was written, and no other file that was put in its place since. */
-async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
+async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Array> {
   // Windows has neither flag. Without it, opening a pipe would wait for a writer.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags).catch(() => undefined);
@@ -268,9 +271,9 @@ async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
 }
 
 /** Bytes of the files of one tenant, and of all tenants where they are in memory. */
-const maxBytesEach = 64 * MB;
+const maxTenantBytes = 64 * MB;
 const maxExports = 50;
-const exportPartBytes = 256 * 1024;
+const exportChunkBytes = 256 * 1024;
 
 /** When the service rejected a key last, in milliseconds since the epoch. */
 interface Rejection {
@@ -287,72 +290,76 @@ interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | '
 }
 
 /** Exported files of this process. One tenant has half of the room. */
-export function memoryExports(now: () => number): ExportStore {
+export function openMemoryExports(now: () => number): ExportStore {
   let count = 0;
-  const source = inMemory(now, { maxBytes: maxBytesEach });
-  return exportsOver(source, now, {
-    maxBytes: maxBytesEach / 2,
+  const source = openMemoryStore(now, { maxBytes: maxTenantBytes });
+  return openStoredExports(source, now, {
+    maxBytes: maxTenantBytes / 2,
     newId: () => String(++count),
-    stays: 'while this server runs',
+    lifetimeText: 'while this server runs',
   });
 }
 
 const randomId = () => randomBytes(9).toString('base64url');
 
-export function exportsOver(
+export function openStoredExports(
   source: StoreAccess,
   clock: () => number,
-  { maxBytes = maxBytesEach, newId = randomId, stays }: { maxBytes?: number; newId?(): string; stays?: string } = {},
+  {
+    maxBytes = maxTenantBytes,
+    newId = randomId,
+    lifetimeText,
+  }: { maxBytes?: number; newId?(): string; lifetimeText?: string } = {},
 ): ExportStore {
   const { store, documents, queue, keyOf } = source;
   const linkKey = (link: string) => keyOf(`link ${link}`, 'link');
-  const gone = () =>
+  const createGoneError = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
   const forTenant = (tenantId: string, since = clock()) => {
     const rejection = keyOf(tenantId, 'rejected');
     const list = keyOf(tenantId, 'exports');
-    const items = sealedItems(source, keyOf(tenantId, 'exported'));
-    const partOf = (id: string, part: number) => `${id}:${part}`;
-    const fileOf = ({ id, parts, ends: _, link, isLinkEnded, ...about }: WrittenFile): ExportedFile => ({
+    const items = openEncryptedItems(source, keyOf(tenantId, 'exported'));
+    const chunkIdOf = (id: string, part: number) => `${id}:${part}`;
+    const createExportedFile = ({ id, parts, ends: _, link, isLinkEnded, ...about }: WrittenFile): ExportedFile => ({
       ...about,
       ...(!isLinkEnded && { linkPath: `/files/${link}/${encodeURIComponent(about.name)}` }),
-      ...(stays && { stays }),
+      ...(lifetimeText && { lifetimeText: lifetimeText }),
       content: async () => {
         const content: Buffer[] = [];
         for (let part = 0; part < parts; part++) {
-          const opened = await items.get(partOf(id, part));
-          if (opened === undefined) throw gone();
-          content.push(inflateRawSync(opened, { maxOutputLength: exportPartBytes }));
+          const opened = await items.get(chunkIdOf(id, part));
+          if (opened === undefined) throw createGoneError();
+          content.push(inflateRawSync(opened, { maxOutputLength: exportChunkBytes }));
         }
         return Buffer.concat(content);
       },
     });
-    const files = async () => {
+    const readFiles = async () => {
       const { doc = [], now } = await documents.read<WrittenFile[]>(list);
       return doc.filter(({ ends }) => ends > now);
     };
     const endLinks = (isEnded: (file: WrittenFile) => boolean = () => true) =>
       documents.update<WrittenFile[], void>(list, (doc) => ({
         ...(doc && { next: doc.map((file) => (isEnded(file) ? { ...file, isLinkEnded: true } : file)) }),
-        ttlMs: linkTtl,
+        ttlMs: linkTtlMs,
         result: undefined,
       }));
     return {
-      create: async ({ name: fileName, mimeType, ttlMs = exportTtl, write }: NewFile) => {
+      create: async ({ name: fileName, mimeType, ttlMs = exportTtlMs, write }: NewFile) => {
         const at = clock();
         const id = `${at.toString(36)}-${newId()}`;
         let [bytes, parts] = [0, 0];
         await write(async (some) => {
-          for (let start = 0; start < some.length; start += exportPartBytes) {
-            const partId = partOf(id, parts++);
-            const body = items.close(partId, deflateRawSync(some.subarray(start, start + exportPartBytes)));
-            await items.put(partId, body, limitsWithRoom(store, { ttlMs: reportTtl, maxBytes }));
+          for (let start = 0; start < some.length; start += exportChunkBytes) {
+            const partId = chunkIdOf(id, parts++);
+            const body = items.encrypt(partId, deflateRawSync(some.subarray(start, start + exportChunkBytes)));
+            await items.put(partId, body, reduceIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
           }
           bytes += some.length;
         }, maxExportBytes);
-        const uri = uriOf(id, fileName);
+        const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
-        await documents.write<Linked>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtl);
+        await documents.write<LinkDocument>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
         const about = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
         const update = await documents.update(list, (doc: WrittenFile[] = [], now) => {
           const made = { ...about, ends: now + ttlMs };
@@ -360,7 +367,11 @@ export function exportsOver(
           const alive = all.filter(({ ends }) => ends > now).slice(0, maxExports);
           const ended = all.filter((file) => !alive.includes(file)).map((file) => ({ ...file, ends: 0 }));
           const next = [...alive, ...ended.slice(0, maxExports)];
-          return { next, ttlMs: linkTtl, result: { file: fileOf(made), forgotten: ended.slice(maxExports) } };
+          return {
+            next,
+            ttlMs: linkTtlMs,
+            result: { file: createExportedFile(made), forgotten: ended.slice(maxExports) },
+          };
         });
         for (const { link } of update.forgotten) await documents.write(linkKey(link), () => null);
         const { doc: last } = await documents.read<Rejection>(rejection);
@@ -369,13 +380,13 @@ export function exportsOver(
         const { linkPath: _, ...withoutLink } = update.file;
         return withoutLink;
       },
-      list: async () => (await files()).map(fileOf),
-      find: async (uri: string) => (await files()).filter((file) => file.uri === uri).map(fileOf)[0],
+      list: async () => (await readFiles()).map(createExportedFile),
+      find: async (uri: string) => (await readFiles()).filter((file) => file.uri === uri).map(createExportedFile)[0],
       openLink: async (link: string) =>
-        (await files()).filter((file) => file.link === link && !file.isLinkEnded).map(fileOf)[0],
+        (await readFiles()).filter((file) => file.link === link && !file.isLinkEnded).map(createExportedFile)[0],
       /** Ends all links. A file that is being written finds the rejection after its link has been stored. */
       reject: async (at: number | undefined) => {
-        if (at !== undefined) await documents.write<Rejection>(rejection, () => ({ at }), linkTtl);
+        if (at !== undefined) await documents.write<Rejection>(rejection, () => ({ at }), linkTtlMs);
         await endLinks();
       },
     };
@@ -384,7 +395,7 @@ export function exportsOver(
     forTenant,
     links: {
       find: async (link, name) => {
-        const { doc } = await documents.read<Linked>(linkKey(link));
+        const { doc } = await documents.read<LinkDocument>(linkKey(link));
         if (doc === undefined || doc.name !== name) return undefined;
         const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';
@@ -397,7 +408,7 @@ export function exportsOver(
   };
 }
 
-interface Linked {
+interface LinkDocument {
   tenantId: string;
   name: string;
 }

@@ -43,21 +43,22 @@ export interface ItemRecord extends ItemSource, ItemVersion {
 
 const encoder = new TextEncoder();
 
-export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
-  JSON.parse(viewOf(json).toString()) as JsonObject;
+export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
+  JSON.parse(asBuffer(json).toString()) as JsonObject;
 
 /** The same bytes: a `Buffer` reads texts beyond ASCII in two thirds of the time of a decoder. */
-const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength);
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
 
 /** Unlike a small `Buffer`, this shares its memory with no other. */
-export const jsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
+export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
 /** Earlier versions that an item keeps. */
-const maxEarlier = 10;
+const maxEarlierVersions = 10;
 
-export function firstVersion(record: ItemRecord): StoredItem {
+export function createItem(record: ItemRecord): StoredItem {
   const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
-  return { id, listedBy, requestId, firstAt, firstOrder, ...versionOf(record), versions: [] };
+  return { id, listedBy, requestId, firstAt, firstOrder, ...pickVersion(record), versions: [] };
 }
 
 /**
@@ -65,46 +66,48 @@ export function firstVersion(record: ItemRecord): StoredItem {
  * an earlier one; the newest version takes those of its fields that no newer version has.
  * @returns the same object if the version is known already
  */
-export function withVersion(stored: StoredItem, record: ItemRecord): StoredItem {
-  const first = firstVersion(record);
+export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
+  const first = createItem(record);
   const { firstAt, firstOrder } = first.firstOrder < stored.firstOrder ? first : stored;
   const isLate = record.order < stored.order || (record.order === stored.order && record.at <= stored.at);
   if (!isLate && Buffer.compare(record.json, stored.json) === 0) {
     const { at, order, listedBy, requestId } = record;
     return { ...stored, at, order, listedBy, requestId, firstAt, firstOrder };
   }
-  const [before, came] = [objectOf(stored), objectOf(record)];
+  const [storedObject, newObject] = [parseItem(stored), parseItem(record)];
   if (isLate) {
-    const merged = mergeItems(before, came);
+    const merged = mergeItems(storedObject, newObject);
     const isKnown = [stored, ...stored.versions].some(
-      (version) => addsNothing(came, objectOf(version)) || (spans(version, record) && hasSameContent(version, record)),
+      (version) =>
+        addsNothing(newObject, parseItem(version)) ||
+        (isDuringVersion(version, record) && hasSameContent(version, record)),
     );
-    const all = isKnown ? stored.versions : [...stored.versions, versionOf(record)].sort(byOrder);
-    const { versions, ...newest } = withoutSurplus({ ...stored, firstAt, firstOrder, versions: all });
+    const all = isKnown ? stored.versions : [...stored.versions, pickVersion(record)].sort(compareVersions);
+    const { versions, ...newest } = removeSurplusVersions({ ...stored, firstAt, firstOrder, versions: all });
     const isSame = firstOrder === stored.firstOrder && versions.every((version) => stored.versions.includes(version));
-    if (isSame && isDeepStrictEqual(merged, before)) return stored;
-    return { ...newest, versions, json: jsonBytes(merged) };
+    if (isSame && isDeepStrictEqual(merged, storedObject)) return stored;
+    return { ...newest, versions, json: encodeJson(merged) };
   }
-  const merged = mergeItems(came, before);
-  const item = { ...firstVersion(record), firstAt, firstOrder, json: jsonBytes(merged) };
+  const merged = mergeItems(newObject, storedObject);
+  const item = { ...createItem(record), firstAt, firstOrder, json: encodeJson(merged) };
   const { since, sinceOrder, versions } = stored;
-  if (addsNothing(came, before)) return { ...item, since, sinceOrder, versions };
-  return withoutSurplus({ ...item, versions: [...versions, versionOf(stored)] });
+  if (addsNothing(newObject, storedObject)) return { ...item, since, sinceOrder, versions };
+  return removeSurplusVersions({ ...item, versions: [...versions, pickVersion(stored)] });
 }
 
-const byOrder = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
+const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
 /** Whether an answer came while a version was the newest. */
-const spans = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
+const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 
 /**
  * Removes the versions that are too many. A version goes first that differs from the next one in counters alone, and the
  * next one then counts since the removed one came: so counters that change each day push no earlier content out.
  */
-function withoutSurplus(item: StoredItem): StoredItem {
+function removeSurplusVersions(item: StoredItem): StoredItem {
   let { versions, since, sinceOrder } = item;
-  while (versions.length > maxEarlier) {
+  while (versions.length > maxEarlierVersions) {
     const at = versions.findIndex((version, index) => hasSameContent(version, versions[index + 1] ?? item));
     const [removed, next] = [versions[at], versions[at + 1]];
     if (removed === undefined) versions = versions.slice(1);
@@ -120,38 +123,38 @@ function withoutSurplus(item: StoredItem): StoredItem {
 }
 
 /** Returns the version after the answer of that number; undefined if the versions do not go back so far. */
-export const versionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
+export const findVersionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
 /** Returns the earlier versions of an ad whose content differs from that of the next one, the oldest first. */
-export const contentVersions = (item: StoredItem): ItemVersion[] =>
+export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
 
-type Bytes = Pick<ItemVersion, 'json'>;
+type JsonHolder = Pick<ItemVersion, 'json'>;
 
 /** Whether two versions of an ad differ in nothing that counts as a change of the ad. */
-export const hasSameContent = (left: Bytes, right: Bytes): boolean =>
-  left.json === right.json || factsOf(left).content === factsOf(right).content;
+export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
+  left.json === right.json || computeFacts(left).content === computeFacts(right).content;
 
-export const countsIn = (version: Bytes): CounterValues => factsOf(version).counts;
+export const readCounts = (version: JsonHolder): CounterValues => computeFacts(version).counts;
 
 /** What follows from the bytes of a version alone, so that the versions of a large dataset are parsed once. */
-const knownFacts = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
+const cachedFacts = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
-function factsOf({ json }: Bytes) {
-  const known = knownFacts.get(json);
+function computeFacts({ json }: JsonHolder) {
+  const known = cachedFacts.get(json);
   if (known) return known;
-  const ad = objectOf({ json });
+  const ad = parseItem({ json });
   const content = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
   const facts = { content, counts: readCounters(ad) };
-  knownFacts.set(json, facts);
+  cachedFacts.set(json, facts);
   return facts;
 }
 
 /** Whether a version has no field that the earlier one lacks or holds another value of. */
 const addsNothing = (came: JsonObject, before: JsonObject): boolean => hasSameFields(mergeItems(came, before), before);
 
-const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
+const pickVersion = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
   since,
   at,
   sinceOrder,
@@ -161,18 +164,18 @@ const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVer
 
 type JsonObject = Record<string, unknown>;
 
-const isFields = (value: unknown): value is JsonObject =>
+const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Objects of which a list shows fewer fields than the single item. */
-const nested = ['page', 'website'];
+const nestedFields = ['page', 'website'];
 
 /** The newer object, in which the fields that it lacks keep their earlier values. */
 function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
   const merged = { ...earlier, ...newer };
-  for (const name of nested) {
+  for (const name of nestedFields) {
     const [before, after] = [earlier[name], newer[name]];
-    if (isFields(before) && isFields(after)) merged[name] = { ...before, ...after };
+    if (isJsonObject(before) && isJsonObject(after)) merged[name] = { ...before, ...after };
   }
   return merged;
 }
@@ -183,30 +186,30 @@ function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
  */
 const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
   [...new Set([...Object.keys(left), ...Object.keys(right)])].every(
-    (name) => unrelated.has(name) || sameField(name, left[name], right[name]),
+    (name) => ignoredFields.has(name) || hasSameField(name, left[name], right[name]),
   );
 
-function sameField(name: string, left: unknown, right: unknown): boolean {
+function hasSameField(name: string, left: unknown, right: unknown): boolean {
   if (isDeepStrictEqual(left, right)) return true;
-  const isMedia = namesMedia.test(name);
-  return isDeepStrictEqual(withoutSignatures(left, isMedia), withoutSignatures(right, isMedia));
+  const isMedia = mediaFieldPattern.test(name);
+  return isDeepStrictEqual(removeSignatures(left, isMedia), removeSignatures(right, isMedia));
 }
 
-const unrelated = new Set(['appUrl', 'lastSeenAt']);
-const namesMedia = /image|video|thumb|picture|media|preview/i;
+const ignoredFields = new Set(['appUrl', 'lastSeenAt']);
+const mediaFieldPattern = /image|video|thumb|picture|media|preview/i;
 const urlQuery = /[?#].*$/s;
 /** Deeper than any object of the service. Values below are compared as they are. */
 const maxDepth = 8;
 
 /** The object without the queries of media addresses. The query of a link is part of the ad and stays. */
-function withoutSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
+function removeSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
   if (typeof value !== 'object' || value === null || depth >= maxDepth) return value;
-  if (Array.isArray(value)) return value.map((inner) => withoutSignatures(inner, isMedia, depth + 1));
+  if (Array.isArray(value)) return value.map((inner) => removeSignatures(inner, isMedia, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       name,
-      withoutSignatures(inner, isMedia || namesMedia.test(name), depth + 1),
+      removeSignatures(inner, isMedia || mediaFieldPattern.test(name), depth + 1),
     ]),
   );
 }

@@ -1,48 +1,49 @@
 import { LRUCache } from 'lru-cache';
 import type { AnswerCache, CachedAnswer, Claim } from './call-state.ts';
-import { memoryOf, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
+import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
 /** The overhead of an answer: its receipt, and what its schema made of it. */
 const answerBytes = 3 * 1024;
 
 /** The most tombstones: marks of groups that were forgotten, for reads that began before. */
-const maxForgotten = 10_000;
+const maxForgottenGroups = 10_000;
 
-export function memoryAnswers(options: TenantCacheOptions) {
+export function createMemoryAnswers(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedAnswer>(options);
-  const forgotten = new LRUCache<string, number>({ max: maxForgotten });
-  let forgettings = 0;
+  const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
+  let forgetCount = 0;
   const put = (tenantId: string, name: string, value: CachedAnswer) =>
-    cache.set(tenantId, name, { value, bytes: memoryOf(value.answer.raw) + answerBytes });
+    cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.answer.raw) + answerBytes });
   const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
   const answers: AnswerCache = {
-    nameOf: async (tenantId, { group, fingerprint }) =>
-      group === undefined ? fingerprint : `${group} ${forgotten.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
+    resolveName: async (tenantId, { group, fingerprint }) =>
+      group === undefined ? fingerprint : `${group} ${forgottenGroups.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
     get: async (tenantId, name) => cache.get(tenantId, name),
     claim: async ({ tenantId }, name, { after = Number.NEGATIVE_INFINITY }) => {
-      if (name === undefined) return unnamedClaim;
-      const found = cache.get(tenantId, name);
-      if (found && cameAfter(found, after, options.now())) return { kind: 'found', found };
+      if (name === undefined) return uncachedClaim;
+      const cachedAnswer = cache.get(tenantId, name);
+      if (cachedAnswer && isNewerThan(cachedAnswer, after, options.now()))
+        return { kind: 'found', found: cachedAnswer };
       return {
-        ...unnamedClaim,
+        ...uncachedClaim,
         put: async (answer) => put(tenantId, name, answer),
         forget: async () => forget(tenantId, name),
       };
     },
     forgetGroup: async (tenantId, group) => {
-      forgotten.set(`${tenantId} ${group}`, ++forgettings);
-      cache.drop(tenantId, `${group} `);
+      forgottenGroups.set(`${tenantId} ${group}`, ++forgetCount);
+      cache.removeByPrefix(tenantId, `${group} `);
     },
   };
   return { ...answers, put, forget };
 }
 
 /** Whether an answer came after a time; one from the future came before a clock was set back. */
-export const cameAfter = ({ at }: CachedAnswer, time: number, now: number): boolean =>
+export const isNewerThan = ({ at }: CachedAnswer, time: number, now: number): boolean =>
   at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
 
 /** Of a call whose answer is not cached. */
-const unnamedClaim: Extract<Claim, { kind: 'granted' }> = {
+const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},
   forget: async () => {},

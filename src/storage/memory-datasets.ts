@@ -1,44 +1,44 @@
 import {
+  createRecords,
   type Dataset,
   type DatasetCaller,
   type DatasetRecord,
   type Datasets,
   MemoryDataset,
   type OrderedBatch,
-  recordsOf,
 } from './dataset.ts';
-import { inMemory } from './in-memory.ts';
-import { contentRecords, openUserRecords } from './user-records.ts';
+import { openMemoryStore } from './in-memory.ts';
+import { openUserRecords, readContentRecords } from './user-records.ts';
 
 const MB = 1024 * 1024;
 /** The share that the largest tenant keeps when there is no more room for all. */
-const partLeft = 0.75;
+const shrinkFactor = 0.75;
 /** Characters of answers that are not parsed yet, of all tenants together. */
-const maxUnread = 16 * MB;
+const maxUnparsedChars = 16 * MB;
 /**
  * How long answers may pile up before the oldest are parsed, in milliseconds, so that the next call does not wait for
  * the last one.
  */
-const pauseMs = 10;
-const typicalAnswer = 100_000;
-const answerOverhead = 1000;
+const parseDelayMs = 10;
+const typicalAnswerChars = 100_000;
+const answerOverheadChars = 1000;
 
-interface UnreadAnswer {
+interface UnparsedAnswer {
   batch: OrderedBatch;
-  size: number;
+  chars: number;
 }
 
 /** Bytes of the labels, watches and reports of all tenants together: beyond that, no more are taken. */
 const maxRecordBytes = 64 * MB;
 
 /** Whether an answer is equal to the one before it, character for character. */
-const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
+const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
-  batch.text === before.text &&
-  batch.type === before.type &&
-  batch.listedBy === before.listedBy &&
-  batch.order > before.order &&
-  batch.at >= before.at;
+  batch.text === previousBatch.text &&
+  batch.type === previousBatch.type &&
+  batch.listedBy === previousBatch.listedBy &&
+  batch.order > previousBatch.order &&
+  batch.at >= previousBatch.at;
 
 /**
  * The datasets of all tenants in the memory of this process: when there is no more room, the largest tenant loses what
@@ -46,99 +46,100 @@ const saysTheSame = (before: OrderedBatch, batch: OrderedBatch): boolean =>
  * too many answers are unread, those of the tenant that has not read for longest are parsed between other work.
  */
 export class MemoryDatasets implements Datasets {
-  readonly #records = inMemory(() => 0, { maxLastingBytes: maxRecordBytes });
+  readonly #records = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
   readonly #datasets = new Map<string, MemoryDataset>();
-  readonly #nothing: MemoryDataset;
+  readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
   /** Unread answers by tenant, the oldest first. */
-  readonly #unread = new Map<string, UnreadAnswer[]>();
-  #unreadSize = 0;
-  #makingRoom: NodeJS.Timeout | undefined;
+  readonly #unparsedAnswers = new Map<string, UnparsedAnswer[]>();
+  #unparsedChars = 0;
+  #parseTimer: NodeJS.Timeout | undefined;
   #bytes = 0;
   #order = 0;
 
   constructor({ maxBytes = 256 * MB, maxBytesEach }: { maxBytes?: number; maxBytesEach?: number } = {}) {
     this.#maxBytes = maxBytes;
     this.#maxBytesEach = maxBytesEach;
-    this.#nothing = new MemoryDataset(maxBytesEach);
+    this.#emptyDataset = new MemoryDataset(maxBytesEach);
   }
 
   get bytes(): number {
-    for (const tenantId of this.#unread.keys()) this.#takeApart(tenantId);
+    for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId);
     return this.#bytes;
   }
 
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
-    const dataset = () => this.#datasetOf(tenantId) ?? this.#nothing;
+    const dataset = () => this.#findDataset(tenantId) ?? this.#emptyDataset;
     return {
       userRecords: openUserRecords(this.#records, tenantId, { isLasting: false }),
-      addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? ++this.#order }),
+      addItems: async (batch) => this.#addAnswer(tenantId, { ...batch, order: batch.order ?? ++this.#order }),
       saveGathering: async (step) => {
-        this.#datasetOf(tenantId);
-        this.#apply(tenantId, [{ ...step, kind: 'gathering' }]);
+        this.#findDataset(tenantId);
+        this.#applyRecords(tenantId, [{ ...step, kind: 'gathering' }]);
       },
-      order: async () => ++this.#order,
-      item: async (type, id) => dataset().item(type, id),
-      contents: async () => {
-        const records = await contentRecords(this.#records, tenantId);
+      nextSequenceNumber: async () => ++this.#order,
+      findItem: async (type, id) => dataset().item(type, id),
+      readContents: async () => {
+        const records = await readContentRecords(this.#records, tenantId);
         return dataset().contents(records);
       },
-      maxAds: async () => dataset().maxAds(this.#roomOf(tenantId)),
+      estimateMaxAds: async () => dataset().maxAds(this.#availableBytes(tenantId)),
     };
   }
 
   async close(): Promise<void> {
-    this.#unread.clear();
+    this.#unparsedAnswers.clear();
     this.#datasets.clear();
   }
 
-  #push(tenantId: string, batch: OrderedBatch): void {
-    const unread = this.#unread.get(tenantId) ?? [];
-    this.#unread.set(tenantId, unread);
-    const last = unread.at(-1);
-    if (last && saysTheSame(last.batch, batch)) {
-      const { at, order, first = { at, order } } = last.batch;
-      last.batch = { ...last.batch, at: batch.at, order: batch.order, requestId: batch.requestId, first };
+  #addAnswer(tenantId: string, batch: OrderedBatch): void {
+    const unparsedAnswers = this.#unparsedAnswers.get(tenantId) ?? [];
+    this.#unparsedAnswers.set(tenantId, unparsedAnswers);
+    const lastAnswer = unparsedAnswers.at(-1);
+    if (lastAnswer && isRepetition(lastAnswer.batch, batch)) {
+      const { at, order, first = { at, order } } = lastAnswer.batch;
+      lastAnswer.batch = { ...lastAnswer.batch, at: batch.at, order: batch.order, requestId: batch.requestId, first };
       return;
     }
-    const size = answerOverhead + (batch.text?.length ?? typicalAnswer);
-    unread.push({ batch, size });
-    this.#unreadSize += size;
-    if (this.#unreadSize > maxUnread) this.#makingRoom ??= setTimeout(() => this.#makeRoom(), pauseMs).unref();
+    const chars = answerOverheadChars + (batch.text?.length ?? typicalAnswerChars);
+    unparsedAnswers.push({ batch, chars });
+    this.#unparsedChars += chars;
+    if (this.#unparsedChars > maxUnparsedChars)
+      this.#parseTimer ??= setTimeout(() => this.#parseOldAnswers(), parseDelayMs).unref();
   }
 
   /** Parses enough answers at once, however many have come: one at a time, a busy server would never be done. */
-  #makeRoom(): void {
-    this.#makingRoom = undefined;
-    for (const tenantId of this.#unread.keys()) this.#takeApart(tenantId, maxUnread);
+  #parseOldAnswers(): void {
+    this.#parseTimer = undefined;
+    for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId, maxUnparsedChars);
   }
 
-  #takeApart(tenantId: string, maxSize = 0): void {
-    const unread = this.#unread.get(tenantId) ?? [];
-    while (unread.length > 0 && this.#unreadSize > maxSize) {
-      const [{ batch, size }] = unread.splice(0, 1) as [UnreadAnswer];
-      this.#unreadSize -= size;
-      this.#apply(tenantId, recordsOf(batch));
+  #parseAnswers(tenantId: string, maxChars = 0): void {
+    const unread = this.#unparsedAnswers.get(tenantId) ?? [];
+    while (unread.length > 0 && this.#unparsedChars > maxChars) {
+      const [{ batch, chars }] = unread.splice(0, 1) as [UnparsedAnswer];
+      this.#unparsedChars -= chars;
+      this.#applyRecords(tenantId, createRecords(batch));
     }
-    if (unread.length === 0) this.#unread.delete(tenantId);
+    if (unread.length === 0) this.#unparsedAnswers.delete(tenantId);
   }
 
-  #datasetOf(tenantId: string): MemoryDataset | undefined {
-    this.#takeApart(tenantId);
+  #findDataset(tenantId: string): MemoryDataset | undefined {
+    this.#parseAnswers(tenantId);
     return this.#datasets.get(tenantId);
   }
 
-  #apply(tenantId: string, records: readonly DatasetRecord[]): void {
+  #applyRecords(tenantId: string, records: readonly DatasetRecord[]): void {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(this.#maxBytesEach);
     this.#resize(tenantId, dataset, () => {
       for (const record of records) dataset.apply(record);
       this.#order = Math.max(this.#order, dataset.order);
-      dataset.fit();
+      dataset.shrinkIfTooLarge();
     });
     while (this.#bytes > this.#maxBytes) {
-      const byBytes = [...this.#datasets].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
-      this.#resize(...byBytes, () => byBytes[1].shrinkTo(partLeft * byBytes[1].bytes));
+      const largest = [...this.#datasets].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
+      this.#resize(...largest, () => largest[1].shrinkTo(shrinkFactor * largest[1].bytes));
     }
   }
 
@@ -151,7 +152,7 @@ export class MemoryDatasets implements Datasets {
   }
 
   /** The room of a tenant if all others keep what they have, but at least a fair share. */
-  #roomOf(tenantId: string): number {
+  #availableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenants = this.#datasets.size + (bytes === 0 ? 1 : 0);
     return Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - bytes));

@@ -1,13 +1,13 @@
 import type { CallState, StateOptions } from './call-state.ts';
-import { cursorsOver } from './cursors.ts';
+import { openCursors } from './cursors.ts';
 import type { Datasets } from './dataset.ts';
-import { type ExportStore, type ExportTarget, folderExports, memoryExports } from './exports.ts';
-import { type FolderOptions, folderState } from './folder.ts';
-import { inMemory, memoryCreditLedger, memorySlots } from './in-memory.ts';
-import { memoryAnswers } from './memory-answers.ts';
+import { type ExportStore, type ExportTarget, openFolderExports, openMemoryExports } from './exports.ts';
+import { type FolderOptions, openFolderState } from './folder.ts';
+import { createMemoryLedger, openMemorySlots, openMemoryStore } from './in-memory.ts';
+import { createMemoryAnswers } from './memory-answers.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import type { Slots } from './slots.ts';
-import { sharedWindows } from './store/ledger.ts';
+import { openWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
 /** All that outlives a call. */
@@ -35,27 +35,27 @@ interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'a
 export function openState(options: OpenStateOptions): State {
   const { baseUrl, apiKey, shared, now, folder, exportTarget, countsDays } = options;
   if (shared) return shared.state(options);
-  const state = memoryState(options);
-  if (exportTarget) state.exports = folderExports(exportTarget, now);
+  const state = openMemoryState(options);
+  if (exportTarget) state.exports = openFolderExports(exportTarget, now);
   if (folder === undefined || baseUrl === undefined || apiKey === undefined) return state;
-  const { dailyLedger, ...inFolder } = folderState({ ...options, folder, baseUrl, apiKey });
-  return { ...state, ...inFolder, ...(countsDays && { ledger: dailyLedger() }) };
+  const { dailyLedger, ...folderParts } = openFolderState({ ...options, folder, baseUrl, apiKey });
+  return { ...state, ...folderParts, ...(countsDays && { ledger: dailyLedger() }) };
 }
 
 const MB = 1024 * 1024;
 /** Bytes of answers, and of cursors and full windows, for all tenants together. */
 const maxAnswerBytes = 128 * MB;
-const maxOtherBytes = 16 * MB;
+const maxSmallStoreBytes = 16 * MB;
 
-export function memoryState({ ttl, now, elapsed }: StateOptions): State {
-  const others = inMemory(now, { maxBytes: maxOtherBytes });
+export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): State {
+  const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {
-    ledger: memoryCreditLedger({ now: elapsed }),
-    answers: memoryAnswers({ maxBytes: maxAnswerBytes, ttl, now }),
-    windows: sharedWindows(others, elapsed),
-    cursorsOf: cursorsOver(others),
+    ledger: createMemoryLedger({ now: monotonicNow }),
+    answers: createMemoryAnswers({ maxBytes: maxAnswerBytes, ttlMs, now }),
+    windows: openWindows(smallStore, monotonicNow),
+    cursorsOf: openCursors(smallStore),
     datasets: new MemoryDatasets(),
-    exports: memoryExports(now),
-    slots: memorySlots(),
+    exports: openMemoryExports(now),
+    slots: openMemorySlots(),
   };
 }

@@ -40,7 +40,7 @@ export function openSlots({ documents, leases, queue, keyOf }: StoreAccess): Slo
             return { next: { id, owner: leases.owner, at: now }, ttlMs: slotTtlMs, result: undefined };
           });
           if (takenVersion === undefined) return free;
-          await documents.changed(key, takenVersion, signal);
+          await documents.waitForChange(key, takenVersion, signal);
         }
       } catch (error) {
         free();

@@ -5,17 +5,17 @@
  */
 export interface Store {
   /** @param cachedVersion a version whose body is not needed */
-  read(key: string, cachedVersion?: string): Promise<Seen>;
+  readDocument(key: string, cachedVersion?: string): Promise<ReadResult>;
   /**
    * Replaces or removes a document only if its version is still the expected one (`''` for none): compare-and-swap.
    * Otherwise returns the document that is there.
    */
-  swap(key: string, expected: string, next: NextDocument): Promise<Swapped>;
-  items(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
+  swapDocument(key: string, expected: string, next: NextDocument): Promise<SwapResult>;
+  readItems(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /** Writes each item whose number is still the one that was read. Returns the ids of the others. */
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /** Items that changed after `after`, in the order in which they changed: some at a time, at least one. */
-  itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;
+  readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined>;
 }
 
 /** A store that is a server: it may be away, full or closed. */
@@ -28,18 +28,18 @@ export interface RemoteStore extends Store {
   /** Whether the store is nearly full, so that only necessary things should be written. */
   isNearlyFull(): boolean;
   /** Whether the store itself refused a call, for a reason that concerns no other call. */
-  refuses(error: unknown): boolean;
+  isRefusal(error: unknown): boolean;
   close(): Promise<void>;
 }
 
-export interface Seen {
+export interface ReadResult {
   /** In milliseconds since the epoch, by the clock of the store. */
   now: number;
   /** The document, without its body if its version is the cached one. */
-  found?: { version: string; body?: Buffer | undefined } | undefined;
+  document?: { version: string; body?: Buffer | undefined } | undefined;
 }
 
-export interface Swapped extends Seen {
+export interface SwapResult extends ReadResult {
   isDone: boolean;
 }
 
@@ -56,14 +56,14 @@ export interface Item {
    * Higher than the number of every earlier change of the collection, even of one that was removed, or that the store
    * lost: at least the time of the store in microseconds.
    */
-  seq: number;
+  sequenceNumber: number;
   body: Buffer;
 }
 
 export interface ItemChange {
   id: string;
   /** The number as it was read; 0 if there was no item. */
-  seq: number;
+  expectedSequenceNumber: number;
   body: Buffer;
 }
 
@@ -73,28 +73,28 @@ export interface ItemLimits {
   maxBytes: number;
 }
 
-export interface ItemsPart {
+export interface ItemsChunk {
   /** Differs after the collection was removed or lost. */
-  epoch: string;
+  generation: string;
   items: (Item & { id: string })[];
   /** Items that did not change after this number were evicted: how many, by the first letter of their ids. */
-  floor: number;
-  gone: Record<string, number>;
+  evictedThrough: number;
+  evictedCounts: Record<string, number>;
   isLast: boolean;
 }
 
 /** Items and bytes of one part of a collection: it ends with the item that reaches either. */
-export const partLimits = { items: 1000, bytes: 1024 * 1024 };
+export const chunkLimits = { items: 1000, bytes: 1024 * 1024 };
 
 /** Opens a store that is a server. */
 export interface StoreDriver {
   /** The address of the store without a password. */
-  hosts: string;
+  hostAndPort: string;
   open(onError: (error: Error) => void): RemoteStore;
 }
 
 /** Logs what an operator should know. No text contains the password of the store. */
-export interface StateLog {
+export interface StorageLog {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;

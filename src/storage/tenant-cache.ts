@@ -4,7 +4,7 @@ export interface TenantCacheOptions {
   /** Bytes for all tenants together, of which one has half at most. */
   maxBytes: number;
   /** How long an entry lives, in milliseconds. */
-  ttl: number;
+  ttlMs: number;
   /** In milliseconds since the epoch. */
   now: () => number;
 }
@@ -12,12 +12,12 @@ export interface TenantCacheOptions {
 interface Entry<Value> {
   value: Value;
   bytes: number;
-  at: number;
+  storedAt: number;
 }
 
 /** The overhead of an entry: its place in the cache, the entry, its name. Then the overhead of a tenant's cache. */
-const entryBytes = 1024;
-const tenantBytes = 4096;
+const entryOverheadBytes = 1024;
+const tenantOverheadBytes = 4096;
 
 /**
  * Bounded memory for each tenant, and for all: a tenant's own entries give way to its next ones, and where all are too
@@ -31,7 +31,7 @@ export class TenantCache<Value> {
     this.#options = options;
     this.#tenants = new LRUCache({
       maxSize: options.maxBytes,
-      sizeCalculation: ({ calculatedSize }) => tenantBytes + calculatedSize,
+      sizeCalculation: ({ calculatedSize }) => tenantOverheadBytes + calculatedSize,
     });
   }
 
@@ -50,7 +50,7 @@ export class TenantCache<Value> {
     const { maxBytes, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
     const entries = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytes / 2), sizeCalculation });
-    entries.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, at: now() });
+    entries.set(name, { value, bytes: bytes + 2 * name.length + entryOverheadBytes, storedAt: now() });
     this.#countBytes(tenantId, entries);
   }
 
@@ -59,16 +59,16 @@ export class TenantCache<Value> {
     if (entries?.delete(name)) this.#countBytes(tenantId, entries);
   }
 
-  drop(tenantId: string, start: string): void {
+  removeByPrefix(tenantId: string, prefix: string): void {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
-    for (const name of [...entries.keys()]) if (name.startsWith(start)) entries.delete(name);
+    for (const name of [...entries.keys()]) if (name.startsWith(prefix)) entries.delete(name);
     this.#countBytes(tenantId, entries);
   }
 
   /** An entry from the future is as old as the clock was wrong. */
-  #isAlive({ at }: Entry<Value>): boolean {
-    return Math.abs(this.#options.now() - at) < this.#options.ttl;
+  #isAlive({ storedAt }: Entry<Value>): boolean {
+    return Math.abs(this.#options.now() - storedAt) < this.#options.ttlMs;
   }
 
   #countBytes(tenantId: string, entries: LRUCache<string, Entry<Value>>): void {
@@ -78,28 +78,28 @@ export class TenantCache<Value> {
 }
 
 /** In bytes, rounded up from what V8 needs for many small objects, keys of their own, or deep nesting. */
-const perValue = 24;
-const perContainer = 64;
-const perKey = 80;
-const perCharacter = 2;
+const bytesPerValue = 24;
+const bytesPerContainer = 64;
+const bytesPerKey = 80;
+const bytesPerCharacter = 2;
 
 /** The most memory that JSON takes once it is parsed, in bytes: `{}` takes twenty bytes for each character. */
-export function memoryOf(json: unknown): number {
+export function estimateJsonMemory(json: unknown): number {
   let bytes = 0;
   // No recursion: an answer may be nested as deep as it is long.
   const containers: object[] = [];
   const count = (value: unknown) => {
-    bytes += perValue;
-    if (typeof value === 'string') bytes += perCharacter * value.length;
+    bytes += bytesPerValue;
+    if (typeof value === 'string') bytes += bytesPerCharacter * value.length;
     else if (typeof value === 'object' && value !== null) containers.push(value);
   };
   count(json);
   for (let next = containers.pop(); next !== undefined; next = containers.pop()) {
-    bytes += perContainer;
+    bytes += bytesPerContainer;
     if (Array.isArray(next)) next.forEach(count);
     else {
       for (const key in next) {
-        bytes += perKey + perCharacter * key.length;
+        bytes += bytesPerKey + bytesPerCharacter * key.length;
         count(next[key as keyof typeof next]);
       }
     }

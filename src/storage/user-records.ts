@@ -31,7 +31,7 @@ export interface UserRecords {
 
 interface RecordChange<Result> {
   put?: Iterable<readonly [id: string, value: unknown]>;
-  removed?: Iterable<string>;
+  remove?: Iterable<string>;
   result: Result;
 }
 
@@ -39,7 +39,7 @@ interface RecordChange<Result> {
 const maxRecordChars = 64 * 1024;
 /** How long records live after their last use, and how often their use is written down, in milliseconds. */
 const ttlMs = 400 * dayMs;
-const touchMs = dayMs;
+const touchIntervalMs = dayMs;
 
 /** All records of one kind: one document, because one step must tell whether more fit. */
 interface WrittenRecords {
@@ -50,7 +50,7 @@ interface WrittenRecords {
 async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, kind: RecordKind) {
   const key = keyOf(tenantId, 'own', kind);
   const { doc, now, version } = await documents.read<WrittenRecords>(key);
-  if (doc && now - doc.usedAt > touchMs)
+  if (doc && now - doc.usedAt > touchIntervalMs)
     documents
       .update<WrittenRecords, void>(key, (doc, now) => ({
         ...(doc && { next: { ...doc, usedAt: now }, ttlMs }),
@@ -60,7 +60,7 @@ async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, 
   return { records: new Map(doc?.records), version };
 }
 
-export async function contentRecords(source: StoreAccess, tenantId: string): Promise<ContentRecords> {
+export async function readContentRecords(source: StoreAccess, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
     readRecords(source, tenantId, 'label'),
     readRecords(source, tenantId, 'picture'),
@@ -83,7 +83,7 @@ export interface ContentRecords {
   picturesVersion: string;
 }
 
-export const noRecords: ContentRecords = {
+export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
   pictures: new Map(),
@@ -96,22 +96,22 @@ export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasti
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
     source.documents.update<WrittenRecords, Result>(source.keyOf(tenantId, 'own', kind), (doc, now) => {
       const records = new Map(doc?.records);
-      const { result, put = [], removed = [] } = change(records);
+      const { result, put = [], remove: removed = [] } = change(records);
       const [entries, ids] = [[...new Map(put)], [...removed].filter((id) => records.has(id))];
       if (entries.length + ids.length === 0) return { result };
-      if (entries.length > 0 && source.store.isNearlyFull()) throw noRoom();
-      const before = records.size;
+      if (entries.length > 0 && source.store.isNearlyFull()) throw createFullError();
+      const countBefore = records.size;
       for (const id of ids) records.delete(id);
       for (const [id, value] of entries) records.set(id, value);
-      requireRoom(kind, before, records.size);
+      assertRecordLimit(kind, countBefore, records.size);
       if (entries.some((record) => JSON.stringify(record).length > maxRecordChars))
-        throw tooLarge(kind, maxRecordChars);
+        throw createTooLargeError(kind, maxRecordChars);
       return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs, result };
     }),
 });
 
 /** Records with their names. One in another version's form is left out. */
-export const namedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
+export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
   [...records.entries()].flatMap(([name, value]) => {
     const { data } = schema.safeParse(value);
     return data ? [{ name, ...data }] : [];
@@ -120,18 +120,18 @@ export const namedRecords = <Schema extends z.ZodObject>(records: RecordsById, s
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
 /** @throws AdLibraryError where records would be more than before, and too many */
-export function requireRoom(kind: RecordKind, before: number, after: number): void {
-  if (after <= Math.max(before, maxRecords[kind])) return;
+export function assertRecordLimit(kind: RecordKind, countBefore: number, countAfter: number): void {
+  if (countAfter <= Math.max(countBefore, maxRecords[kind])) return;
   throw invalidRequest(
-    `At most ${formatNumber(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${formatNumber(before)}: ` +
-      `these are ${formatNumber(after - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
+    `At most ${formatNumber(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${formatNumber(countBefore)}: ` +
+      `these are ${formatNumber(countAfter - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
 }
 
-export const tooLarge = (kind: RecordKind, maxChars: number) =>
+export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
   invalidRequest(`A kept ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 
-const noRoom = () =>
+const createFullError = () =>
   new AdLibraryError({
     kind: 'busy',
     problem: 'This server has no room for more labels, watches and reports.',

@@ -8,7 +8,7 @@ import { formatCounterChanges, getQuestionKey } from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import { type Gathering, sumOf } from '../storage/dataset.ts';
-import { reportTtl } from '../storage/exports.ts';
+import { reportTtlMs } from '../storage/exports.ts';
 import { formatDay, formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
@@ -95,7 +95,7 @@ export const checkWatches = defineListTool({
  * found the last time. More ads may match now, so the upper figure is what the limits of the watches allow.
  */
 async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context: ToolContext) {
-  const contents = await (await context.dataset()).contents();
+  const contents = await (await context.dataset()).readContents();
   const unread = chosen.filter((watch) => fresh || !findRecentReading(pickQuestion(watch), contents, context));
   const prices = new Map<string, EstimateView | undefined>();
   for (const watch of unread) {
@@ -212,7 +212,7 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
   return context.exports().create({
     name: `check-${formatDay(at)}.html`,
     mimeType: 'text/html',
-    ttlMs: reportTtl,
+    ttlMs: reportTtlMs,
     write: (take) => take(Buffer.from(renderMail({ at, isDemo, version, watches }))),
   });
 }

@@ -8,8 +8,8 @@ import { classifyFailure, getAnswerTime, readTotalHits, type Stop } from '../dat
 import { buildCreditRange } from '../dataset/gathering-output.ts';
 import { findGatherings } from '../dataset/gatherings.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
-import { adsByKey, type DatasetContents } from '../storage/dataset.ts';
-import { objectOf } from '../storage/item-versions.ts';
+import { type DatasetContents, pickAdsById } from '../storage/dataset.ts';
+import { parseItem } from '../storage/item-versions.ts';
 import { findSeenDays, formatMinute, formatSeenDays, type RunDates, type SeenDays } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -85,7 +85,7 @@ export const countAds = defineTool({
     checkQuestion([filters, ...split], { split: split[0], by });
     const key = by === undefined ? undefined : countableKey(by, context.adFilters, filters);
     const callBudget = await context.callBudget(maxCredits);
-    const contents = fresh ? undefined : await (await context.dataset()).contents();
+    const contents = fresh ? undefined : await (await context.dataset()).readContents();
     const counting = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return estimate(key, filters, split, counting);
     const { stop, ...counts } = await (key === undefined
@@ -185,13 +185,13 @@ function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount |
   if (gathering === undefined) return;
   const { gatheredAt, adIds, found } = gathering;
   const needsDates = Object.hasOwn(filters, 'active');
-  const ads = needsDates ? [...adsByKey(contents, adIds).values()] : [];
+  const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
     // Ads that were read exist, even if the last page stated a smaller total.
     total: Math.max(found ?? 0, adIds.size),
     at: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
-    lastSeen: findSeenDays(ads.map((item) => objectOf(item) as RunDates)),
+    lastSeen: findSeenDays(ads.map((item) => parseItem(item) as RunDates)),
   };
 }
 

@@ -10,7 +10,7 @@ import {
   writeExport,
 } from '../dataset/export.ts';
 import { buildMethodNote, buildNoteRows, renderNoteMarkdown } from '../dataset/methods-note.ts';
-import { idKey, sumOf } from '../storage/dataset.ts';
+import { normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
@@ -70,7 +70,7 @@ export const exportAds = defineListTool({
     checkQuestion([], { sql, sheets });
     const { signal, now, version } = context;
     const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
-    const contents = await (await context.dataset()).contents();
+    const contents = await (await context.dataset()).readContents();
     const facts = await context.adRows().readFacts(contents);
     const describeExport = (exported: readonly ExportCounts[]) => {
       const adIds = adIdsOf(exported, facts);
@@ -82,7 +82,7 @@ export const exportAds = defineListTool({
     let counts: ExportCounts[] = [];
     const file = await exports.create({
       name: `${chosen ?? `ads-${formatDay(now)}`}.${format}`,
-      besideEnding: noteEnding,
+      companionEnding: noteEnding,
       mimeType: mimeTypes[format],
       write: async (take, maxBytes) => {
         const statements = selected.map(
@@ -137,14 +137,14 @@ export const exportAds = defineListTool({
 const firstTokens = 600;
 
 /**
- * Returns the ids of all exported ads, as `idKey` writes them; undefined if a statement does not tell its ads. A column
+ * Returns the ids of all exported ads, as `normalizeAdId` writes them; undefined if a statement does not tell its ads. A column
  * `id` may also hold ids of gatherings or anything else, and only ids of ads count.
  */
 function adIdsOf(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
   const adIds = new Set<string>();
   for (const { ids, rowCount: rows } of exported) {
     if (ids === undefined) return undefined;
-    const ofAds = [...ids].map((id) => idKey(String(id))).filter((id) => facts.has(id));
+    const ofAds = [...ids].map((id) => normalizeAdId(String(id))).filter((id) => facts.has(id));
     if (ofAds.length === 0 && rows > 0) return undefined;
     for (const id of ofAds) adIds.add(id);
   }

@@ -68,7 +68,7 @@ export const gatherAds = defineTool({
 
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
   const { question, maxCredits } = request;
-  const before = await (await context.dataset()).contents();
+  const before = await (await context.dataset()).readContents();
   return withOpenedGathering(request, before, context, async (opened, read) => {
     const hasEnded = opened.parts.every(({ state }) => state.ended);
     if (maxCredits === 0 && !hasEnded) return estimate(request, opened, context);

@@ -7,7 +7,7 @@ import {
   maxLabelValueChars,
   normalizeLabel,
 } from '../dataset/labels.ts';
-import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
+import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { maxRecords } from '../storage/user-records.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinNames, quoteUnlessWord } from '../views/safe-text.ts';
@@ -72,17 +72,19 @@ export const labelAds = defineTool({
     if ((labels === undefined) === (sql === undefined)) throw invalidRequest('Pass either labels or sql.');
     const dataset = await context.dataset();
     const { userRecords } = dataset;
-    const contents = await dataset.contents();
+    const contents = await dataset.readContents();
     const notes = sql === undefined ? namedNotes(labels ?? []) : await selectedNotes(sql, contents, context);
     const wanted = new Map(notes.map((note) => [buildLabelId(note.adId, note.label), note]));
-    const ids = new Map(notes.map(({ adId }) => [idKey(adId), adId]));
-    const inDataset = adsByKey(contents, new Set(ids.keys()));
+    const ids = new Map(notes.map(({ adId }) => [normalizeAdId(adId), adId]));
+    const inDataset = pickAdsById(contents, new Set(ids.keys()));
     const { labelled, changed } = await userRecords.update('label', (kept) => {
-      const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : inDataset.has(idKey(adId))));
+      const chosen = [...wanted].filter(([id, { adId }]) =>
+        remove ? kept.has(id) : inDataset.has(normalizeAdId(adId)),
+      );
       return {
         put: remove ? [] : chosen.map(([id, { value }]) => [id, buildStoredLabel(value || null, context.now)] as const),
         removed: remove ? chosen.map(([id]) => id) : [],
-        result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => idKey(adId))) },
+        result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => normalizeAdId(adId))) },
       };
     });
     // A label whose ad was evicted can still be removed.

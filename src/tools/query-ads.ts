@@ -45,7 +45,7 @@ export const queryAds = defineListTool({
     { sql, limit = 50, cell = 160, chart },
     { dataset, adRows, sql: engine, resultTokens, signal, deadline, clock, pictures, isDemo },
   ) {
-    const contents = await (await dataset()).contents();
+    const contents = await (await dataset()).readContents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, {
       sql,
       limit,

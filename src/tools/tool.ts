@@ -8,7 +8,7 @@ import type { ErrorContext } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
-import { type ExportedFile, type Exports, exportTtl } from '../storage/exports.ts';
+import { type ExportedFile, type Exports, exportTtlMs } from '../storage/exports.ts';
 import type { DataOf } from '../views/fields.ts';
 import { quote, quoteUnlessWord } from '../views/safe-text.ts';
 
@@ -125,9 +125,9 @@ export const addressesOf = ({ uri, path, linkPath }: ExportedFile, { linkOrigin 
 });
 
 export function locationText(file: ExportedFile, context: ToolContext, beside?: ExportedFile) {
-  const { path, stays, problem, ttlMs } = file;
+  const { path, lifetimeText: stays, problem, ttlMs } = file;
   const { uri, link } = addressesOf(file, context);
-  const readable = `can be read for ${ttlMs > exportTtl ? 'a day' : 'an hour'} as ${uri}`;
+  const readable = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
   if (link) return `Open it at ${link}: it ${readable}, too${stays ? `, ${stays}` : ''}`;
   if (path === undefined) {
     const how = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';

@@ -3,8 +3,8 @@ import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { type FetchedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
-import { type Dataset, type DatasetContents, idKey } from '../storage/dataset.ts';
-import { objectOf, type StoredItem } from '../storage/item-versions.ts';
+import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
+import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { AdView, listFacts, viewAd } from '../views/ad.ts';
 import { type AdPicture, listCardMedia, type PictureChoice, selectPicture } from '../views/ad-media.ts';
 import { computeRun } from '../views/dates.ts';
@@ -93,7 +93,7 @@ export const viewAds = defineListTool({
     const compared = sql === undefined ? undefined : await comparePictures(sql, dataset, context);
     const chosen =
       compared?.shown ??
-      (await Promise.all((adIds ?? []).map(async (id) => ({ id, item: await dataset.item('ads', id) }))));
+      (await Promise.all((adIds ?? []).map(async (id) => ({ id, item: await dataset.findItem('ads', id) }))));
     const wanted = chosen.map((ad, index) => chosenTile(ad, { number: index + 1, card, now }));
     const remainingMs = deadline - clock();
     const waitMs = Math.max(remainingMs / 2, remainingMs - drawingMs);
@@ -142,13 +142,13 @@ interface ChosenAd {
 
 async function comparePictures(sql: string, dataset: Dataset, context: ToolContext) {
   const { signal, deadline, clock, now, onProgress } = context;
-  const contents = await dataset.contents();
+  const contents = await dataset.readContents();
   const wanted = new Set(await idsOf(sql, contents, context));
-  const items = contents.ads.filter(({ id }) => wanted.has(idKey(id)));
+  const items = contents.ads.filter(({ id }) => wanted.has(normalizeAdId(id)));
   if (items.length === 0) throw invalidRequest('The SELECT gives no id of an ad in the dataset.');
   const prints = context.adRows().readPerceptualHashes(contents);
-  const chosen = items.map((item) => ({ item, picture: selectPicture(objectOf(item), { now }) }));
-  const toFetch = chosen.filter(({ item }) => !prints.has(idKey(item.id)));
+  const chosen = items.map((item) => ({ item, picture: selectPicture(parseItem(item), { now }) }));
+  const toFetch = chosen.filter(({ item }) => !prints.has(normalizeAdId(item.id)));
   const missing: string[] = [];
   const found: FetchedPicture[] = [];
   const pictures = await context.pictures();
@@ -174,11 +174,11 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   );
   for (const [id, print] of await storePerceptualHashes(dataset.userRecords, found)) prints.set(id, print);
   const groupOf = await groupPictures(contents.ads, prints);
-  const groups = groupBy(chosen, ({ item }) => groupOf.get(idKey(item.id))?.group);
+  const groups = groupBy(chosen, ({ item }) => groupOf.get(normalizeAdId(item.id))?.group);
   const plain = groups.get(null)?.length ?? 0;
   const shown = [...groups].flatMap(([group, members]): ChosenAd[] => {
     if (!group) return [];
-    const runs = members.map((one) => ({ ...one, days: computeRun(objectOf(one.item), one.item.at).daysRunning }));
+    const runs = members.map((one) => ({ ...one, days: computeRun(parseItem(one.item), one.item.at).daysRunning }));
     const longestFirst = runs.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
     const ad = longestFirst.find(({ picture }) => 'address' in picture) ?? longestFirst[0];
     return ad === undefined ? [] : [{ id: ad.item.id, item: ad.item, ads: members.length, daysRunning: ad.days }];
@@ -186,7 +186,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const byAds = (left: ChosenAd, right: ChosenAd) =>
     (right.ads ?? 0) - (left.ads ?? 0) || (right.daysRunning ?? 0) - (left.daysRunning ?? 0);
   shown.sort(byAds);
-  const fetched = items.filter(({ id }) => groupOf.has(idKey(id))).length;
+  const fetched = items.filter(({ id }) => groupOf.has(normalizeAdId(id))).length;
   const counts = { ads: items.length, fetched, groups: shown.length };
   return { shown: shown.slice(0, maxTiles), pictures: counts, text: comparedText(counts, plain, missing) };
 }
@@ -205,7 +205,7 @@ async function idsOf(sql: string, contents: DatasetContents, { sql: engine, sign
   });
   const named = columns.findIndex((name) => /^(?:id|adId)$/i.test(name));
   if (named === -1 && columns.length > 1) throw invalidRequest('The SELECT must have a column id.');
-  const ids = [...new Set(rows.map((row) => idKey(String(row[Math.max(0, named)]))))];
+  const ids = [...new Set(rows.map((row) => normalizeAdId(String(row[Math.max(0, named)]))))];
   if (truncated || ids.length > maxCompared)
     throw invalidRequest(
       `At most ${maxCompared} ads are compared at once: narrow the SELECT, or add LIMIT ${maxCompared}.`,
@@ -235,7 +235,7 @@ function chosenTile({ id, item, ads, daysRunning }: ChosenAd, choice: PictureCho
     const picture: AdPicture = { reason: 'it is not in the dataset; get_ad reads it for credits' };
     return { tile: { number: choice.number, id: readId(id), shown: false } as AdTile, picture };
   }
-  const ad = objectOf(item);
+  const ad = parseItem(item);
   const picture = selectPicture(ad, choice);
   const view = viewAd(ad, { detail: 'brief', now: choice.now });
   const facts = shortFacts.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));

@@ -23,9 +23,9 @@ import {
 } from '../dataset/saved-reports.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
-import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
-import { reportTtl } from '../storage/exports.ts';
-import { objectOf } from '../storage/item-versions.ts';
+import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
+import { reportTtlMs } from '../storage/exports.ts';
+import { parseItem } from '../storage/item-versions.ts';
 import type { UserRecords } from '../storage/user-records.ts';
 import type { AdPicture } from '../views/ad-media.ts';
 import { formatDay } from '../views/dates.ts';
@@ -109,7 +109,7 @@ export const writeReport = defineListTool({
     const dataset = await context.dataset();
     const { title, sections: wanted, name, last } = await reportOf(input, dataset.userRecords, now);
     if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: wanted });
-    const contents = await dataset.contents();
+    const contents = await dataset.readContents();
     const ads = adsById(contents, wanted);
     const { coverage, ...method } = await methodOf(wanted, contents, context);
     const headings = wanted.map(({ heading }) => heading);
@@ -147,7 +147,7 @@ export const writeReport = defineListTool({
     const file = await context.exports().create({
       name: `${name ?? `report-${formatDay(now)}`}.html`,
       mimeType: 'text/html',
-      ttlMs: reportTtl,
+      ttlMs: reportTtlMs,
       write: (take) => take(bytes),
     });
     const shown = made.map(({ heading, rows, first, earlier, pictures, problem }) => ({
@@ -267,15 +267,15 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
       shown.problem = 'The rows of this section could not be read.';
     }
   }
-  const unknown = adIds.filter((id) => !ads.items.has(idKey(id)));
+  const unknown = adIds.filter((id) => !ads.items.has(normalizeAdId(id)));
   if (unknown.length > 0) {
     problems.push(
       `${joinNames(unknown.map(quoteUnlessWord))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`,
     );
   }
-  const items = [...new Set(adIds.map(idKey))].flatMap((key) => ads.items.get(key) ?? []);
-  const cards = items.map((item) => cardOf(objectOf(item) as Fields, { ...item, now }));
-  shown.ads = cards.map(({ card }) => ({ ...card, labels: formatLabels(ads.labels.get(idKey(card.id))) }));
+  const items = [...new Set(adIds.map(normalizeAdId))].flatMap((key) => ads.items.get(key) ?? []);
+  const cards = items.map((item) => cardOf(parseItem(item) as Fields, { ...item, now }));
+  shown.ads = cards.map(({ card }) => ({ ...card, labels: formatLabels(ads.labels.get(normalizeAdId(card.id))) }));
   made.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
   made.problem = problems.join(' ') || undefined;
   shown.problem ??= made.problem;
@@ -285,8 +285,8 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
 type NamedAds = ReturnType<typeof adsById>;
 
 function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
-  const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(idKey)));
-  return { items: adsByKey(contents, keys), labels: groupLabelsByAd(contents, keys) };
+  const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(normalizeAdId)));
+  return { items: pickAdsById(contents, keys), labels: groupLabelsByAd(contents, keys) };
 }
 
 async function methodOf(sections: readonly SavedSection[], contents: DatasetContents, context: ToolContext) {

@@ -39,8 +39,8 @@ const maxConcurrentFiles = 4;
  */
 export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOptions) {
   const { maxRunning, maxRunningPerKey, maxWaiting } = limits;
-  const callSlots = new Semaphore({ maxRunning, perKey: maxRunningPerKey, maxWaiting, name: 'calls', now });
-  const fileSlots = new Semaphore({ maxRunning: maxConcurrentFiles, perKey: 1, name: 'files', now });
+  const callSlots = new Semaphore({ maxRunning, maxRunningPerKey, maxWaiting, workName: 'calls', now });
+  const fileSlots = new Semaphore({ maxRunning: maxConcurrentFiles, maxRunningPerKey: 1, workName: 'files', now });
   const pendingWork = new Set<Promise<unknown>>();
 
   /**

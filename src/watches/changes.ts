@@ -1,7 +1,7 @@
 import { findLastAnswers } from '../dataset/gatherings.ts';
 import { cardOf } from '../reports/card.ts';
-import { adsByKey, type DatasetContents, idKey } from '../storage/dataset.ts';
-import { objectOf, type StoredItem, versionAt } from '../storage/item-versions.ts';
+import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
+import { findVersionAt, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pickTitle } from '../ui/ad-card.tsx';
 import { type Change, findChanges } from '../views/ad-changes.ts';
 import { describeCreative } from '../views/ad-media.ts';
@@ -46,12 +46,12 @@ export function collectNews(
   const newest = newIds.slice(0, maxNew);
   const changed = updatedIds.slice(0, maxNamed - newest.length);
   const ended = goneIds.slice(0, maxNamed);
-  const items = adsByKey(contents, new Set([...newest, ...changed, ...ended].map(idKey)));
+  const items = pickAdsById(contents, new Set([...newest, ...changed, ...ended].map(normalizeAdId)));
   const group = (title: string, ids: string[], all: string[], changesOf = (_: StoredItem): string[] => []) => {
     const ads = ids.flatMap((id) => {
-      const item = items.get(idKey(id));
+      const item = items.get(normalizeAdId(id));
       if (item === undefined) return [];
-      const fields = objectOf(item) as Fields;
+      const fields = parseItem(item) as Fields;
       const kind = readText(fields.displayFormat, 12);
       const format = joinNonEmpty([kind && quoteUnlessConstant(kind), describeCreative(fields)], ' ');
       const page = readText(fields.appUrl, 100);
@@ -61,15 +61,15 @@ export function collectNews(
   };
   return [
     group('New', newest, newIds),
-    group('Changed', changed, updatedIds, (item) => changeTexts(orders?.get(idKey(item.id)) ?? 0, item)),
+    group('Changed', changed, updatedIds, (item) => changeTexts(orders?.get(normalizeAdId(item.id)) ?? 0, item)),
     group('No longer listed (they may still be running)', ended, gathering.complete ? goneIds : []),
   ].filter(({ total }) => total > 0);
 }
 
 /** Writes `headline "old" → "new"` for the first fields that differ from the version after answer number `order`. */
 function changeTexts(order: number, item: StoredItem): string[] {
-  const then = versionAt(order, item);
-  const changes = then ? findChanges(objectOf(then), objectOf(item)) : [];
+  const then = findVersionAt(order, item);
+  const changes = then ? findChanges(parseItem(then), parseItem(item)) : [];
   const texts = changes.slice(0, maxChanges).map((change) => {
     const label = splitColumnName(change.field);
     const values = shownValues(change);

@@ -43,7 +43,7 @@ export async function runChecks(
   { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
   context: CheckContext,
 ) {
-  const before = await (await context.dataset()).contents();
+  const before = await (await context.dataset()).readContents();
   const complete = new Map<string, GatherOutcome>();
   const checked: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type GatheringQuestion, getQuestionKey } from '../dataset/gatherings.ts';
 import type { Gathering } from '../storage/dataset.ts';
-import { namedRecords, type RecordsById, type UserRecords } from '../storage/user-records.ts';
+import { parseNamedRecords, type RecordsById, type UserRecords } from '../storage/user-records.ts';
 import { dayMs } from '../views/durations.ts';
 
 const Filters = z.record(z.string(), z.unknown());
@@ -27,7 +27,7 @@ const WatchRecord = z.object({
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-export const parseWatches = (records: RecordsById) => namedRecords(records, WatchRecord);
+export const parseWatches = (records: RecordsById) => parseNamedRecords(records, WatchRecord);
 export type Watch = ReturnType<typeof parseWatches>[number];
 
 export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({

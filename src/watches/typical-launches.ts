@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
 import { findGatherings, type GatheringQuestion } from '../dataset/gatherings.ts';
-import { type DatasetContents, idKey } from '../storage/dataset.ts';
+import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
 import { computeMedian, formatCount } from '../views/numbers.ts';
@@ -45,7 +45,7 @@ export async function computeTypicalLaunches(
   if (elapsedMs < minElapsedMs) return;
   const days = Math.max(1, Math.round(elapsedMs / dayMs));
   const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
-  const newIds = new Set(changes.newIds.map(idKey));
+  const newIds = new Set(changes.newIds.map(normalizeAdId));
   const lastDay = dayNumber(previousCheck.at);
   /** Launches before the day of the last check, by how many intervals ago they were. */
   const launches: number[] = [];
@@ -55,7 +55,7 @@ export async function computeTypicalLaunches(
       if (ad.startedAt === null || ad.id === null) continue;
       const day = dayNumber(Date.parse(ad.startedAt));
       earliest = Math.min(earliest, day);
-      if (day >= lastDay) started += newIds.has(idKey(ad.id)) ? 1 : 0;
+      if (day >= lastDay) started += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
       else {
         const ago = Math.floor((lastDay - 1 - day) / days);
         launches[ago] = (launches[ago] ?? 0) + 1;

@@ -4,6 +4,6 @@ import { setPriority } from 'node:os';
 const niceness = 5;
 
 /** Lowers the priority of the calling thread. Elsewhere than on Linux, a priority belongs to the whole process. */
-export function lowerPriority(): void {
+export function lowerThreadPriority(): void {
   if (process.platform === 'linux') setPriority(0, niceness);
 }

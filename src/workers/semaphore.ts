@@ -4,17 +4,17 @@ import { AdLibraryError } from '../api/errors.ts';
 interface SemaphoreOptions {
   /** The most turns at once, for all keys together and for one. */
   maxRunning: number;
-  perKey?: number;
+  maxRunningPerKey?: number;
   /** How many may wait, all keys together. By default 64 keys with four each. */
   maxWaiting?: number;
   /** The name of the work, for the message that too much of it waits. */
-  name: string;
+  workName: string;
   /** A monotonic clock, in milliseconds. */
   now?: () => number;
 }
 
 /** The most keys whose last turn is remembered. The last turn of any other key began before all of these. */
-const maxRemembered = 1000;
+const maxRememberedKeys = 1000;
 
 interface Waiter {
   start(): void;
@@ -33,13 +33,13 @@ export class Semaphore {
   readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Waiter[]>();
   /** The number of the last turn of each key. */
-  readonly #began = new LRUCache<string, number>({ max: maxRemembered });
-  #turns = 0;
+  readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
+  #slotCount = 0;
   /** How long recent turns took, in milliseconds, as a moving average. */
-  #usualMs = 1000;
+  #typicalSlotMs = 1000;
 
   constructor(options: SemaphoreOptions) {
-    this.#options = { perKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
+    this.#options = { maxRunningPerKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
   }
 
   get running(): number {
@@ -57,62 +57,64 @@ export class Semaphore {
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    if (this.#mayRun(key)) this.#begin(key);
+    if (this.#canRun(key)) this.#begin(key);
     else await this.#wait(key, signal);
     const { now } = this.#options;
-    const began = now();
-    let hasEnded = false;
+    const acquiredAt = now();
+    let isReleased = false;
     return () => {
-      if (hasEnded) return;
-      hasEnded = true;
-      this.#usualMs += (now() - began - this.#usualMs) / 16;
-      const others = this.#runningOf(key) - 1;
-      if (others > 0) this.#running.set(key, others);
+      if (isReleased) return;
+      isReleased = true;
+      this.#typicalSlotMs += (now() - acquiredAt - this.#typicalSlotMs) / 16;
+      const remaining = this.#countRunning(key) - 1;
+      if (remaining > 0) this.#running.set(key, remaining);
       else this.#running.delete(key);
       this.#startNext();
     };
   }
 
   async run<Result>(key: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
-    const end = await this.acquire(key, signal);
+    const release = await this.acquire(key, signal);
     try {
       return await work();
     } finally {
-      end();
+      release();
     }
   }
 
-  #runningOf = (key: string): number => this.#running.get(key) ?? 0;
-  #waitingOf = (key: string): number => this.#waiting.get(key)?.length ?? 0;
+  #countRunning = (key: string): number => this.#running.get(key) ?? 0;
+  #countWaiting = (key: string): number => this.#waiting.get(key)?.length ?? 0;
 
-  #mayRun(key: string): boolean {
-    return this.running < this.#options.maxRunning && this.#runningOf(key) < this.#options.perKey;
+  #canRun(key: string): boolean {
+    return this.running < this.#options.maxRunning && this.#countRunning(key) < this.#options.maxRunningPerKey;
   }
 
   #begin(key: string): void {
-    this.#running.set(key, this.#runningOf(key) + 1);
-    this.#began.set(key, ++this.#turns);
+    this.#running.set(key, this.#countRunning(key) + 1);
+    this.#lastSlotNumbers.set(key, ++this.#slotCount);
   }
 
   #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
     if (this.waiting >= this.#options.maxWaiting) {
-      const longest = [...this.#waiting.keys()].reduce(
-        (one, other) => (this.#waitingOf(other) > this.#waitingOf(one) ? other : one),
+      const longestKey = [...this.#waiting.keys()].reduce(
+        (one, other) => (this.#countWaiting(other) > this.#countWaiting(one) ? other : one),
         key,
       );
-      if (longest === key || this.#waitingOf(longest) === 1) throw this.#busy(key);
-      this.#waiting.get(longest)?.at(-1)?.refuse();
+      if (longestKey === key || this.#countWaiting(longestKey) === 1) throw this.#createBusyError(key);
+      this.#waiting.get(longestKey)?.at(-1)?.refuse();
     }
     return new Promise((resolve, reject) => {
-      const leave = (settle: () => void) => () => {
+      const leaveQueue = (settle: () => void) => () => {
         signal?.removeEventListener('abort', abort);
         const others = this.#waiting.get(key)?.filter((other) => other !== waiter) ?? [];
         if (others.length > 0) this.#waiting.set(key, others);
         else this.#waiting.delete(key);
         settle();
       };
-      const waiter = { start: leave(resolve), refuse: leave(() => reject(this.#busy(key))) };
-      const abort = leave(() => reject(signal?.reason?.name === 'TimeoutError' ? this.#busy(key) : signal?.reason));
+      const waiter = { start: leaveQueue(resolve), refuse: leaveQueue(() => reject(this.#createBusyError(key))) };
+      const abort = leaveQueue(() =>
+        reject(signal?.reason?.name === 'TimeoutError' ? this.#createBusyError(key) : signal?.reason),
+      );
       this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), waiter]);
       signal?.addEventListener('abort', abort, { once: true });
     });
@@ -120,24 +122,24 @@ export class Semaphore {
 
   #startNext(): void {
     for (;;) {
-      const [next] = [...this.#waiting.keys()]
-        .filter((key) => this.#mayRun(key))
+      const [nextKey] = [...this.#waiting.keys()]
+        .filter((key) => this.#canRun(key))
         .sort(
           (one, other) =>
-            this.#runningOf(one) - this.#runningOf(other) ||
-            (this.#began.peek(one) ?? 0) - (this.#began.peek(other) ?? 0),
+            this.#countRunning(one) - this.#countRunning(other) ||
+            (this.#lastSlotNumbers.peek(one) ?? 0) - (this.#lastSlotNumbers.peek(other) ?? 0),
         );
-      if (next === undefined) return;
-      this.#begin(next);
-      this.#waiting.get(next)?.[0]?.start();
+      if (nextKey === undefined) return;
+      this.#begin(nextKey);
+      this.#waiting.get(nextKey)?.[0]?.start();
     }
   }
 
-  #busy(key: string): AdLibraryError {
-    const { maxRunning, perKey, name } = this.#options;
-    const ahead = Math.max(this.#waitingOf(key) / perKey, this.waiting / maxRunning, 1);
-    const seconds = Math.min(60, Math.max(1, Math.ceil((this.#usualMs / 1000) * ahead)));
-    const problem = `Too many ${name} are waiting. There should be room for one more in about ${seconds} s.`;
+  #createBusyError(key: string): AdLibraryError {
+    const { maxRunning, maxRunningPerKey, workName } = this.#options;
+    const roundsAhead = Math.max(this.#countWaiting(key) / maxRunningPerKey, this.waiting / maxRunning, 1);
+    const seconds = Math.min(60, Math.max(1, Math.ceil((this.#typicalSlotMs / 1000) * roundsAhead)));
+    const problem = `Too many ${workName} are waiting. There should be room for one more in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };
     return new AdLibraryError({ kind: 'busy', problem, sent: false, details });
   }

@@ -4,19 +4,22 @@ import { Worker } from 'node:worker_threads';
 
 export interface WorkerSource {
   /** The module that starts the worker: where the paths begin. */
-  from: string;
+  baseUrl: string;
   /** The worker's TypeScript, and what the build makes of it. */
-  source: string;
-  built: string;
+  sourcePath: string;
+  builtPath: string;
 }
 
 /** The build puts the worker beside the bundle. Node 20 reads TypeScript only after tsx was registered in it. */
-export function startWorker({ from, source, built }: WorkerSource, workerData: object): Worker {
-  const isSource = from.endsWith('.ts');
-  return new Worker(isSource ? fromSources(new URL(source, from)) : new URL(built, from), {
+export function startWorker(
+  { baseUrl: from, sourcePath: source, builtPath: built }: WorkerSource,
+  workerData: object,
+): Worker {
+  const runsFromSources = from.endsWith('.ts');
+  return new Worker(runsFromSources ? createSourceLoader(new URL(source, from)) : new URL(built, from), {
     workerData,
     resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
-    eval: isSource,
+    eval: runsFromSources,
     execArgv: [],
     argv: [],
     env: {},
@@ -27,7 +30,7 @@ export function startWorker({ from, source, built }: WorkerSource, workerData: o
   });
 }
 
-function fromSources(worker: URL): string {
+function createSourceLoader(worker: URL): string {
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx/package.json'));
   const api = new URL('dist/esm/api/index.mjs', tsx);
   return `import('${api}').then(({ register }) => (register(), import('${worker}')))`;

@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { clearFiles } from '../../src/cli/files.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { exportsFolder, folderExports } from '../../src/storage/exports.ts';
-import { folderState } from '../../src/storage/folder.ts';
+import { getExportsFolder, openFolderExports } from '../../src/storage/exports.ts';
+import { openFolderState } from '../../src/storage/folder.ts';
 import { add } from '../storage/add-items.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
 
 const newFolder = createFolderSequence();
 
 const stateIn = (folder: string) =>
-  folderState({
-    ...{ folder, baseUrl: 'https://api.example.com/v2', apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now },
+  openFolderState({
+    ...{ folder, baseUrl: 'https://api.example.com/v2', apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
     userIdOf: async () => 'u',
     warn: () => {},
   });
@@ -52,7 +52,7 @@ test('says what is kept, and deletes it, but no files of others', async () => {
   ]);
   expect(theirs.every((file) => existsSync(file))).toBe(true);
   expect((await clear(folder)).printed).toBe(`${folder} keeps no datasets.\n`);
-  expect((await (await datasetIn(folder)).contents()).ads).toEqual([]);
+  expect((await (await datasetIn(folder)).readContents()).ads).toEqual([]);
 });
 
 test('empties the dataset of a server that is running, which goes on', async () => {
@@ -63,20 +63,20 @@ test('empties the dataset of a server that is running, which goes on', async () 
   await (await running()).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await clear(folder);
   await add(await running(), 100, { id: 'new' });
-  expect((await (await running()).contents()).labels.size).toBe(0);
+  expect((await (await running()).readContents()).labels.size).toBe(0);
   for (const dataset of [await running(), await datasetIn(folder)])
-    expect((await dataset.contents()).ads.map(({ id }) => id)).toEqual(['new']);
+    expect((await dataset.readContents()).ads.map(({ id }) => id)).toEqual(['new']);
 });
 
 test('leaves exported files, and says where they are', async () => {
   const folder = newFolder();
-  const exports = folderExports({ folder: exportsFolder(folder) }, Date.now).forTenant('a');
+  const exports = openFolderExports({ folder: getExportsFolder(folder) }, Date.now).forTenant('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
     await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
-  expect(printed).toContain(`${exportsFolder(folder)} keeps 2 exported files: delete them yourself.\n`);
-  expect(await readdir(exportsFolder(folder))).toHaveLength(2);
+  expect(printed).toContain(`${getExportsFolder(folder)} keeps 2 exported files: delete them yourself.\n`);
+  expect(await readdir(getExportsFolder(folder))).toHaveLength(2);
 });
 
 test('needs a folder', async () => {

@@ -96,7 +96,7 @@ test('codes that differ in upper and lower case alone are counted together', () 
 test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])('an ad that says %s has copy', async (headline) => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   await add(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
-  const contents = await dataset.contents();
+  const contents = await dataset.readContents();
   const context = { adRows: () => createAdRowReaders().forTenant('t'), now: gatheredAt };
   const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);
   expect(lineOf('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');

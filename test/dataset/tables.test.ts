@@ -130,7 +130,7 @@ test('while many ads are read, others get turns', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await add(dataset, 1, ...many);
-  const contents = await dataset.contents();
+  const contents = await dataset.readContents();
   const readers = createAdRowReaders();
   await readers.forTenant('another').readFacts({ version: 'empty', ads: [] });
   const reader = readers.forTenant('t');

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { folderState } from '../../src/storage/folder.ts';
+import { openFolderState } from '../../src/storage/folder.ts';
 import { add } from './add-items.ts';
 
 /** Adds one ad after the other to a dataset in files, each beside a large one that comes again, and says when it is in. */
 const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const warnings: string[] = [];
-const { datasets, slots } = folderState({
-  ...{ folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now },
+const { datasets, slots } = openFolderState({
+  ...{ folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
   userIdOf: async () => 'u',
   warn: (message) => warnings.push(message),
 });

@@ -39,7 +39,7 @@ interface Put {
 
 /** Claims a call, and puts its answer. */
 export async function put(answers: AnswerCache, { tenantId = 't', id = '1', group, cached }: Put): Promise<void> {
-  await (await claimOf(answers, await answers.nameOf(tenantId, nameOf(id, group)), tenantId)).put(cached);
+  await (await claimOf(answers, await answers.resolveName(tenantId, nameOf(id, group)), tenantId)).put(cached);
 }
 
 export async function claimOf(answers: AnswerCache, name: string | undefined, tenantId = 't') {
@@ -51,7 +51,7 @@ export async function claimOf(answers: AnswerCache, name: string | undefined, te
 /** What every store of answers does, in memory or in Redis. */
 export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
   const find = async (answers: AnswerCache, id: string, { tenantId = 't', group }: Partial<Put> = {}) => {
-    const name = await answers.nameOf(tenantId, nameOf(id, group));
+    const name = await answers.resolveName(tenantId, nameOf(id, group));
     return name === undefined ? undefined : answers.get(tenantId, name);
   };
 
@@ -108,7 +108,7 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
     await keep('t', 'b', 'two');
     await keep('t', 'c');
     await keep('other', 'a', 'one');
-    const early = await claimOf(answers, await answers.nameOf('t', nameOf('a', 'one')));
+    const early = await claimOf(answers, await answers.resolveName('t', nameOf('a', 'one')));
     await answers.forgetGroup('t', 'one');
     await early.put(cachedAnswer('stale', now()));
     const found = async () =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createGathering } from '../../src/dataset/gatherings.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
-import { objectOf } from '../../src/storage/item-versions.ts';
+import { parseItem } from '../../src/storage/item-versions.ts';
 import { about, add } from './add-items.ts';
 
 /** What every kind of dataset store has to do. */
@@ -14,8 +14,8 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       const page = { pageName: 'Acme', adsAmount: 3 };
       await add(dataset, 1, { id: 'A-1', headline: 'Old', body: 'Text', endDate: '2026-01-01', page });
       await add(dataset, 2, { id: 'a-1', headline: 'New', endDate: null, page: { pageName: 'Acme Ltd' } });
-      const item = await dataset.item('ads', 'A-1');
-      expect(item && objectOf(item)).toEqual({
+      const item = await dataset.findItem('ads', 'A-1');
+      expect(item && parseItem(item)).toEqual({
         id: 'a-1',
         headline: 'New',
         body: 'Text',
@@ -23,7 +23,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
         page: { pageName: 'Acme Ltd', adsAmount: 3 },
       });
       expect(item).toMatchObject({ at: 2, firstAt: 1, since: 2, listedBy: 'searchAds', requestId: 'r2' });
-      expect(item?.versions.map((version) => [version.at, objectOf(version).headline])).toEqual([[1, 'Old']]);
+      expect(item?.versions.map((version) => [version.at, parseItem(version).headline])).toEqual([[1, 'Old']]);
     });
 
     test('takes a new link, day or signature for no change, and a new link target for one', async () => {
@@ -43,9 +43,9 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       });
       await add(dataset, 1, ad('one', 'x'));
       await add(dataset, 2, ad('two', 'x'));
-      expect(await dataset.item('ads', 'a')).toMatchObject({ since: 1, at: 2, versions: [] });
+      expect(await dataset.findItem('ads', 'a')).toMatchObject({ since: 1, at: 2, versions: [] });
       await add(dataset, 3, ad('two', 'y'));
-      const item = await dataset.item('ads', 'a');
+      const item = await dataset.findItem('ads', 'a');
       expect(item).toMatchObject({ since: 3, at: 3, firstAt: 1 });
       expect(item?.versions).toHaveLength(1);
     });
@@ -60,7 +60,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
         type: 'pages',
         items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }, { pageId: longest }, { pageId: `${longest}p` }],
       });
-      const { ads, pages } = await dataset.contents();
+      const { ads, pages } = await dataset.readContents();
       expect(ads.map(({ id }) => id)).toEqual(['x']);
       expect(pages.map(({ id }) => id)).toEqual(['x', longest]);
     });
@@ -74,7 +74,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
           const nested = `{"id":"deep ${depth}","x":${'['.repeat(lists)}${at}${']'.repeat(lists)}}`;
           await add(dataset, at, JSON.parse(nested), { id: `beside ${depth}`, at });
         }
-      const { ads } = await dataset.contents();
+      const { ads } = await dataset.readContents();
       const changed = ads.filter(({ versions }) => versions.length === 1).map(({ id }) => id);
       const stored = [10, 499, 500].map((depth) => `deep ${depth}`);
       expect(changed.sort()).toEqual([...depths.map((depth) => `beside ${depth}`), ...stored].sort());
@@ -87,12 +87,12 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       const first = { ...state, found: 3, cursor: 'next', adIds: ['A', 'b'] };
       await dataset.saveGathering(first);
       const last = { ...state, found: 3, ended: true, gatheredAt: 2, adIds: ['b', 'c'] };
-      expect((await dataset.contents()).gatherings).toMatchObject([{ cursor: 'next', complete: false }]);
+      expect((await dataset.readContents()).gatherings).toMatchObject([{ cursor: 'next', complete: false }]);
       await dataset.saveGathering(last);
-      const { version, gatherings } = await dataset.contents();
+      const { version, gatherings } = await dataset.readContents();
       await dataset.saveGathering(last);
       await dataset.saveGathering(first);
-      expect(await dataset.contents()).toMatchObject({ version, gatherings });
+      expect(await dataset.readContents()).toMatchObject({ version, gatherings });
       expect(gatherings).toMatchObject([{ id: state.id, found: 3, complete: true, cursor: null, missing: 0 }]);
       expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
     });
@@ -102,10 +102,10 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       const state = createGathering({}, 1);
       await add(dataset, 1, { id: 'a', body: 'one' });
       await dataset.saveGathering({ ...state, adIds: ['a'] });
-      const before = await dataset.contents();
+      const before = await dataset.readContents();
       await add(dataset, 2, { id: 'a', body: 'two' }, { id: 'b' });
       await dataset.saveGathering({ ...state, gatheredAt: 2, adIds: ['b'] });
-      expect(before.ads.map(objectOf)).toEqual([{ id: 'a', body: 'one' }]);
+      expect(before.ads.map(parseItem)).toEqual([{ id: 'a', body: 'one' }]);
       expect(before.gatherings[0]?.adIds.size).toBe(1);
     });
 
@@ -114,8 +114,8 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       const [own, other] = [await datasets.open(callerOf('a')), await datasets.open(callerOf('b'))];
       await add(own, 1, { id: 'a' });
       await add(other, 1, { id: 'b' });
-      expect((await own.contents()).ads.map(({ id }) => id)).toEqual(['a']);
-      expect(await other.item('ads', 'a')).toBeUndefined();
+      expect((await own.readContents()).ads.map(({ id }) => id)).toEqual(['a']);
+      expect(await other.findItem('ads', 'a')).toBeUndefined();
     });
   });
 }

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MemoryDataset, recordsOf } from '../../src/storage/dataset.ts';
-import { objectOf } from '../../src/storage/item-versions.ts';
+import { createRecords, MemoryDataset } from '../../src/storage/dataset.ts';
+import { parseItem } from '../../src/storage/item-versions.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
 import { about, add, lastStep } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';
@@ -30,7 +30,7 @@ test('refuses records of a person when there is no more room for all, and takes 
   expect(refused[0]).toMatchObject({ reason: { failure: { kind: 'busy' } } });
   await expect(fill('one more')).rejects.toThrow('no room');
   expect((await first.read('watch')).size).toBe(50);
-  await first.update('watch', (found) => ({ removed: found.keys(), result: undefined }));
+  await first.update('watch', (found) => ({ remove: found.keys(), result: undefined }));
   expect(await fill('one more')).toBeDefined();
 });
 
@@ -51,13 +51,13 @@ test('that comes late, or again, is an earlier version, adds what nothing newer 
         for (const { answer } of shuffled) {
           const { order, ad } = answer;
           const batch = { ...about(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] } as const;
-          for (const record of recordsOf(batch)) dataset.apply(record);
+          for (const record of createRecords(batch)) dataset.apply(record);
         }
         const { ads, version } = dataset.contents();
         for (const item of ads) {
           const own = came.filter(({ ad }) => ad.id === item.id);
           expect(item).toMatchObject({ order: own.at(-1)?.order, firstOrder: own[0]?.order });
-          expect(objectOf(item)).toEqual(Object.assign({}, ...own.map(({ ad }) => ad)));
+          expect(parseItem(item)).toEqual(Object.assign({}, ...own.map(({ ad }) => ad)));
           expect(item.versions).toHaveLength(own.length - 1);
           expect(item.versions.every((one, at) => one.order < (item.versions[at + 1] ?? item).order)).toBe(true);
         }
@@ -79,10 +79,10 @@ test('has the same of answers that repeat each other, whether they are read one 
         const text = texts[turn % texts.length] ?? '';
         const batch = { ...about(at + 1), type: 'ads', items: () => JSON.parse(text), text } as const;
         for (const datasets of [atTheEnd, oneByOne]) await (await datasets.open({ tenantId: 't' })).addItems(batch);
-        await (await oneByOne.open({ tenantId: 't' })).contents();
+        await (await oneByOne.open({ tenantId: 't' })).readContents();
       }
       const [one, other] = [atTheEnd, oneByOne].map(async (datasets) => {
-        const { ads, pages } = await (await datasets.open({ tenantId: 't' })).contents();
+        const { ads, pages } = await (await datasets.open({ tenantId: 't' })).readContents();
         return { ads, pages };
       });
       expect(await one).toEqual(await other);
@@ -98,11 +98,11 @@ test('takes no answer apart before somebody reads, unless very many wait', async
   for (let at = 0; at < 10; at++) await answer(at);
   await setImmediate();
   expect(taken).toBe(0);
-  expect((await dataset.contents()).ads).toHaveLength(10);
+  expect((await dataset.readContents()).ads).toHaveLength(10);
   for (let at = 10; at < 500; at++) await answer(at);
   await expect.poll(() => taken).toBeGreaterThan(300);
   expect(taken).toBeLessThan(400);
-  expect((await dataset.contents()).ads).toHaveLength(500);
+  expect((await dataset.readContents()).ads).toHaveLength(500);
 });
 
 describe('the room', () => {
@@ -122,7 +122,7 @@ describe('the room', () => {
             ids.set(key, (ids.get(key) ?? new Set()).add(id));
           }
           for (const [key, added] of ids) {
-            const { ads, evicted } = await (await datasets.open({ tenantId: `${key}` })).contents();
+            const { ads, evicted } = await (await datasets.open({ tenantId: `${key}` })).readContents();
             expect(ads.length + evicted.ads).toBeGreaterThanOrEqual(added.size);
           }
         },
@@ -136,8 +136,8 @@ describe('the room', () => {
     const dataset = await datasets.open({ tenantId: 'greedy' });
     for (let at = 0; at < 1000; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
     expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytesEach);
-    expect(await dataset.item('ads', 'ad-999')).toBeDefined();
-    expect(await dataset.item('ads', 'ad-0')).toBeUndefined();
+    expect(await dataset.findItem('ads', 'ad-999')).toBeDefined();
+    expect(await dataset.findItem('ads', 'ad-0')).toBeUndefined();
   });
 
   test('is shared fairly: whoever holds much gives up their own', async () => {
@@ -147,8 +147,8 @@ describe('the room', () => {
       for (let at = 0; at < 10; at++) await add(await open(`small ${tenant}`), at, { id: `ad-${at}`, body: text });
     for (let at = 0; at < 1000; at++) await add(await open('greedy'), at, { id: `ad-${at}`, body: text });
     for (let tenant = 0; tenant < 20; tenant++)
-      expect((await (await open(`small ${tenant}`)).contents()).ads).toHaveLength(10);
-    const { ads, evicted } = await (await open('greedy')).contents();
+      expect((await (await open(`small ${tenant}`)).readContents()).ads).toHaveLength(10);
+    const { ads, evicted } = await (await open('greedy')).readContents();
     expect(ads.length + evicted.ads).toBe(1000);
     expect(ads.length).toBeGreaterThan(100);
   });
@@ -157,13 +157,13 @@ describe('the room', () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
-    const promised = await dataset.maxAds();
+    const promised = await dataset.estimateMaxAds();
     expect(promised).toBeGreaterThan(100);
     for (let at = 60; at < 60 + promised; at++) {
       await add(dataset, at, { id: `new-${at}`, body: text });
       await dataset.saveGathering(lastStep([`new-${at}`], { gatheredAt: at }));
     }
-    expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
+    expect((await dataset.readContents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
   });
 
   test('for versions of one ad and for gatherings is bounded, too', async () => {
@@ -172,8 +172,8 @@ describe('the room', () => {
       await add(dataset, at, { id: 'a', headline: `${at}` });
       await dataset.saveGathering(lastStep([], { id: `g${at}`, order: at, gatheredAt: at }));
     }
-    const { ads, gatherings, evicted } = await dataset.contents();
-    expect(ads[0]?.versions.map((version) => objectOf(version).headline)).toEqual(
+    const { ads, gatherings, evicted } = await dataset.readContents();
+    expect(ads[0]?.versions.map((version) => parseItem(version).headline)).toEqual(
       Array.from({ length: 10 }, (_, index) => `${589 + index}`),
     );
     expect(gatherings).toHaveLength(500);

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { holdLock } from '../../src/lock.ts';
+import { acquireLock } from '../../src/lock.ts';
 import { serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
@@ -80,7 +80,7 @@ test('a call that waits too long for the lock of a file says that another proces
   const server = await start({ files });
   await server.call('search_ads', { limit: 1 });
   const file = accountFile(files);
-  const lock = await holdLock(`${file}.lock`);
+  const lock = await acquireLock(`${file}.lock`);
   const gathered = await server.call('gather_ads', question);
   lock.release();
   expect(gathered.error).toMatchObject({ kind: 'busy', retryable: true });

@@ -14,9 +14,9 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { holdLock } from '../../src/lock.ts';
+import { acquireLock } from '../../src/lock.ts';
 import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
-import { type FolderOptions, folderState } from '../../src/storage/folder.ts';
+import { type FolderOptions, openFolderState } from '../../src/storage/folder.ts';
 import type { Slots } from '../../src/storage/slots.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
 import { add, lastStep } from './add-items.ts';
@@ -36,8 +36,8 @@ const cachedAnswer = {
 
 /** The folder as one more process uses it. The first letter of a key is its account. */
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {
-  const state = folderState({
-    ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttl: 0, now: Date.now, elapsed: Date.now },
+  const state = openFolderState({
+    ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
     userIdOf: async ({ apiKey }) => apiKey.slice(0, 1),
     warn: () => {},
     ...options,
@@ -46,7 +46,7 @@ function openIn(folder: string, options: Partial<FolderOptions> = {}) {
   return { ...state, dataset };
 }
 
-const idsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(({ id }) => id).sort();
+const idsIn = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).sort();
 const idsNow = async (folder: string) => idsIn(await openIn(folder).dataset());
 
 async function fileIn(folder: string, kind = 'accounts'): Promise<string> {
@@ -80,8 +80,8 @@ test('another key of the same account finds the dataset after the process has en
   await add(first, 2, { id: 'x', headline: 'two' }, { id: 'y' });
   await first.saveGathering(lastStep(['x', 'y']));
   const again = await openIn(folder).dataset('a-new');
-  expect(await again.contents()).toMatchObject({
-    ads: (await first.contents()).ads,
+  expect(await again.readContents()).toMatchObject({
+    ads: (await first.readContents()).ads,
     gatherings: [{ complete: true, missing: 0 }],
   });
   expect(await idsIn(await openIn(folder).dataset('b'))).toEqual([]);
@@ -128,7 +128,7 @@ describe('writes that the file of a key does not take for the moment', () => {
 
   /** Makes each write fail after five seconds, and lets reads succeed. */
   async function holdItsLock(file: string) {
-    const lock = await holdLock(`${file}.lock`);
+    const lock = await acquireLock(`${file}.lock`);
     return async () => lock.release();
   }
 
@@ -145,10 +145,10 @@ describe('writes that the file of a key does not take for the moment', () => {
   /** A process that could write neither the end of a slot, nor the end of a claim, nor that a list has changed. */
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
-    const { answers, slots, cursorsOf } = openIn(folder, { ttl: 60_000 });
+    const { answers, slots, cursorsOf } = openIn(folder, { ttlMs: 60_000 });
     const endSlot = await slots.acquire('a question', never);
     const claim = await claimOf(answers, 'an ad');
-    const put = await claimOf(answers, await answers.nameOf('t', list));
+    const put = await claimOf(answers, await answers.resolveName('t', list));
     await put.put({ answer: cachedAnswer, at: Date.now() });
     const unblock = await block(await fileIn(folder, 'keys'));
     endSlot();
@@ -158,23 +158,23 @@ describe('writes that the file of a key does not take for the moment', () => {
 
   /** Verifies that another process gets the slot and the claim within a time, and does not find the list. */
   async function verifyFreed(folder: string, ms: number) {
-    const other = openIn(folder, { ttl: 60_000 });
+    const other = openIn(folder, { ttlMs: 60_000 });
     const signal = AbortSignal.timeout(ms);
     (await other.slots.acquire('a question', signal))();
     expect(await other.answers.claim(callOf('t', signal), 'an ad', request)).toMatchObject({ kind: 'granted' });
-    const name = await other.answers.nameOf('t', list);
+    const name = await other.answers.resolveName('t', list);
     expect(await other.answers.get('t', name ?? '')).toBeUndefined();
   }
 
   test('a changed list is not served from the cache, and this process can claim the same call again', async () => {
     const { answers, unblock } = await withWaitingWrites(holdItsLock);
-    expect(await answers.nameOf('t', list)).toBeUndefined();
+    expect(await answers.resolveName('t', list)).toBeUndefined();
     expect(await answers.claim(callOf(), 'an ad', request)).toMatchObject({ kind: 'granted' });
     await unblock();
   });
 
   test.each([
-    ['looks for a cached list', ({ answers }) => answers.nameOf('t', list)],
+    ['looks for a cached list', ({ answers }) => answers.resolveName('t', list)],
     ['takes another slot', async ({ slots }) => (await slots.acquire('another question', never))()],
     ['recalls a cursor', ({ cursorsOf }) => cursorsOf('t').recall('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
@@ -231,7 +231,7 @@ describe('a file', () => {
     await writeFile(file, damaged.join('\n'), 'latin1');
     const { dataset, datasets } = openIn(folder);
     const open = await dataset();
-    await expect(open.contents()).rejects.toMatchObject(
+    await expect(open.readContents()).rejects.toMatchObject(
       problem(`${file} cannot be read: line 3 is damaged. Remove that line`),
     );
     await expect(add(open, 2, { id: 'd' })).rejects.toMatchObject(problem('cannot be written: line 3 is damaged'));
@@ -287,7 +287,7 @@ describe('a file', () => {
     await rm(file);
     await make(file);
     const { dataset } = openIn(folder);
-    await expect((await dataset()).contents()).rejects.toMatchObject(problem(text));
+    await expect((await dataset()).readContents()).rejects.toMatchObject(problem(text));
     await expect(add(await dataset(), 2, { id: 'y' })).rejects.toMatchObject(problem(text));
     await rm(file, { recursive: true });
     expect(await idsIn(await dataset())).toEqual(['y']);

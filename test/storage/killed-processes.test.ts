@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
-import { folderState } from '../../src/storage/folder.ts';
+import { openFolderState } from '../../src/storage/folder.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { add } from './add-items.ts';
 
@@ -38,13 +38,13 @@ function startAdding(name: string, limit = ':') {
 function openHere() {
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
-  const common = { folder, baseUrl, apiKey: 'k', ttl: 0, now: Date.now, elapsed: Date.now };
-  const { datasets, slots } = folderState({ ...common, userIdOf: async () => 'u', warn });
+  const common = { folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now };
+  const { datasets, slots } = openFolderState({ ...common, userIdOf: async () => 'u', warn });
   return { warnings, slots, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
 }
 
 const idsIn = async ({ open }: ReturnType<typeof openHere>) =>
-  (await (await open()).contents()).ads.map(({ id }) => id);
+  (await (await open()).readContents()).ads.map(({ id }) => id);
 
 test('processes that are killed while they append and write the file anew lose nothing that they had answered', async () => {
   const here = openHere();

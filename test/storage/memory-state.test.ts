@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { exportTtl, folderExports, memoryExports } from '../../src/storage/exports.ts';
-import { memoryCreditLedger } from '../../src/storage/in-memory.ts';
-import { memoryState } from '../../src/storage/open.ts';
+import { exportTtlMs, openFolderExports, openMemoryExports } from '../../src/storage/exports.ts';
+import { createMemoryLedger } from '../../src/storage/in-memory.ts';
+import { openMemoryState } from '../../src/storage/open.ts';
 import { TenantCache } from '../../src/storage/tenant-cache.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { answersSuite, ttl } from './answers-suite.ts';
@@ -10,12 +10,12 @@ import { asking, charged, leaseOf } from './charges.ts';
 import { cursorsSuite } from './cursors-suite.ts';
 import { exportFile, exportsSuite } from './exports-suite.ts';
 
-const options = { ttl };
+const options = { ttlMs: ttl };
 
 describe('cached answers', () => {
   answersSuite(async () => {
     let time = 1;
-    const { answers } = memoryState({ ...options, now: () => time, elapsed: () => time });
+    const { answers } = openMemoryState({ ...options, now: () => time, monotonicNow: () => time });
     const pass = async (ms: number) => {
       time += ms;
     };
@@ -24,11 +24,11 @@ describe('cached answers', () => {
 });
 
 describe('cursors', () => {
-  cursorsSuite('in memory', async () => memoryState({ ...options, now: () => 1, elapsed: () => 1 }).cursorsOf);
+  cursorsSuite('in memory', async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).cursorsOf);
 
   test('are remembered for a day', async () => {
     let now = 1;
-    const cursors = memoryState({ ...options, now: () => now, elapsed: () => now }).cursorsOf('a');
+    const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).cursorsOf('a');
     await cursors.remember('@1.x', { searchParams: {} });
     now += 86_400_000 - 1;
     expect(await cursors.recall('@1.x')).toBeDefined();
@@ -39,14 +39,14 @@ describe('cursors', () => {
 
 describe('exported files', () => {
   let ticks = 1;
-  exportsSuite('in memory', async () => memoryExports(() => ++ticks));
+  exportsSuite('in memory', async () => openMemoryExports(() => ++ticks));
 
   test('can be read for an hour', async () => {
     let now = 1;
-    const store = memoryExports(() => now);
+    const store = openMemoryExports(() => now);
     const exports = store.forTenant('a');
     const { uri, linkPath = '' } = await exportFile(exports, 'x.csv', 'x');
-    now += exportTtl - 1;
+    now += exportTtlMs - 1;
     expect(await exports.list()).toHaveLength(1);
     now += 1;
     expect(await exports.list()).toEqual([]);
@@ -56,7 +56,7 @@ describe('exported files', () => {
 
   const folder = createTemporaryFolder();
   test('are the last fifty of a folder, whichever of them were read', async () => {
-    const exports = folderExports({ folder }, () => 1).forTenant('a');
+    const exports = openFolderExports({ folder }, () => 1).forTenant('a');
     const written: string[] = [];
     for (let at = 0; at < 52; at++) {
       written.unshift((await exportFile(exports, 'x.csv')).uri);
@@ -67,7 +67,7 @@ describe('exported files', () => {
 });
 
 describe('the cache of many tenants', () => {
-  const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttl: 1000, now });
+  const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttlMs: 1000, now });
 
   test('holds no more than its bound, however it is filled', () => {
     fc.assert(
@@ -125,18 +125,18 @@ describe('the cache of many tenants', () => {
     expect(store.get('t', 'huge')).toBeUndefined();
     for (const name of ['items a 1', 'items a 2', 'items b 1']) store.set('t', name, { value: 1, bytes: 10 });
     store.set('other', 'items a 1', { value: 2, bytes: 10 });
-    store.drop('t', 'items a');
+    store.removeByPrefix('t', 'items a');
     expect(store.get('t', 'items a 2')).toBeUndefined();
     expect(store.get('t', 'items b 1')).toBe(1);
     expect(store.get('other', 'items a 1')).toBe(2);
-    store.drop('t', '');
+    store.removeByPrefix('t', '');
     expect(store.get('t', 'items b 1')).toBeUndefined();
   });
 });
 
 describe('accounts', () => {
   test('let a caller that leaves stop waiting', async () => {
-    const ledger = memoryCreditLedger({ now: Date.now });
+    const ledger = createMemoryLedger({ now: Date.now });
     await ledger.reserve('t', asking({ line: 'paid' }));
     const admission = await ledger.reserve('t', asking({ line: 'paid' }));
     if (admission.kind !== 'wait') throw new Error(admission.kind);
@@ -147,20 +147,20 @@ describe('accounts', () => {
   });
 
   test('count once what several processes found out of one call', async () => {
-    const ledger = memoryCreditLedger({ now: Date.now });
+    const ledger = createMemoryLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...charged(3), id });
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
   });
 
   test('have numbers, however huge the charges, and refuse what is beyond a budget', async () => {
-    const ledger = memoryCreditLedger({ now: Date.now });
+    const ledger = createMemoryLedger({ now: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', charged(credits));
     expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
     expect((await ledger.reserve('t', asking({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
   });
 
   test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
-    const ledger = memoryCreditLedger({ now: () => 0, maxBytes: 100_000 });
+    const ledger = createMemoryLedger({ now: () => 0, maxBytes: 100_000 });
     await ledger.settle('spender', charged(10));
     const lease = leaseOf(await ledger.reserve('caller', asking({ credits: 10 })));
     for (let index = 0; index < 5000; index++) {
@@ -175,7 +175,7 @@ describe('accounts', () => {
 
   test('count spending for 30 days after the last charge, also of a failure or of a call said to be free', async () => {
     let time = 1;
-    const ledger = memoryCreditLedger({ now: () => time, maxLastingBytes: 1 });
+    const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', charged(4));
     time += 29 * 86_400_000;
     await ledger.settle('t', { ...charged(6), isPaidAnswer: false });
@@ -192,7 +192,7 @@ describe('accounts', () => {
 
   test('that are too many are not forgotten: paid calls of new keys are refused', async () => {
     let time = 1;
-    const ledger = memoryCreditLedger({ now: () => time, maxLastingBytes: 3200 });
+    const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));
     await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', storage: 'full' } });
     expect(await ledger.reserve('a', asking())).toMatchObject({ kind: 'refused' });

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { folderState } from '../../src/storage/folder.ts';
+import { openFolderState } from '../../src/storage/folder.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
 
@@ -15,9 +15,9 @@ const newFolder = createFolderSequence();
 /** What a folder keeps for the account of this key. */
 async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
-  const clocks = { now: Date.now, elapsed: Date.now };
-  const { datasets } = folderState({ folder, baseUrl, apiKey: 'k', ttl: 0, ...clocks, userIdOf, warn: () => {} });
-  return (await datasets.open({ tenantId: 't', apiKey: 'other' })).contents();
+  const clocks = { now: Date.now, monotonicNow: Date.now };
+  const { datasets } = openFolderState({ folder, baseUrl, apiKey: 'k', ttlMs: 0, ...clocks, userIdOf, warn: () => {} });
+  return (await datasets.open({ tenantId: 't', apiKey: 'other' })).readContents();
 }
 
 describe('every answer that was paid for', () => {

@@ -25,7 +25,7 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
       const before = await own.read('label');
       const seen = await own.update('label', (found) => ({
         put: [['b', { value: 'y' }]],
-        removed: ['a', 'nothing'],
+        remove: ['a', 'nothing'],
         result: [...found],
       }));
       expect(seen).toEqual(records);
@@ -76,7 +76,7 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
       expect(settled.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
       await putAll(own, 'label', [['id 0', 'new']]);
       await expect(putAll(own, 'watch', [['large', 'x'.repeat(70_000)]])).rejects.toMatchObject({ failure: {} });
-      const result = await own.update('label', (found) => ({ removed: ['id 1'], put: [['z', 1]], result: found.size }));
+      const result = await own.update('label', (found) => ({ remove: ['id 1'], put: [['z', 1]], result: found.size }));
       expect(result).toBe(maxRecords.label);
       const found = await (await ownOf(other)).read('label');
       expect([found.size, found.get('id 0'), found.get('a'), found.get('z')]).toEqual([20_000, 'new', undefined, 1]);

@@ -12,12 +12,12 @@ import type {
   Settlement,
 } from '../../src/credits/ledger.ts';
 import { learnPrice, maxPrice } from '../../src/credits/prices.ts';
-import type { Seen, Store, Swapped } from '../../src/storage/storage.ts';
+import type { ReadResult, Store, SwapResult } from '../../src/storage/storage.ts';
 import { Documents } from '../../src/storage/store/documents.ts';
-import { stateUnavailable } from '../../src/storage/store/guarded-store.ts';
+import { noEncryption } from '../../src/storage/store/encryption.ts';
+import { createUnavailableError } from '../../src/storage/store/guarded-store.ts';
 import { Leases } from '../../src/storage/store/leases.ts';
-import { type Account, creditAccount, storeLedger } from '../../src/storage/store/ledger.ts';
-import { noSeal } from '../../src/storage/store/seal.ts';
+import { type Account, openLedger, summarizeAccount } from '../../src/storage/store/ledger.ts';
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 
 /** How long the lease of a call lasts at most, and how often a replica attempts what failed, in milliseconds. */
@@ -194,15 +194,15 @@ class Replica {
   constructor(world: World) {
     this.documents = new Documents({
       store: world.storeOf(this),
-      seal: noSeal,
-      elapsed: () => world.time,
+      encryption: noEncryption,
+      processNow: () => world.time,
       wait: (ms) => world.wait(this, ms),
     });
     const newId = () => {
       this.lastId = `id ${world.ids++}`;
       return this.lastId;
     };
-    this.ledger = storeLedger({ ...this, keyOf: () => world.accountKey }, { newId, isShared: true });
+    this.ledger = openLedger({ ...this, keyOf: () => world.accountKey }, { newId, isShared: true });
   }
 
   get runs(): boolean {
@@ -230,12 +230,13 @@ class World {
     this.replicas = Array.from({ length: replicas }, () => this.#join());
   }
 
-  storeOf(replica: Replica): Pick<Store, 'read' | 'swap'> {
+  storeOf(replica: Replica): Pick<Store, 'readDocument' | 'swapDocument'> {
     return {
-      read: (key, known) => this.#send(replica, async () => this.#timed(await this.#store.read(key, known))),
-      swap: (key, expected, next) =>
+      readDocument: (key, known) =>
+        this.#send(replica, async () => this.#timed(await this.#store.readDocument(key, known))),
+      swapDocument: (key, expected, next) =>
         this.#send(replica, async () => {
-          const swapped: Swapped = this.#timed(await this.#store.swap(key, expected, next));
+          const swapped: SwapResult = this.#timed(await this.#store.swapDocument(key, expected, next));
           if (!swapped.isDone) return swapped;
           const doc = next.body && JSON.parse(String(next.body));
           this.#written.push({ expected, version: next.version, account: doc, at: swapped.now });
@@ -284,13 +285,13 @@ class World {
     return new Replica(this);
   }
 
-  #timed<Reply extends Seen>(seen: Reply): Reply {
+  #timed<Reply extends ReadResult>(seen: Reply): Reply {
     return { ...seen, now: 1e12 + this.time };
   }
 
   #send<Reply>(replica: Replica, perform: () => Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const refuse = () => reject(stateUnavailable('the network'));
+      const refuse = () => reject(createUnavailableError('the network'));
       const settle = { resolve: resolve as (reply: unknown) => void, reject: refuse };
       this.#sent.add({ replica, perform, ...settle, isGivenUp: false });
     });
@@ -408,7 +409,7 @@ class World {
     if (!replica.runs) return;
     const answer = replica.documents
       .read<Account>(this.accountKey)
-      .then(({ doc }) => ({ account: creditAccount(doc) }));
+      .then(({ doc }) => ({ account: summarizeAccount(doc) }));
     void this.#ask({ replica, id: 'look' }, answer);
   }
 
@@ -435,7 +436,7 @@ class World {
       assert.ok(reserved.length + ended.length + charged.length <= 1, 'a change does one thing');
       for (const id of reserved) one.reserve(id, requests.get(id) as ReserveRequest);
       for (const id of [...ended, ...charged]) one.end(id, this.#settlements.get(id)?.settlement ?? nothing);
-      const [figures, kept] = [one.figures(), figuresOf(creditAccount(account))];
+      const [figures, kept] = [one.figures(), figuresOf(summarizeAccount(account))];
       assert.ok(same(figures, kept), `one ledger has ${JSON.stringify(figures)}, the store ${JSON.stringify(kept)}`);
       states.push({ figures, answers: this.#answers(one) });
       [before, version] = [account, next];

@@ -12,9 +12,9 @@ import { createSnapshot } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
-import { folderState } from '../../src/storage/folder.ts';
+import { openFolderState } from '../../src/storage/folder.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
-import { memoryState } from '../../src/storage/open.ts';
+import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type MadeCall } from './gathering-oracle.ts';
 import { adId, collectionId, dayMs, GatheringService } from './gathering-service.ts';
@@ -173,10 +173,10 @@ export class GatheringServers {
     const apiKey = `svc_live_${++this.#scenes}`;
     const service = new GatheringService(rule, { apiKey, ads, time });
     const now = () => service.time;
-    const folder = { folder: this.#files, baseUrl, apiKey, ttl: 0, now, elapsed: now };
+    const folder = { folder: this.#files, baseUrl, apiKey, ttlMs: 0, now, monotonicNow: now };
     const userIdOf = async () => service.userId;
     const datasets =
-      storedIn === 'files' ? folderState({ ...folder, userIdOf, warn: () => {} }).datasets : new MemoryDatasets();
+      storedIn === 'files' ? openFolderState({ ...folder, userIdOf, warn: () => {} }).datasets : new MemoryDatasets();
     this.#scene = { apiKey, service, clocks: [0, 0], datasets };
     return this.#scene;
   }
@@ -189,7 +189,7 @@ export class GatheringServers {
     const scene = () => this.#scene as Scene;
     const time = () => scene().service.time;
     const datasets: Datasets = { open: (...args) => scene().datasets.open(...args), close: async () => {} };
-    const shared: Partial<ReplicaState> = { state: (options) => ({ ...memoryState(options), datasets }) };
+    const shared: Partial<ReplicaState> = { state: (options) => ({ ...openMemoryState(options), datasets }) };
     const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
     const app = await openApp({
       config: storedIn === 'files' ? { ...config, apiKey: scene().apiKey, files: this.#files } : config,
@@ -342,7 +342,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   };
 
   const view = async (): Promise<DatasetView> => {
-    const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).contents();
+    const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).readContents();
     const tables: Record<string, object[]> = { ads: [] };
     for await (const { table, rows } of createSnapshot(adRows, contents).tables({ json: true }))
       tables[table] = [...(tables[table] ?? []), ...rows];

@@ -9,7 +9,7 @@ import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Resolve } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
-import { memoryState } from '../../src/storage/open.ts';
+import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { mcpAppsCapabilities } from './capabilities.ts';
 
@@ -53,7 +53,7 @@ export interface ServerOptions {
 
 /** What is shared by a server alone. */
 const shareDatasets = (datasets: Datasets): Partial<ReplicaState> => ({
-  state: (options) => ({ ...memoryState(options), datasets }),
+  state: (options) => ({ ...openMemoryState(options), datasets }),
 });
 
 /** A client of the real server, in this process, with the network behind it. */

@@ -8,5 +8,5 @@ export const workers = fileURLToPath(new URL('../../node_modules/.bundled-worker
 /** Starts a worker of the sources as the built command starts its own. */
 export const startWorker: typeof startWorkers.startWorker = (source, workerData) => {
   const from = pathToFileURL(`${workers}bundle.js`).href;
-  return startWorkers.startWorker({ ...source, built: basename(source.built), from }, workerData);
+  return startWorkers.startWorker({ ...source, builtPath: basename(source.builtPath), baseUrl: from }, workerData);
 };

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { FileStore } from '../../src/storage/drivers/file.ts';
 import { MemoryStore } from '../../src/storage/drivers/memory.ts';
-import { postgresStore } from '../../src/storage/drivers/postgres.ts';
-import { redisStore } from '../../src/storage/drivers/redis.ts';
+import { openPostgresStore } from '../../src/storage/drivers/postgres.ts';
+import { openRedisStore } from '../../src/storage/drivers/redis.ts';
 import type { RemoteStore, Store, StoreDriver } from '../../src/storage/storage.ts';
 import {
   describeWithPostgres,
@@ -30,7 +30,7 @@ const asRemoteStore = (store: Store): RemoteStore =>
   Object.assign(store, {
     connect: async () => {},
     isNearlyFull: () => false,
-    refuses: () => false,
+    isRefusal: () => false,
     close: async () => {},
   });
 export const openMemoryStore = () => asRemoteStore(new MemoryStore(Date.now));
@@ -40,7 +40,7 @@ async function startPostgresStore(isPooled: boolean): Promise<StartedStore> {
   const pooler = isPooled ? await startPgBouncer(server.port) : undefined;
   const { port, user, password, database } = pooler ?? server;
   return {
-    open: () => postgresStore({ host: '127.0.0.1', port, user, password, database, ssl: false }, ignore),
+    open: () => openPostgresStore({ host: '127.0.0.1', port, user, password, database, ssl: false }, ignore),
     close: async () => {
       await pooler?.close();
       await server.close();
@@ -51,7 +51,7 @@ async function startPostgresStore(isPooled: boolean): Promise<StartedStore> {
 async function startRedisStore(): Promise<StartedStore> {
   const { port, close } = await startRedis();
   const log = { error: ignore, warn: ignore, info: ignore };
-  return { open: () => redisStore({ tls: false, host: '127.0.0.1', port }, ignore, log), close };
+  return { open: () => openRedisStore({ tls: false, host: '127.0.0.1', port }, ignore, log), close };
 }
 
 async function startFolderStore(): Promise<StartedStore> {
@@ -210,7 +210,7 @@ export function describeEveryStore(
 ): void {
   describe(`${name}, in memory`, () => {
     const store = openMemoryStore();
-    tests(async () => store, { isReal: false, driver: () => ({ hosts: 'memory', open: () => store }) });
+    tests(async () => store, { isReal: false, driver: () => ({ hostAndPort: 'memory', open: () => store }) });
   });
   for (const { name: kind, describe: describeWith, start } of kinds)
     describeWith(`${name}, in ${kind}`, () => {
@@ -229,6 +229,6 @@ export function describeEveryStore(
         await store.connect();
         return store;
       };
-      tests(open, { isReal: true, driver: () => ({ hosts: kind, open: server.open }) });
+      tests(open, { isReal: true, driver: () => ({ hostAndPort: kind, open: server.open }) });
     });
 }

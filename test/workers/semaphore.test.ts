@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Semaphore } from '../../src/workers/semaphore.ts';
 
-const limits = { maxRunning: 4, perKey: 3, maxWaiting: 10, name: 'pictures' };
+const limits = { maxRunning: 4, maxRunningPerKey: 3, maxWaiting: 10, workName: 'pictures' };
 
 /** Takes a turn, and tells in which order turns began. */
 function taker(turns: Semaphore) {
@@ -35,7 +35,9 @@ test('a tenant that asks for much leaves room for others, and who has fewer turn
 });
 
 test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who asks for little', async (atOnce) => {
-  const { began, take, end } = taker(new Semaphore({ ...limits, maxRunning: atOnce, perKey: 1, maxWaiting: 200 }));
+  const { began, take, end } = taker(
+    new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
+  );
   const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
   for (const name of names) void take(name);
   for (let asked = 0; asked < 10; asked++) {

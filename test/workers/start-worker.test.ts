@@ -4,7 +4,7 @@ import { startWorker } from '../../src/workers/start-worker.ts';
 
 test('from sources a worker starts without a build', async () => {
   const from = new URL('../../src/pictures/pictures.ts', import.meta.url).href;
-  const worker = startWorker({ from, source: './worker.ts', built: './nothing.js' }, {});
+  const worker = startWorker({ baseUrl: from, sourcePath: './worker.ts', builtPath: './nothing.js' }, {});
   expect(await once(worker, 'message')).toHaveLength(1);
   await worker.terminate();
 });

@@ -1,5 +1,5 @@
 import { AdLibraryError, invalidRequest } from '../../api/errors.ts';
-import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
+import { type PooledWorker, WorkerDiedError, WorkerPool, WorkerTimeoutError } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { type Cell, getColumnNames, measureCells, type Row, type TableName } from '../tables.ts';
 import {
@@ -49,7 +49,7 @@ type Tables = Pick<Snapshot, 'tenantId' | 'version'> & { json: boolean };
 
 type DatabaseWorker = PooledWorker<SqlCall, Reply, Tables>;
 
-const worker = { from: import.meta.url, source: './worker.ts', built: './sql-worker.js' };
+const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './sql-worker.js' };
 
 /** How long loading a batch of rows may take, in milliseconds. */
 const loadMs = 20_000;
@@ -65,8 +65,8 @@ export class SqlPool {
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };
-    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, name: 'statements', idleMs });
-    this.#exports = new Semaphore({ maxRunning: Math.ceil(maxWorkers / 2), perKey: 1, name: 'exports' });
+    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, workName: 'statements', idleMs });
+    this.#exports = new Semaphore({ maxRunning: Math.ceil(maxWorkers / 2), maxRunningPerKey: 1, workName: 'exports' });
   }
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
@@ -93,14 +93,14 @@ export class SqlPool {
     try {
       const first = await this.#withTables(snapshot, signal, async (worker) => {
         const batch = await this.#ask(worker, ['export', sql], signal);
-        this.#workers.lend(worker);
+        this.#workers.checkOut(worker);
         lent = worker;
         return batch;
       });
       return await read({ columns: first.columns, rows: this.#batches(tenantId, lent, first, signal) });
     } finally {
-      if (lent?.isAlive) await this.#ask(lent, ['close']).catch(() => lent?.end());
-      if (lent) this.#workers.takeBack(lent);
+      if (lent?.isAlive) await this.#ask(lent, ['close']).catch(() => lent?.terminate());
+      if (lent) this.#workers.checkIn(lent);
       end();
     }
   }
@@ -119,10 +119,10 @@ export class SqlPool {
   }
 
   async #inTurn<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
-    return this.#workers.inTurn(tenantId, signal, work).catch((error) => {
+    return this.#workers.runInSlot(tenantId, signal, work).catch((error) => {
       if (error instanceof SqlFailure) throw explainProblem(error.problem, this.#limits);
-      if (error instanceof WorkerLate) throw explainProblem({ reason: 'slow' }, this.#limits);
-      if (!(error instanceof WorkerDied)) throw error;
+      if (error instanceof WorkerTimeoutError) throw explainProblem({ reason: 'slow' }, this.#limits);
+      if (!(error instanceof WorkerDiedError)) throw error;
       const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
       throw new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: error });
     });
@@ -138,7 +138,7 @@ export class SqlPool {
       try {
         return await work(worker);
       } finally {
-        this.#workers.rest(worker);
+        this.#workers.returnToIdle(worker);
       }
     };
     return this.#inTurn(snapshot.tenantId, signal, () =>
@@ -151,12 +151,12 @@ export class SqlPool {
 
   async #workerFor(snapshot: Snapshot, json: boolean, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
-    const idle = this.#workers.takeIdle(
+    const idle = this.#workers.takeIdleWorker(
       (tables) => tables.tenantId === tenantId && tables.version === version && (tables.json || !json),
     );
     if (idle) return idle;
-    const older = this.#workers.takeIdle((tables) => tables.tenantId === tenantId);
-    const worker = older ?? this.#workers.start({ tenantId, version, json });
+    const older = this.#workers.takeIdleWorker((tables) => tables.tenantId === tenantId);
+    const worker = older ?? this.#workers.startWorker({ tenantId, version, json });
     worker.data = { tenantId, version, json };
     try {
       const begin = (call: CallOf<'empty' | 'load'>) => {
@@ -174,7 +174,7 @@ export class SqlPool {
       await loaded;
       await this.#ask(worker, ['lockDown', json], signal, loadMs);
     } catch (error) {
-      await worker.end();
+      await worker.terminate();
       throw error;
     }
     return worker;
@@ -186,7 +186,7 @@ export class SqlPool {
     signal?: AbortSignal,
     ms = this.#limits.statementMs,
   ): Promise<ResultOf<Name>> {
-    const { result, problem } = await worker.ask(call, { ms, signal, graceMs: this.#graceMs });
+    const { result, problem } = await worker.sendRequest(call, { ms, signal, graceMs: this.#graceMs });
     if (problem) throw new SqlFailure(problem);
     return result as ResultOf<Name>;
   }

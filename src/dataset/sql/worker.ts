@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { lowerPriority } from '../../workers/low-priority.ts';
+import { lowerThreadPriority } from '../../workers/low-priority.ts';
 import { type Cell, measureCells, type TableName } from '../tables.ts';
 import { type RowReader, readResult, SqlEngine } from './engine.ts';
 import {
@@ -25,7 +25,7 @@ const interruption = () => {
   return performance.now() > deadline ? 'slow' : undefined;
 };
 
-lowerPriority();
+lowerThreadPriority();
 let engine = await SqlEngine.open(limits);
 
 const methods = {

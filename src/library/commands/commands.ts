@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { type Address, LockHeld } from '../../lock.ts';
+import { type HolderEndpoint, LockHeldError } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import type { ImportReport } from '../import/import.ts';
 import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
@@ -118,7 +118,7 @@ async function withLibrary<Result>(
   work: (library: LibraryCommands) => Promise<Result>,
 ): Promise<Result> {
   const opened = await openOwned(target).catch(async (error) => {
-    if (error instanceof LockHeld && error.address && (await isReachable(error.address))) return error.address;
+    if (error instanceof LockHeldError && error.endpoint && (await isReachable(error.endpoint))) return error.endpoint;
     throw error;
   });
   if ('url' in opened) return work(servedLibrary(opened));
@@ -175,17 +175,17 @@ function withAdmin(library: Library, token: string): Library['fetch'] {
   };
 }
 
-const requestTo = ({ url, token }: Address, path: string, options: RequestInit) =>
+const requestTo = ({ url, token }: HolderEndpoint, path: string, options: RequestInit) =>
   new Request(`${url}/-/${path}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
-const isReachable = (owner: Address): Promise<boolean> =>
+const isReachable = (owner: HolderEndpoint): Promise<boolean> =>
   fetch(requestTo(owner, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
     ({ ok }) => ok,
     () => false,
   );
 
 /** The commands of a library that another process serves. */
-function servedLibrary(owner: Address): LibraryCommands {
+function servedLibrary(owner: HolderEndpoint): LibraryCommands {
   async function send<Answer>(path: string, body: string | ReadableStream): Promise<Answer> {
     const response = await fetch(requestTo(owner, path, { body, duplex: 'half' })).catch((error) => {
       throw new Error(`The process that serves the database at ${owner.url} broke off: ${error.cause ?? error}.`);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { LRUCache } from 'lru-cache';
-import { holdLock } from '../../lock.ts';
+import { acquireLock } from '../../lock.ts';
 import { listMeasureColumns, recordTypes, textColumns } from '../search/searchable-records.ts';
 import { ApiError } from '../service/request.ts';
 
@@ -33,7 +33,7 @@ export async function lockDatabase(path: string) {
   // With all links resolved.
   const database = fs.realpathSync(path);
   const lockPath = `${database}.owner`;
-  const { isHeld, ...lock } = await holdLock(lockPath);
+  const { isHeld, ...lock } = await acquireLock(lockPath);
   // A killed process leaves the engine's own lock behind, a folder beside the database.
   fs.rmSync(`${database}.lock`, { recursive: true, force: true });
   const file = identityAt(database);

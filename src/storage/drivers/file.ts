@@ -5,9 +5,9 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { AdLibraryError } from '../../api/errors.ts';
 import { parseJson } from '../../api/json.ts';
-import { LockHeld, withLock } from '../../lock.ts';
+import { LockHeldError, withLock } from '../../lock.ts';
 import type { Store } from '../storage.ts';
-import { MemoryStore, type StoreRecord } from './memory.ts';
+import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreRecord } from './memory.ts';
 
 interface FileStoreOptions {
   path: string;
@@ -20,13 +20,13 @@ interface FileStoreOptions {
 }
 
 /** What a file says of itself in its first line. The id differs for each file that takes the place of another. */
-interface Head {
+interface Header {
   format: number;
   id: string;
   baseUrl: string;
 }
 const format = 1;
-const maxHeadBytes = 4096;
+const maxHeaderBytes = 4096;
 
 const chunkBytes = 1024 * 1024;
 /** An answer has 8 MB at most. */
@@ -36,7 +36,7 @@ const slackBytes = 1024 * 1024;
 /** What would live longer has no expiry and stays until a person deletes it, because clocks can be wrong. */
 const maxTtlMs = 86_400_000;
 // Windows has neither flag. Without it, opening a pipe would wait for a writer.
-const noLinks = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+const safeOpenFlags = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 interface Job {
   isWrite: boolean;
@@ -55,11 +55,11 @@ export class FileStore implements Store {
   #memory: MemoryStore;
   #changes: StoreRecord[] = [];
   /** The id of the file that was read, and the position behind the lines that were read. */
-  #id = '';
-  #end = 0;
+  #fileId = '';
+  #endPosition = 0;
   /** Of the file as it was last seen: while it is equal, there is nothing new. */
-  #stamp = '';
-  #compactAbove = 0;
+  #fileStamp = '';
+  #compactAboveBytes = 0;
   #jobs: Job[] = [];
   #isRunning = false;
 
@@ -68,16 +68,17 @@ export class FileStore implements Store {
     this.#memory = this.#emptyMemory();
   }
 
-  read: Store['read'] = (...args) => this.#run(false, (memory) => memory.read(...args));
-  items: Store['items'] = (...args) => this.#run(false, (memory) => memory.items(...args));
-  itemsSince: Store['itemsSince'] = (...args) => this.#run(false, (memory) => memory.itemsSince(...args));
-  swap: Store['swap'] = (key, expected, { ttlMs, ...next }) =>
+  readDocument: Store['readDocument'] = (...args) => this.#enqueue(false, (memory) => memory.readDocument(...args));
+  readItems: Store['readItems'] = (...args) => this.#enqueue(false, (memory) => memory.readItems(...args));
+  readItemsSince: Store['readItemsSince'] = (...args) =>
+    this.#enqueue(false, (memory) => memory.readItemsSince(...args));
+  swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
     // What is not there need not be removed.
-    this.#run(expected !== '' || next.body !== undefined, (memory) =>
-      memory.swap(key, expected, { ...next, ttlMs: lifetime(ttlMs) }),
+    this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
+      memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );
   putItems: Store['putItems'] = (name, changes, { ttlMs, maxBytes }) =>
-    this.#run(true, (memory) => memory.putItems(name, changes, { ttlMs: lifetime(ttlMs), maxBytes }));
+    this.#enqueue(true, (memory) => memory.putItems(name, changes, { ttlMs: toStoredTtlMs(ttlMs), maxBytes }));
 
   #emptyMemory(): MemoryStore {
     const { now, maxBytes } = this.#options;
@@ -85,28 +86,30 @@ export class FileStore implements Store {
     return new MemoryStore(now, { onChange, ...(maxBytes !== undefined && { maxBytes }) });
   }
 
-  #run<Reply>(isWrite: boolean, work: (memory: MemoryStore) => Promise<Reply>): Promise<Reply> {
+  #enqueue<Reply>(isWrite: boolean, work: (memory: MemoryStore) => Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#jobs.push({ isWrite, work, resolve, reject });
-      if (!this.#isRunning) void this.#runAll();
+      if (!this.#isRunning) void this.#runJobs();
     });
   }
 
   /** One job after the other. Writes that wait together are one append. */
-  async #runAll(): Promise<void> {
+  async #runJobs(): Promise<void> {
     this.#isRunning = true;
     for (let [first] = this.#jobs; first !== undefined; [first] = this.#jobs) {
       const { isWrite } = first;
       const end = this.#jobs.findIndex((job) => job.isWrite !== isWrite);
       const jobs = this.#jobs.splice(0, end === -1 ? this.#jobs.length : end);
       try {
-        const replies = await (isWrite ? this.#write(jobs) : this.#follow().then(() => this.#repliesOf(jobs)));
+        const replies = await (isWrite
+          ? this.#write(jobs)
+          : this.#readIfChanged().then(() => this.#runAgainstMemory(jobs)));
         for (const [at, job] of jobs.entries()) job.resolve(replies[at] as never);
       } catch (cause) {
         const done = isWrite ? 'written' : 'read';
-        const problem = `${this.#options.path} cannot be ${done}: ${reasonOf(cause).replace(/\.$/, '')}.`;
-        const isLocked = cause instanceof LockHeld;
-        const failure = isLocked ? ({ kind: 'busy', storage: 'lock' } as const) : unavailable;
+        const problem = `${this.#options.path} cannot be ${done}: ${explainFileError(cause).replace(/\.$/, '')}.`;
+        const isLocked = cause instanceof LockHeldError;
+        const failure = isLocked ? ({ kind: 'busy', storage: 'lock' } as const) : unavailableFailure;
         const error = new AdLibraryError({ ...failure, problem }, { cause });
         for (const job of jobs) job.reject(error);
       }
@@ -114,50 +117,50 @@ export class FileStore implements Store {
     this.#isRunning = false;
   }
 
-  async #repliesOf(jobs: readonly Job[]): Promise<unknown[]> {
+  async #runAgainstMemory(jobs: readonly Job[]): Promise<unknown[]> {
     const replies = [];
     for (const { work } of jobs) replies.push(await work(this.#memory));
     return replies;
   }
 
   /** Reads what others have appended. */
-  async #follow(): Promise<void> {
-    const found = await lstat(this.#options.path, { bigint: true }).catch(ignoring('ENOENT'));
-    const stamp = found ? stampOf(found) : '';
-    if (stamp === this.#stamp && stamp !== '') return;
+  async #readIfChanged(): Promise<void> {
+    const found = await lstat(this.#options.path, { bigint: true }).catch(ignoreErrorCodes('ENOENT'));
+    const stamp = found ? formatStamp(found) : '';
+    if (stamp === this.#fileStamp && stamp !== '') return;
     const file = found && (await this.#open(constants.O_RDONLY));
-    if (file === undefined) return this.#startOver('');
-    await closing(file, () => this.#read(file));
-    this.#stamp = stamp;
+    if (file === undefined) return this.#reset('');
+    await withClosing(file, () => this.#readAppended(file));
+    this.#fileStamp = stamp;
   }
 
   async #write(jobs: readonly Job[]): Promise<unknown[]> {
     const { path, baseUrl } = this.#options;
-    if (this.#end === 0) {
-      await makeFolder(dirname(path));
-      await checkOwnFolder(dirname(path));
+    if (this.#endPosition === 0) {
+      await createPrivateFolder(dirname(path));
+      await securePrivateFolder(dirname(path));
     }
-    return withLock(lockOf(path), async () => {
+    return withLock(lockPathOf(path), async () => {
       const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
       const file = (await this.#open(flags)) as FileHandle;
-      return closing(file, async () => {
-        await this.#read(file);
-        await file.truncate(this.#end);
-        if (this.#end === 0) {
-          this.#id = randomUUID();
-          await this.#append(file, headLine(this.#id, baseUrl));
+      return withClosing(file, async () => {
+        await this.#readAppended(file);
+        await file.truncate(this.#endPosition);
+        if (this.#endPosition === 0) {
+          this.#fileId = randomUUID();
+          await this.#append(file, formatHeader(this.#fileId, baseUrl));
           await syncFolder(path);
         }
-        const replies = await this.#repliesOf(jobs);
-        const lines = this.#changes.map(lineOf).join('');
+        const replies = await this.#runAgainstMemory(jobs);
+        const lines = this.#changes.map(serializeRecord).join('');
         this.#changes = [];
         if (lines !== '') await this.#append(file, lines);
-        this.#stamp = stampOf(await file.stat({ bigint: true }));
+        this.#fileStamp = formatStamp(await file.stat({ bigint: true }));
         await this.#compact();
         return replies;
       }).catch((error) => {
         // What is in memory may not be in the file.
-        this.#startOver('');
+        this.#reset('');
         throw error;
       });
     });
@@ -167,122 +170,122 @@ export class FileStore implements Store {
     const bytes = Buffer.from(lines);
     await file.appendFile(bytes);
     await file.datasync();
-    this.#end += bytes.length;
+    this.#endPosition += bytes.length;
   }
 
   /** Writes the file anew when most of its lines are superseded. */
   async #compact(): Promise<void> {
-    if (this.#end <= Math.max(slackBytes, this.#compactAbove)) return;
-    this.#memory.removeEnded();
+    if (this.#endPosition <= Math.max(slackBytes, this.#compactAboveBytes)) return;
+    this.#memory.removeExpired();
     // A line has a third more bytes than what is in it.
-    if (this.#end <= 3 * this.#memory.bytes + slackBytes) return;
+    if (this.#endPosition <= 3 * this.#memory.bytes + slackBytes) return;
     // Not at once again, if the disk is full.
-    this.#compactAbove = 2 * this.#end;
+    this.#compactAboveBytes = 2 * this.#endPosition;
     const { path, baseUrl } = this.#options;
     const [id, part] = [randomUUID(), `${path}.part`];
     let end = 0;
     try {
-      const file = await open(part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | noLinks, 0o600);
+      const file = await open(part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | safeOpenFlags, 0o600);
       const append = async (line: string) => {
         const bytes = Buffer.from(line);
         await file.writeFile(bytes);
         end += bytes.length;
       };
       // All of it is on the disk before it has its name.
-      await closing(file, async () => {
-        await append(headLine(id, baseUrl));
-        for (const record of this.#memory.records()) await append(lineOf(record));
+      await withClosing(file, async () => {
+        await append(formatHeader(id, baseUrl));
+        for (const record of this.#memory.records()) await append(serializeRecord(record));
         await file.sync();
       });
       await rename(part, path);
       await syncFolder(path);
-      [this.#id, this.#end, this.#stamp, this.#compactAbove] = [id, end, '', 0];
+      [this.#fileId, this.#endPosition, this.#fileStamp, this.#compactAboveBytes] = [id, end, '', 0];
     } catch {
       await rm(part, { force: true }).catch(() => {});
     }
   }
 
   async #open(flags: number): Promise<FileHandle | undefined> {
-    const file = await open(this.#options.path, flags | noLinks, 0o600).catch(ignoring('ENOENT'));
+    const file = await open(this.#options.path, flags | safeOpenFlags, 0o600).catch(ignoreErrorCodes('ENOENT'));
     if (file === undefined || (await file.stat()).isFile()) return file;
     await file.close();
     throw new Error('it is not a file');
   }
 
-  async #read(file: FileHandle): Promise<void> {
+  async #readAppended(file: FileHandle): Promise<void> {
     const { size } = await file.stat();
-    const id = await idOf(file);
-    if (id !== this.#id || size < this.#end) this.#startOver(id);
-    const start = this.#end;
+    const id = await readFileId(file);
+    if (id !== this.#fileId || size < this.#endPosition) this.#reset(id);
+    const start = this.#endPosition;
     let number = 0;
-    for await (const line of linesOf(file, start, size)) {
+    for await (const line of readLines(file, start, size)) {
       number++;
-      const isHead = this.#end === 0;
-      const record = isHead ? undefined : recordOf(line);
+      const isHead = this.#endPosition === 0;
+      const record = isHead ? undefined : parseRecord(line);
       if (record) this.#memory.apply(record);
       else if (!isHead) {
         if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to lose only what it holds`);
         // Perhaps an older copy took the place of the file.
-        this.#startOver(id);
-        return this.#read(file);
+        this.#reset(id);
+        return this.#readAppended(file);
       }
-      this.#end += line.length + 1;
+      this.#endPosition += line.length + 1;
     }
   }
 
-  #startOver(id: string): void {
+  #reset(id: string): void {
     this.#memory = this.#emptyMemory();
     this.#changes = [];
-    this.#id = id;
-    this.#end = 0;
-    this.#stamp = '';
+    this.#fileId = id;
+    this.#endPosition = 0;
+    this.#fileStamp = '';
   }
 }
 
-const unavailable = { kind: 'unavailable', storage: 'data' } as const;
+const unavailableFailure = { kind: 'unavailable', storage: 'data' } as const;
 
-const lockOf = (path: string): string => `${path}.lock`;
+const lockPathOf = (path: string): string => `${path}.lock`;
 
-const lifetime = (ttlMs: number): number => (ttlMs > maxTtlMs ? Number.POSITIVE_INFINITY : ttlMs);
+const toStoredTtlMs = (ttlMs: number): number => (ttlMs > maxTtlMs ? Number.POSITIVE_INFINITY : ttlMs);
 
-const stampOf = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bigint }): string =>
+const formatStamp = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeNs: bigint }): string =>
   `${ino} ${size} ${mtimeNs}`;
 
-const headLine = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
+const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
 
 /** Empty for a file without a whole first line. */
-async function idOf(file: FileHandle): Promise<string> {
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeadBytes), 0, maxHeadBytes, 0);
+async function readFileId(file: FileHandle): Promise<string> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
   const end = buffer.indexOf(10);
-  if (end === -1 && bytesRead < maxHeadBytes) return '';
-  const head = headIn(buffer.toString('utf8', 0, end));
+  if (end === -1 && bytesRead < maxHeaderBytes) return '';
+  const head = parseHeader(buffer.toString('utf8', 0, end));
   if (head === undefined) throw new Error('line 1 is damaged');
   if (head.format === format) return head.id;
   throw new Error(`another version of this program made it (format ${head.format}, not ${format})`);
 }
 
-function headIn(line: string): Head | undefined {
-  const head = parseJson(line) as Partial<Head> | undefined;
-  return typeof head?.id === 'string' && typeof head.baseUrl === 'string' ? (head as Head) : undefined;
+function parseHeader(line: string): Header | undefined {
+  const head = parseJson(line) as Partial<Header> | undefined;
+  return typeof head?.id === 'string' && typeof head.baseUrl === 'string' ? (head as Header) : undefined;
 }
 
-export async function baseUrlIn(path: string): Promise<string | undefined> {
-  const file = await open(path, constants.O_RDONLY | noLinks);
-  return closing(file, async () => {
-    for await (const line of linesOf(file, 0, Math.min((await file.stat()).size, maxHeadBytes)))
-      return headIn(String(line))?.baseUrl;
+export async function readBaseUrl(path: string): Promise<string | undefined> {
+  const file = await open(path, constants.O_RDONLY | safeOpenFlags);
+  return withClosing(file, async () => {
+    for await (const line of readLines(file, 0, Math.min((await file.stat()).size, maxHeaderBytes)))
+      return parseHeader(String(line))?.baseUrl;
   });
 }
 
 /** Deletes a file. A process that uses it continues with an empty one. */
-export async function removeFile(path: string): Promise<void> {
-  await withLock(lockOf(path), async () => {
+export async function deleteStoreFile(path: string): Promise<void> {
+  await withLock(lockPathOf(path), async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
   });
 }
 
 /** The lines of a part of a file, without the line feed. Half a line at its end is left out. */
-async function* linesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+async function* readLines(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let length = 0;
   for (let position = start; position < end; ) {
@@ -304,37 +307,45 @@ async function* linesOf(file: FileHandle, start: number, end: number): AsyncGene
 }
 
 /** A checksum, the record with the lengths of its bodies, and the bodies in one. JSON has no infinity: it is null. */
-function lineOf(record: StoreRecord): string {
-  const [head, bodies] =
-    'key' in record
-      ? [{ ...record, body: undefined }, [record.body]]
-      : [
-          { ...record, items: record.items.map(({ id, seq, body }) => [id, seq, body.length]) },
-          record.items.map(({ body }) => body),
-        ];
+function serializeRecord(record: StoreRecord): string {
+  const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
+  const head = 'key' in record ? documentHead(record) : collectionHead(record);
   const text = `${JSON.stringify(head)}\t${Buffer.concat(bodies).toString('base64')}`;
-  return `${sumOf(text)} ${text}\n`;
+  return `${computeChecksum(text)} ${text}\n`;
 }
 
-const sumOf = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
+const documentHead = ({ key, version, expiresAt }: DocumentRecord) => ({ key, version, ends: expiresAt });
+
+const collectionHead = (record: CollectionRecord) => ({
+  name: record.name,
+  epoch: record.generation,
+  seq: record.lastSequenceNumber,
+  floor: record.evictedThrough,
+  gone: record.evictedCounts,
+  ends: record.expiresAt,
+  items: record.items.map(({ id, sequenceNumber, body }) => [id, sequenceNumber, body.length]),
+});
+
+const computeChecksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
 
 /** Undefined if the line is damaged. */
-function recordOf(line: Buffer): StoreRecord | undefined {
-  if (line.toString('latin1', 0, 8) !== sumOf(line.subarray(9))) return;
+function parseRecord(line: Buffer): StoreRecord | undefined {
+  if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
   const tab = line.indexOf(9);
   const head = JSON.parse(line.toString('utf8', 9, tab));
   const body = Buffer.from(line.toString('latin1', tab + 1), 'base64');
-  const ends = head.ends ?? Number.POSITIVE_INFINITY;
-  if ('key' in head) return { ...head, ends, body };
+  const expiresAt = head.ends ?? Number.POSITIVE_INFINITY;
+  if ('key' in head) return { key: head.key, version: head.version, expiresAt, body };
   let start = 0;
-  const items = head.items.map(([id, seq, length]: [string, number, number]) => {
+  const items = head.items.map(([id, sequenceNumber, length]: [string, number, number]) => {
     start += length;
-    return { id, seq, body: body.subarray(start - length, start) };
+    return { id, sequenceNumber, body: body.subarray(start - length, start) };
   });
-  return { ...head, ends, items };
+  const { name, epoch: generation, seq: lastSequenceNumber, floor: evictedThrough, gone: evictedCounts } = head;
+  return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
 }
 
-async function closing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
+async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } finally {
@@ -343,7 +354,7 @@ async function closing<Result>(file: FileHandle, work: () => Promise<Result>): P
 }
 
 /** Rejects a link, and a folder of somebody else. Closes the folder for all others. */
-export async function checkOwnFolder(path: string): Promise<void> {
+export async function securePrivateFolder(path: string): Promise<void> {
   const found = await lstat(path);
   if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
   if (process.getuid && found.uid !== process.getuid()) throw new Error(`${path} belongs to another user`);
@@ -361,23 +372,23 @@ async function syncFolder(path: string): Promise<void> {
  * Makes a folder for this user alone, with the folders above it. One level after the other: `recursive` never ends where
  * a file system refuses folders by saying that there is none above, as `/proc` does.
  */
-export async function makeFolder(path: string): Promise<void> {
+export async function createPrivateFolder(path: string): Promise<void> {
   const isThere = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
   if (await isThere()) return;
-  if (dirname(path) !== path) await makeFolder(dirname(path));
+  if (dirname(path) !== path) await createPrivateFolder(dirname(path));
   await mkdir(path, { mode: 0o700 }).catch(async (error) => {
     if (!(await isThere())) throw error;
   });
 }
 
 /** A handler that ignores errors with one of these codes, and throws all others. */
-export const ignoring =
+export const ignoreErrorCodes =
   (...codes: readonly string[]) =>
   (error: NodeJS.ErrnoException): undefined => {
     if (!codes.includes(error.code ?? '')) throw error;
   };
 
-const reasons: Record<string, string> = {
+const reasonsByCode: Record<string, string> = {
   EEXIST: 'a file is in the way',
   ENOTDIR: 'a file is in the way',
   ELOOP: 'a link is in the way',
@@ -389,8 +400,8 @@ const reasons: Record<string, string> = {
   EFBIG: 'this server may not write such a large file',
 };
 
-export const reasonOf = (error: unknown): string => {
+export const explainFileError = (error: unknown): string => {
   // The error of a lock that cannot be made explains itself.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
-  return reasons[code] ?? (message || code);
+  return reasonsByCode[code] ?? (message || code);
 };

@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../../api/errors.ts';
-import { type Item, type ItemsPart, partLimits, type Seen, type Store } from '../storage.ts';
+import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } from '../storage.ts';
 
 /** What a change leaves in a store. Applied in the same order, records make an equal store elsewhere. */
 export type StoreRecord = DocumentRecord | CollectionRecord;
 
-interface DocumentRecord {
+export interface DocumentRecord {
   key: string;
   /** Empty if the document was removed. */
   version: string;
-  ends: number;
+  expiresAt: number;
   body: Buffer;
 }
 
-interface CollectionRecord extends Omit<ItemsPart, 'isLast'> {
+export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
   name: string;
-  seq: number;
-  ends: number;
+  lastSequenceNumber: number;
+  expiresAt: number;
 }
 
 interface Collection extends Omit<CollectionRecord, 'items'> {
@@ -36,9 +36,9 @@ export interface MemoryStoreOptions {
 }
 
 /** The overhead of a document or a collection. */
-const entryBytes = 1000;
+const entryOverheadBytes = 1000;
 /** What lives longer must not be lost: spending, labels. */
-const lastsAboveMs = 86_400_000;
+const maxTemporaryTtlMs = 86_400_000;
 
 interface Entry {
   record: DocumentRecord | Collection;
@@ -53,9 +53,9 @@ export class MemoryStore implements Store {
   /** Documents and collections, those that were written longest ago first. */
   readonly #entries = new Map<string, Entry>();
   /** Bytes of entries that end within a day, and of the others. */
-  #endingBytes = 0;
+  #temporaryBytes = 0;
   #lastingBytes = 0;
-  #seq = 0;
+  #lastSequenceNumber = 0;
 
   constructor(now: () => number, options: MemoryStoreOptions = {}) {
     this.now = now;
@@ -63,50 +63,50 @@ export class MemoryStore implements Store {
   }
 
   get bytes(): number {
-    return this.#endingBytes + this.#lastingBytes;
+    return this.#temporaryBytes + this.#lastingBytes;
   }
 
-  async read(key: string, cachedVersion?: string): Promise<Seen> {
+  async readDocument(key: string, cachedVersion?: string): Promise<ReadResult> {
     const now = this.now();
-    const found = this.#document(key);
-    if (found === undefined) return { now };
-    const { version, body } = found;
-    return { now, found: { version, body: version === cachedVersion ? undefined : body } };
+    const document = this.#findDocument(key);
+    if (document === undefined) return { now };
+    const { version, body } = document;
+    return { now, document: { version, body: version === cachedVersion ? undefined : body } };
   }
 
-  async swap(...[key, expected, { version, body, ttlMs }]: Parameters<Store['swap']>) {
+  async swapDocument(...[key, expected, { version, body, ttlMs }]: Parameters<Store['swapDocument']>) {
     const now = this.now();
-    const found = this.#document(key);
-    if ((found?.version ?? '') !== expected)
-      return { now, found: found && { version: found.version, body: found.body }, isDone: false };
-    if (!body && !found) return { now, isDone: true };
-    if (body && ttlMs > lastsAboveMs && !this.#entries.get(`document ${key}`)?.isLasting) this.#assertRoom();
-    this.#change({ key, version: body ? version : '', ends: now + ttlMs, body: body ?? Buffer.alloc(0) });
+    const document = this.#findDocument(key);
+    if ((document?.version ?? '') !== expected)
+      return { now, document: document && { version: document.version, body: document.body }, isDone: false };
+    if (!body && !document) return { now, isDone: true };
+    if (body && ttlMs > maxTemporaryTtlMs && !this.#entries.get(`document ${key}`)?.isLasting) this.#assertNotFull();
+    this.#change({ key, version: body ? version : '', expiresAt: now + ttlMs, body: body ?? Buffer.alloc(0) });
     return { now, isDone: true };
   }
 
-  async items(name: string, ids: readonly string[]): Promise<Map<string, Item>> {
-    const items = this.#collection(name)?.items;
+  async readItems(name: string, ids: readonly string[]): Promise<Map<string, Item>> {
+    const items = this.#findCollection(name)?.items;
     return new Map(ids.flatMap((id) => (items?.has(id) ? [[id, items.get(id) as Item] as const] : [])));
   }
 
   async putItems(...[name, changes, { ttlMs, maxBytes }]: Parameters<Store['putItems']>): Promise<Set<string>> {
     const now = this.now();
     const { items, ...about } =
-      this.#collection(name) ?? emptyCollection(name, Math.max(Math.ceil(now * 1000), this.#seq));
+      this.#findCollection(name) ?? createCollection(name, Math.max(Math.ceil(now * 1000), this.#lastSequenceNumber));
     const [refused, put] = [new Set<string>(), new Map<string, Item>()];
-    let { seq, bytes, floor } = about;
+    let { lastSequenceNumber: seq, bytes, evictedThrough: floor } = about;
     for (const change of changes) {
       const before = put.get(change.id) ?? items.get(change.id);
-      if ((before?.seq ?? 0) !== change.seq) refused.add(change.id);
+      if ((before?.sequenceNumber ?? 0) !== change.expectedSequenceNumber) refused.add(change.id);
       else {
         put.delete(change.id);
         seq = Math.max(seq + 1, Math.ceil(now * 1000));
-        put.set(change.id, { seq, body: change.body });
+        put.set(change.id, { sequenceNumber: seq, body: change.body });
         bytes += change.body.length - (before?.body.length ?? 0);
       }
     }
-    const gone = { ...about.gone };
+    const gone = { ...about.evictedCounts };
     const inOrder = function* () {
       for (const [id, item] of items) if (!put.has(id)) yield [id, item] as const;
       yield* put;
@@ -114,20 +114,34 @@ export class MemoryStore implements Store {
     for (const [id, item] of inOrder()) {
       if (bytes <= maxBytes) break;
       bytes -= item.body.length;
-      floor = item.seq;
+      floor = item.sequenceNumber;
       gone[id.slice(0, 1)] = (gone[id.slice(0, 1)] ?? 0) + 1;
     }
     const written = [...put].map(([id, item]) => ({ id, ...item }));
-    this.#change({ name, epoch: about.epoch, seq, floor, gone, ends: now + ttlMs, items: written });
+    this.#change({
+      name,
+      generation: about.generation,
+      lastSequenceNumber: seq,
+      evictedThrough: floor,
+      evictedCounts: gone,
+      expiresAt: now + ttlMs,
+      items: written,
+    });
     return refused;
   }
 
-  async itemsSince(name: string, after: number): Promise<ItemsPart | undefined> {
-    const collection = this.#collection(name);
+  async readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined> {
+    const collection = this.#findCollection(name);
     if (collection === undefined) return undefined;
-    const { epoch, floor, gone, seq } = collection;
-    const [items = []] = partsOf(collection.items, after);
-    return { epoch, items, floor, gone: { ...gone }, isLast: (items.at(-1)?.seq ?? seq) === seq };
+    const { generation: epoch, evictedThrough: floor, evictedCounts: gone, lastSequenceNumber: seq } = collection;
+    const [items = []] = splitIntoChunks(collection.items, after);
+    return {
+      generation: epoch,
+      items,
+      evictedThrough: floor,
+      evictedCounts: { ...gone },
+      isLast: (items.at(-1)?.sequenceNumber ?? seq) === seq,
+    };
   }
 
   isNearlyFull(): boolean {
@@ -138,11 +152,11 @@ export class MemoryStore implements Store {
     if ('key' in record) this.#put(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
       const name = `collection ${record.name}`;
-      this.#put(name, collectionOf(record, this.#entries.get(name)?.record as Collection | undefined));
-      this.#seq = Math.max(this.#seq, record.seq);
+      this.#put(name, applyToCollection(record, this.#entries.get(name)?.record as Collection | undefined));
+      this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, record.lastSequenceNumber);
     }
     for (const [name, { isLasting }] of this.#entries) {
-      if (this.#endingBytes <= this.#options.maxBytes) return;
+      if (this.#temporaryBytes <= this.#options.maxBytes) return;
       if (!isLasting) this.#put(name, undefined);
     }
   }
@@ -150,19 +164,19 @@ export class MemoryStore implements Store {
   /** What makes an equal store, in parts. */
   *records(): Generator<StoreRecord> {
     for (const { record } of this.#entries.values()) {
-      if (record.ends <= this.now()) continue;
+      if (record.expiresAt <= this.now()) continue;
       if ('key' in record) yield record;
-      else for (const items of partsOf([...record.items])) yield { ...record, items };
+      else for (const items of splitIntoChunks([...record.items])) yield { ...record, items };
     }
   }
 
-  removeEnded(): void {
+  removeExpired(): void {
     const now = this.now();
-    for (const [name, { record }] of this.#entries) if (record.ends <= now) this.#put(name, undefined);
+    for (const [name, { record }] of this.#entries) if (record.expiresAt <= now) this.#put(name, undefined);
   }
 
-  #assertRoom(): void {
-    if (this.isNearlyFull()) this.removeEnded();
+  #assertNotFull(): void {
+    if (this.isNearlyFull()) this.removeExpired();
     if (!this.isNearlyFull()) return;
     const problem = 'This server cannot track the spending of any more keys.';
     throw new AdLibraryError({ kind: 'busy', problem, storage: 'full' });
@@ -178,68 +192,68 @@ export class MemoryStore implements Store {
     if (before) this.#count(before, -1);
     this.#entries.delete(name);
     if (record === undefined) return;
-    const bytes = entryBytes + ('key' in record ? record.body.length : record.bytes);
-    const entry = { record, bytes, isLasting: record.ends - this.now() > lastsAboveMs };
+    const bytes = entryOverheadBytes + ('key' in record ? record.body.length : record.bytes);
+    const entry = { record, bytes, isLasting: record.expiresAt - this.now() > maxTemporaryTtlMs };
     this.#count(entry, 1);
     this.#entries.set(name, entry);
   }
 
   #count({ bytes, isLasting }: Entry, sign: 1 | -1): void {
     if (isLasting) this.#lastingBytes += sign * bytes;
-    else this.#endingBytes += sign * bytes;
+    else this.#temporaryBytes += sign * bytes;
   }
 
-  #document = (key: string) => this.#unended(`document ${key}`) as DocumentRecord | undefined;
-  #collection = (name: string) => this.#unended(`collection ${name}`) as Collection | undefined;
+  #findDocument = (key: string) => this.#findUnexpired(`document ${key}`) as DocumentRecord | undefined;
+  #findCollection = (name: string) => this.#findUnexpired(`collection ${name}`) as Collection | undefined;
 
-  #unended(name: string): DocumentRecord | Collection | undefined {
+  #findUnexpired(name: string): DocumentRecord | Collection | undefined {
     const { record } = this.#entries.get(name) ?? {};
-    if (record === undefined || record.ends > this.now()) return record;
+    if (record === undefined || record.expiresAt > this.now()) return record;
     this.#put(name, undefined);
     return undefined;
   }
 }
 
-const emptyCollection = (name: string, seq: number): Collection => ({
+const createCollection = (name: string, seq: number): Collection => ({
   name,
-  epoch: randomUUID(),
-  seq,
+  generation: randomUUID(),
+  lastSequenceNumber: seq,
   items: new Map(),
   bytes: 0,
-  floor: 0,
-  gone: {},
-  ends: 0,
+  evictedThrough: 0,
+  evictedCounts: {},
+  expiresAt: 0,
 });
 
-function collectionOf(record: CollectionRecord, before: Collection | undefined): Collection {
-  const collection = before?.epoch === record.epoch ? before : emptyCollection(record.name, 0);
+function applyToCollection(record: CollectionRecord, before: Collection | undefined): Collection {
+  const collection = before?.generation === record.generation ? before : createCollection(record.name, 0);
   const { items } = collection;
   let { bytes } = collection;
   const remove = (id: string) => {
     bytes -= items.get(id)?.body.length ?? 0;
     items.delete(id);
   };
-  for (const { id, seq, body } of record.items) {
+  for (const { id, sequenceNumber: seq, body } of record.items) {
     remove(id);
-    items.set(id, { seq, body });
+    items.set(id, { sequenceNumber: seq, body });
     bytes += body.length;
   }
-  for (const [id, { seq }] of items) {
-    if (seq > record.floor) break;
+  for (const [id, { sequenceNumber: seq }] of items) {
+    if (seq > record.evictedThrough) break;
     remove(id);
   }
   return { ...record, items, bytes };
 }
 
 /** Items after a number in parts, of which there is at least one. */
-function* partsOf(items: Iterable<[string, Item]>, after = 0): Generator<ItemsPart['items']> {
-  let [part, bytes]: [ItemsPart['items'], number] = [[], 0];
+function* splitIntoChunks(items: Iterable<[string, Item]>, after = 0): Generator<ItemsChunk['items']> {
+  let [part, bytes]: [ItemsChunk['items'], number] = [[], 0];
   let isFirst = true;
   for (const [id, item] of items) {
-    if (item.seq <= after) continue;
+    if (item.sequenceNumber <= after) continue;
     part.push({ id, ...item });
     bytes += item.body.length;
-    if (part.length < partLimits.items && bytes < partLimits.bytes) continue;
+    if (part.length < chunkLimits.items && bytes < chunkLimits.bytes) continue;
     yield part;
     [part, bytes, isFirst] = [[], 0, false];
   }

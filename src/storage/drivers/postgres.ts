@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
-import { type ItemsPart, partLimits, type RemoteStore, type Seen, type StoreDriver } from '../storage.ts';
+import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type StoreDriver } from '../storage.ts';
 
 /**
  * How long a connection and a statement may take, in milliseconds: a statement that takes longer loses its connection.
  * Callers wait for a shorter time; the rest is for answers that arrive while the process is busy.
  */
-const answerMs = 5000;
+const timeoutMs = 5000;
 const maxConnections = 10;
 /** How often expired rows are deleted, in milliseconds, and how many at once. */
-const sweepMs = 60_000;
-const sweptAtOnce = 1000;
-const readAtOnce = 100;
+const sweepIntervalMs = 60_000;
+const sweepBatchRows = 1000;
+const maxBatchReads = 100;
 /** How many bytes the collections of all keys may take together before each collection gets less. */
-const enough = 4 * 1024 ** 3;
+const maxCollectionsBytes = 4 * 1024 ** 3;
 
 /** The format of the tables. Values are encrypted, so compressing them would not help. */
 const format = 1;
@@ -80,33 +80,33 @@ const tables = `
   INSERT INTO ad_library.format VALUES (${format})`;
 
 const now = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
-const afterMs = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
+const expiryAfter = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
 /** The options of a connection, without any setting of the environment. */
-export type PostgresAddress = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
+export type PostgresConnection = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
   ssl: false | { rejectUnauthorized: boolean };
 };
 
-export const postgresDriver = (address: PostgresAddress): StoreDriver => ({
-  hosts: `${address.host}:${address.port}`,
-  open: (onError) => postgresStore(address, onError),
+export const createPostgresDriver = (address: PostgresConnection): StoreDriver => ({
+  hostAndPort: `${address.host}:${address.port}`,
+  open: (onError) => openPostgresStore(address, onError),
 });
 
 /** Documents that are requested in one turn of the event loop: one statement reads them. */
 interface ReadBatch {
-  wanted: { key: string; version: string }[];
-  all: Promise<Seen[]>;
+  requests: { key: string; version: string }[];
+  replies: Promise<ReadResult[]>;
 }
 
 /**
  * The store in PostgreSQL. Each call is one statement on any connection of the pool, without a name and with the schema
  * in it, so that a pooler may lie in between which gives a connection for one transaction.
  */
-export function postgresStore(
-  address: PostgresAddress,
+export function openPostgresStore(
+  address: PostgresConnection,
   onError: (error: Error) => void,
-  { sweepEvery = sweepMs, maxBytes = enough } = {},
+  { sweepEveryMs = sweepIntervalMs, maxBytes = maxCollectionsBytes } = {},
 ): RemoteStore {
   const { host, port, user, password = '', database, ssl } = address;
   const pool = new pg.Pool({
@@ -117,25 +117,25 @@ export function postgresStore(
     database,
     ssl,
     max: maxConnections,
-    connectionTimeoutMillis: answerMs,
-    query_timeout: answerMs,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
     application_name: 'ad-library-mcp',
     keepAlive: true,
     allowExitOnIdle: true,
   }).on('error', onError);
   const query = async (text: string, values: unknown[]) => (await pool.query(text, values)).rows;
   let isFull = false;
-  const deleteEnded = async (table: string, key: string) => {
-    for (let deleted: number | null = sweptAtOnce; deleted === sweptAtOnce; )
+  const deleteExpired = async (table: string, key: string) => {
+    for (let deleted: number | null = sweepBatchRows; deleted === sweepBatchRows; )
       ({ rowCount: deleted } = await pool.query(
         `DELETE FROM ad_library.${table} WHERE ${key} IN (SELECT ${key} FROM ad_library.${table}
           WHERE ends <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-        [sweptAtOnce],
+        [sweepBatchRows],
       ));
   };
   const sweep = async () => {
-    await deleteEnded('documents', 'key');
-    await deleteEnded('collections', 'name');
+    await deleteExpired('documents', 'key');
+    await deleteExpired('collections', 'name');
     const [row] = await query('SELECT sum(bytes)::float8 > $1 AS is FROM ad_library.collections', [maxBytes]);
     isFull = row?.is === true;
   };
@@ -145,37 +145,37 @@ export function postgresStore(
     isSweeping = true;
     await sweep().catch(() => {});
     isSweeping = false;
-  }, sweepEvery).unref();
+  }, sweepEveryMs).unref();
 
   let batch: ReadBatch | undefined;
-  const newBatch = (): ReadBatch => {
-    const wanted: ReadBatch['wanted'] = [];
+  const startBatch = (): ReadBatch => {
+    const requests: ReadBatch['requests'] = [];
     const readAll = async () => {
       await setImmediate();
-      if (batch?.wanted === wanted) batch = undefined;
+      if (batch?.requests === requests) batch = undefined;
       const rows = await query(
         `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
           FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
           LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND ends > clock_timestamp() ORDER BY place`,
-        [wanted.map(({ key }) => key), wanted.map(({ version }) => version)],
+        [requests.map(({ key }) => key), requests.map(({ version }) => version)],
       );
-      return rows.map(({ now, version, body }): Seen => {
-        return version === null ? { now } : { now, found: { version, body: body ?? undefined } };
+      return rows.map(({ now, version, body }): ReadResult => {
+        return version === null ? { now } : { now, document: { version, body: body ?? undefined } };
       });
     };
-    return { wanted, all: readAll() };
+    return { requests, replies: readAll() };
   };
-  const read = async (key: string, version = ''): Promise<Seen> => {
-    if (batch === undefined || batch.wanted.length >= readAtOnce) batch = newBatch();
-    const { wanted, all } = batch;
-    const index = wanted.push({ key, version }) - 1;
-    return (await all)[index] as Seen;
+  const readDocument = async (key: string, version = ''): Promise<ReadResult> => {
+    if (batch === undefined || batch.requests.length >= maxBatchReads) batch = startBatch();
+    const { requests, replies } = batch;
+    const index = requests.push({ key, version }) - 1;
+    return (await replies)[index] as ReadResult;
   };
 
   return {
-    connect: () => makeTables(pool),
-    read,
-    swap: async (key, expected, { version, body, ttlMs }) => {
+    connect: () => createTables(pool),
+    readDocument,
+    swapDocument: async (key, expected, { version, body, ttlMs }) => {
       const values = [key, expected, version, body, ttlMs];
       const [done] =
         body === undefined
@@ -185,34 +185,34 @@ export function postgresStore(
             ])
           : expected === ''
             ? await query(
-                `INSERT INTO ad_library.documents AS old VALUES ($1, $2, $3, ${afterMs('$4')}) ON CONFLICT (key) DO UPDATE
+                `INSERT INTO ad_library.documents AS old VALUES ($1, $2, $3, ${expiryAfter('$4')}) ON CONFLICT (key) DO UPDATE
                   SET version = excluded.version, body = excluded.body, ends = excluded.ends
                   WHERE old.ends <= clock_timestamp() RETURNING ${now}`,
                 [key, version, body, ttlMs],
               )
             : await query(
-                `UPDATE ad_library.documents SET version = $3, body = $4, ends = ${afterMs('$5')}
+                `UPDATE ad_library.documents SET version = $3, body = $4, ends = ${expiryAfter('$5')}
                   WHERE key = $1 AND version = $2 AND ends > clock_timestamp() RETURNING ${now}`,
                 values,
               );
       if (done) return { now: done.now, isDone: true };
-      const current = await read(key);
-      return { ...current, isDone: body === undefined && expected === '' && current.found === undefined };
+      const current = await readDocument(key);
+      return { ...current, isDone: body === undefined && expected === '' && current.document === undefined };
     },
-    items: async (name, ids) => {
+    readItems: async (name, ids) => {
       const rows = await query(
         `SELECT id, items.seq::float8, body FROM ad_library.items JOIN ad_library.collections USING (name)
           WHERE name = $1 AND ends > clock_timestamp() AND id = ANY($2::text[])`,
         [name, ids],
       );
-      return new Map(rows.map(({ id, seq, body }) => [id, { seq, body }]));
+      return new Map(rows.map(({ id, seq, body }) => [id, { sequenceNumber: seq, body }]));
     },
     putItems: async (name, changes, { ttlMs, maxBytes }) => {
       const [row] = await query('SELECT ad_library.put_items($1, $2, $3, $4, $5, $6, $7, $8) AS refused', [
         name,
         randomUUID(),
         changes.map(({ id }) => id),
-        changes.map(({ seq }) => seq),
+        changes.map(({ expectedSequenceNumber: seq }) => seq),
         changes.map(({ body }) => body.length),
         Buffer.concat(changes.map(({ body }) => body)),
         ttlMs,
@@ -220,7 +220,7 @@ export function postgresStore(
       ]);
       return new Set(row.refused);
     },
-    itemsSince: async (name, after) => {
+    readItemsSince: async (name, after) => {
       // A collection without later items is one row without an item.
       const rows = await query(
         `WITH later AS (SELECT id, seq, body, sum(length(body)) OVER (ORDER BY seq) - length(body) AS before
@@ -228,17 +228,25 @@ export function postgresStore(
         SELECT epoch, floor::float8, gone, about.seq::float8 AS last, id, later.seq::float8, body
           FROM ad_library.collections AS about LEFT JOIN later ON before < $4
           WHERE name = $1 AND ends > clock_timestamp() ORDER BY later.seq`,
-        [name, after, partLimits.items, partLimits.bytes],
+        [name, after, chunkLimits.items, chunkLimits.bytes],
       );
       const [about] = rows;
       if (about === undefined) return undefined;
-      const items: ItemsPart['items'] = rows.flatMap(({ id, seq, body }) => (id === null ? [] : [{ id, seq, body }]));
+      const items: ItemsChunk['items'] = rows.flatMap(({ id, seq, body }) =>
+        id === null ? [] : [{ id, sequenceNumber: seq, body }],
+      );
       const { epoch, floor, gone, last } = about;
-      return { epoch, items, floor, gone, isLast: (items.at(-1)?.seq ?? last) === last };
+      return {
+        generation: epoch,
+        items,
+        evictedThrough: floor,
+        evictedCounts: gone,
+        isLast: (items.at(-1)?.sequenceNumber ?? last) === last,
+      };
     },
     isNearlyFull: () => isFull,
     // But not if a connection is gone or unavailable, or if it is read-only.
-    refuses: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
+    isRefusal: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
       clearInterval(sweeps);
       await pool.end();
@@ -247,7 +255,7 @@ export function postgresStore(
 }
 
 /** Creates the tables, if there are none. Then the server's user needs no right to create any. */
-async function makeTables(pool: pg.Pool): Promise<void> {
+async function createTables(pool: pg.Pool): Promise<void> {
   const isMade = `to_regclass('ad_library.format') IS NOT NULL`;
   const made = await pool.query<{ is: boolean }>(`SELECT ${isMade} AS is`);
   // One transaction, in which replicas that start together take turns.

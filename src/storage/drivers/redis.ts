@@ -1,15 +1,15 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { createClient, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
 import {
-  type ItemsPart,
-  partLimits,
+  chunkLimits,
+  type ItemsChunk,
+  type ReadResult,
   type RemoteStore,
-  type Seen,
-  type StateLog,
+  type StorageLog,
   type StoreDriver,
 } from '../storage.ts';
 
-export interface StateAddress {
+export interface RedisConnection {
   tls: boolean;
   host: string;
   port: number;
@@ -18,16 +18,20 @@ export interface StateAddress {
   database?: number | undefined;
 }
 
-export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver => ({
-  hosts: `${address.host}:${address.port}`,
-  open: (onError) => redisStore(address, onError, log),
+export const createRedisDriver = (address: RedisConnection, log: StorageLog): StoreDriver => ({
+  hostAndPort: `${address.host}:${address.port}`,
+  open: (onError) => openRedisStore(address, onError, log),
 });
 
 /** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
-export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog): RemoteStore {
-  const client = openClient(address).on('error', onError);
-  const memory = memoryOfRedis(() => client.sendCommand(['INFO']), log);
-  const run = async (
+export function openRedisStore(
+  address: RedisConnection,
+  onError: (error: Error) => void,
+  log: StorageLog,
+): RemoteStore {
+  const client = createRedisClient(address).on('error', onError);
+  const memory = watchMemory(() => client.sendCommand(['INFO']), log);
+  const runScript = async (
     { text, sha }: Script,
     keys: readonly string[],
     args: readonly RedisArgument[],
@@ -36,7 +40,7 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
     try {
       return await client.sendCommand(['EVALSHA', sha, ...rest]);
     } catch (error) {
-      if (!replyOf(error)?.startsWith('NOSCRIPT')) throw error;
+      if (!getErrorReply(error)?.startsWith('NOSCRIPT')) throw error;
       return client.sendCommand(['EVAL', text, ...rest]);
     }
   };
@@ -49,57 +53,61 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
       await connected;
       await memory.check();
     },
-    read: async (key, cachedVersion = '') => parseReply(await run(readScript, [key], [cachedVersion])),
-    swap: async (key, expected, { version, body, ttlMs }) => {
+    readDocument: async (key, cachedVersion = '') => parseReply(await runScript(readScript, [key], [cachedVersion])),
+    swapDocument: async (key, expected, { version, body, ttlMs }) => {
       const args = [expected, version, body ?? '', String(Math.ceil(ttlMs))];
-      const reply = (await run(swapScript, [key], args)) as [number, ...unknown[]];
+      const reply = (await runScript(swapScript, [key], args)) as [number, ...unknown[]];
       return reply[1] === 1 ? { now: reply[0], isDone: true } : { ...parseReply(reply), isDone: false };
     },
-    items: async (name, ids) => {
+    readItems: async (name, ids) => {
       if (ids.length === 0) return new Map();
       const [, bodies, order] = keysOf(name);
-      const reply = await run(itemsScript, [bodies, order], [...ids]);
+      const reply = await runScript(itemsScript, [bodies, order], [...ids]);
       const [found, seqs] = reply as [(Buffer | null)[], (Buffer | null)[]];
       return new Map(
-        ids.flatMap((id, at) => (found[at] ? [[id, { seq: Number(seqs[at]), body: found[at] }] as const] : [])),
+        ids.flatMap((id, at) =>
+          found[at] ? [[id, { sequenceNumber: Number(seqs[at]), body: found[at] }] as const] : [],
+        ),
       );
     },
     putItems: async (name, changes, { ttlMs, maxBytes }) => {
       const args: RedisArgument[] = [randomUUID(), String(Math.ceil(ttlMs)), String(maxBytes)];
-      for (const { id, seq, body } of changes) args.push(id, String(seq), body);
-      return new Set(((await run(putScript, keysOf(name), args)) as Buffer[]).map(String));
+      for (const { id, expectedSequenceNumber: seq, body } of changes) args.push(id, String(seq), body);
+      return new Set(((await runScript(putScript, keysOf(name), args)) as Buffer[]).map(String));
     },
-    itemsSince: async (name, after) => {
-      const limits = [after, partLimits.items, partLimits.bytes].map(String);
-      const [about, ...found] = (await run(sinceScript, keysOf(name), limits)) as [Buffer, ...Buffer[]];
-      return partOf(JSON.parse(String(about)), found);
+    readItemsSince: async (name, after) => {
+      const limits = [after, chunkLimits.items, chunkLimits.bytes].map(String);
+      const [about, ...found] = (await runScript(itemsSinceScript, keysOf(name), limits)) as [Buffer, ...Buffer[]];
+      return parseChunk(JSON.parse(String(about)), found);
     },
     isNearlyFull: () => memory.isNearlyFull(),
-    refuses: (error) => {
-      const reply = replyOf(error);
-      return reply !== undefined && !isNotNow(reply);
+    isRefusal: (error) => {
+      const reply = getErrorReply(error);
+      return reply !== undefined && !isTemporaryRefusal(reply);
     },
     close: async () => client.destroy(),
   };
 }
 
-function parseReply(reply: unknown): Seen {
+function parseReply(reply: unknown): ReadResult {
   const [now, version, body] = reply as [number, Buffer | null, Buffer | null];
-  return version ? { now, found: { version: String(version), body: body ?? undefined } } : { now };
+  return version ? { now, document: { version: String(version), body: body ?? undefined } } : { now };
 }
 
-function partOf(about: Record<string, string>, found: readonly Buffer[]): ItemsPart | undefined {
+function parseChunk(about: Record<string, string>, found: readonly Buffer[]): ItemsChunk | undefined {
   const { epoch, seq, floor, bytes: _, ...gone } = about;
   if (epoch === undefined) return undefined;
-  const items: ItemsPart['items'] = [];
+  const items: ItemsChunk['items'] = [];
   for (let at = 0; at < found.length; at += 3)
-    items.push({ id: String(found[at]), seq: Number(found[at + 1]), body: found[at + 2] as Buffer });
+    items.push({ id: String(found[at]), sequenceNumber: Number(found[at + 1]), body: found[at + 2] as Buffer });
   return {
-    epoch,
+    generation: epoch,
     items,
-    floor: Number(floor),
-    gone: Object.fromEntries(Object.entries(gone).map(([name, count]) => [name.replace('gone:', ''), Number(count)])),
-    isLast: (items.at(-1)?.seq ?? Number(seq)) === Number(seq),
+    evictedThrough: Number(floor),
+    evictedCounts: Object.fromEntries(
+      Object.entries(gone).map(([name, count]) => [name.replace('gone:', ''), Number(count)]),
+    ),
+    isLast: (items.at(-1)?.sequenceNumber ?? Number(seq)) === Number(seq),
   };
 }
 
@@ -108,18 +116,18 @@ interface Script {
   sha: string;
 }
 
-const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
+const createScript = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
 /** The start of scripts that need the time: the time of Redis, so that the clocks of replicas do not matter. */
 const readTime = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
-const readScript = script(`${readTime}
+const readScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
 /** ARGV: the version that the document must have, the next version, its body, its lifetime. */
-const swapScript = script(`${readTime}
+const swapScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 if (version or '') ~= ARGV[1] then return { now, version, version and redis.call('HGET', KEYS[1], 'body') } end
 if ARGV[3] == '' then redis.call('DEL', KEYS[1])
@@ -130,7 +138,7 @@ end
 return { now, 1 }`);
 
 /** KEYS: about, bodies, order. ARGV: an epoch, lifetime, bytes in all; then id, number as it was read, body of each. */
-const putScript = script(`
+const putScript = createScript(`
 local about, bodies, order = KEYS[1], KEYS[2], KEYS[3]
 local refused = {}
 local time = redis.call('TIME')
@@ -161,12 +169,12 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
 /** Numbers and bodies are read in one script, so that they belong together. KEYS: bodies, order. ARGV: ids. */
-const itemsScript = script(
+const itemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
 /** KEYS: about, bodies, order. ARGV: after which number, how many, how many bytes. */
-const sinceScript = script(`
+const itemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local about, all, bytes = {}, redis.call('HGETALL', KEYS[1]), 0
 for i = 1, #all, 2 do about[all[i]] = all[i + 1] end
@@ -179,22 +187,23 @@ for i = 1, #found, 2 do
 end
 return reply`);
 
-const replyOf = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
+const getErrorReply = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
 
 /** Redis says that this is not the time for any command. */
-const isNotNow = (reply: string): boolean => /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
+const isTemporaryRefusal = (reply: string): boolean =>
+  /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
 
 /** How old the last look at Redis may be, in milliseconds. */
-const goodEnoughMs = 2000;
+const maxInfoAgeMs = 2000;
 /** The part of the memory from which only necessary values are stored, and the part at which there is room again. */
-const nearlyFull = 0.8;
-const roomAgain = 0.75;
+const nearlyFullRatio = 0.8;
+const noLongerFullRatio = 0.75;
 
 /**
  * Checks whether the memory is so full that only spending should be stored, and logs once what is wrong with the setup
  * of Redis.
  */
-function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
+function watchMemory(info: () => Promise<unknown>, log: StorageLog) {
   const warned = new Set<string>();
   const warnOnce = (message: string, fields?: Record<string, unknown>) => {
     if (!warned.has(message)) log.warn(message, fields);
@@ -212,32 +221,39 @@ function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
       warnOnce('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
     if (facts.get('aof_enabled') === '0')
       warnOnce('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
-    isNearlyFull = max > 0 && used > (isNearlyFull ? roomAgain : nearlyFull) * max;
+    isNearlyFull = max > 0 && used > (isNearlyFull ? noLongerFullRatio : nearlyFullRatio) * max;
   };
   return {
     check,
     isNearlyFull: () => {
-      if (performance.now() - checkedAt > goodEnoughMs) void check().catch(() => {});
+      if (performance.now() - checkedAt > maxInfoAgeMs) void check().catch(() => {});
       return isNearlyFull;
     },
   };
 }
 
 /** How long a connection may take, in milliseconds. */
-const connectTimeout = 1000;
+const connectTimeoutMs = 1000;
 /** The longest wait between two attempts to reconnect, in milliseconds. */
-const maxWait = 400;
-const maxQueued = 20_000;
+const maxReconnectDelayMs = 400;
+const maxQueuedCommands = 20_000;
 
-const reconnectStrategy = (retries: number) => Math.min(maxWait, 50 * 2 ** Math.min(retries, 10)) + randomInt(50);
+const getReconnectDelayMs = (retries: number) =>
+  Math.min(maxReconnectDelayMs, 50 * 2 ** Math.min(retries, 10)) + randomInt(50);
 
-const openClient = ({ tls, host, port, username, password, database }: StateAddress) =>
+const createRedisClient = ({ tls, host, port, username, password, database }: RedisConnection) =>
   createClient({
     ...(username && { username }),
     ...(password && { password }),
     ...(database !== undefined && { database }),
-    socket: { host, port, connectTimeout, reconnectStrategy, ...(tls && { tls }) },
+    socket: {
+      host,
+      port,
+      connectTimeout: connectTimeoutMs,
+      reconnectStrategy: getReconnectDelayMs,
+      ...(tls && { tls }),
+    },
     disableOfflineQueue: true,
-    commandsQueueMaxLength: maxQueued,
+    commandsQueueMaxLength: maxQueuedCommands,
     commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
   });

@@ -4,7 +4,7 @@ import type { Answer, Call } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import type { OperationName } from '../../api/operations.ts';
 import type { AnswerCache, CachedAnswer, Claim, ClaimRequest, StateOptions } from '../call-state.ts';
-import { cameAfter, memoryAnswers } from '../memory-answers.ts';
+import { createMemoryAnswers, isNewerThan } from '../memory-answers.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
@@ -27,7 +27,7 @@ const claimMs = 3_600_000;
 /** Bytes of answers that the store did not take. */
 const maxLocalAnswers = 64 * 1024 * 1024;
 
-interface SharedAnswersOptions extends Pick<StateOptions, 'ttl' | 'now'> {
+interface SharedAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
   /** Whether a call whose process has died is sent again, although it may have been charged. */
   sendsAgain?: boolean;
 }
@@ -37,20 +37,20 @@ interface SharedAnswersOptions extends Pick<StateOptions, 'ttl' | 'now'> {
  * nobody has put its answer since, and one that waits for another finds the answer there. What the store does not take
  * is kept by this replica alone.
  */
-export function sharedAnswers(
+export function openStoredAnswers(
   access: StoreAccess,
-  { ttl, now, sendsAgain = false }: SharedAnswersOptions,
+  { ttlMs, now, sendsAgain = false }: SharedAnswersOptions,
 ): AnswerCache {
   const { documents, store, leases, queue, keyOf } = access;
-  const local = memoryAnswers({ maxBytes: maxLocalAnswers, ttl, now });
+  const local = createMemoryAnswers({ maxBytes: maxLocalAnswers, ttlMs, now });
   const keyFor = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
   const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
   /** Groups that were forgotten here, and whose new mark the store has not taken: their answers are not cached. */
   const unmarkedGroups = new Set<string>();
   /** @param time by the clock of the store */
-  const answerIn = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
+  const parseCachedAnswer = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
     const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
-    if (doc?.cached === undefined || Math.abs(age) >= ttl) return undefined;
+    if (doc?.cached === undefined || Math.abs(age) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
     const read = responseSchemas[operation].safeParse(answer.raw);
     return read.success ? { answer: { ...answer, value: read.data }, at: now() - age } : undefined;
@@ -60,10 +60,10 @@ export function sharedAnswers(
     const key = keyFor(tenantId, name);
     const read = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is away, what was read there before still counts.
-    const stored = read ?? documents.remembered<StoredCall>(key);
+    const stored = read ?? documents.getCached<StoredCall>(key);
     const localAnswer = await local.get(tenantId, name);
     if (localAnswer && localAnswer.at >= (stored?.doc?.cached?.at ?? 0)) return localAnswer;
-    return stored && answerIn(stored.doc, stored.now + ('ageMs' in stored ? stored.ageMs : 0));
+    return stored && parseCachedAnswer(stored.doc, stored.now + ('ageMs' in stored ? stored.ageMs : 0));
   };
 
   const claim = async (call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
@@ -81,7 +81,7 @@ export function sharedAnswers(
       if (!isOpen) return;
       close();
       const change = (doc: StoredCall | undefined) => ({
-        ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttl, claimMs) }),
+        ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttlMs, claimMs) }),
         result: undefined,
       });
       await queue.write(() => documents.update<StoredCall, void>(key, change));
@@ -91,7 +91,7 @@ export function sharedAnswers(
       const isTaken =
         !store.isNearlyFull() &&
         (await documents
-          .write<StoredCall>(key, (at) => ({ cached: { operation: operation.name, answer, at } }), ttl)
+          .write<StoredCall>(key, (at) => ({ cached: { operation: operation.name, answer, at } }), ttlMs)
           .then(() => true)
           .catch(() => false));
       if (isTaken) local.forget(tenantId, name);
@@ -100,15 +100,15 @@ export function sharedAnswers(
       await end();
     };
     /** Whether another call sends the request. A claim of this process that has ended may still be in the store. */
-    const isOfOther = (running: StoredClaim) => running.id !== id && !leases.isClosed(running.id, running);
+    const isOtherClaim = (running: StoredClaim) => running.id !== id && !leases.isClosed(running.id, running);
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaited: string | undefined; ; ) {
         const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
           const { cached, lost } = doc ?? {};
-          const running = doc?.running && isOfOther(doc.running) ? doc.running : undefined;
-          const found = answerIn(doc, time);
-          if (found && cameAfter(found, after, now())) return { result: { kind: 'found', found } };
+          const running = doc?.running && isOtherClaim(doc.running) ? doc.running : undefined;
+          const found = parseCachedAnswer(doc, time);
+          if (found && isNewerThan(found, after, now())) return { result: { kind: 'found', found } };
           const isAbandoned = running && leases.isAbandoned(running, time);
           if (isAbandoned && !sendsAgain)
             return {
@@ -119,7 +119,7 @@ export function sharedAnswers(
           if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
           if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
           const next = { ...(found && { cached }), lost, running: { id, owner: leases.owner, at: time } };
-          return { next, ttlMs: Math.max(ttl, claimMs), result: { kind: 'granted' } };
+          return { next, ttlMs: Math.max(ttlMs, claimMs), result: { kind: 'granted' } };
         });
         if (step.kind === 'found') {
           close();
@@ -132,7 +132,7 @@ export function sharedAnswers(
           return { kind: 'lost' };
         }
         awaited = step.id;
-        await documents.changed(key, step.version, signal);
+        await documents.waitForChange(key, step.version, signal);
       }
     } catch {
       // The claim may still have been granted.
@@ -145,7 +145,7 @@ export function sharedAnswers(
   return {
     get,
     claim,
-    nameOf: async (tenantId, { group, fingerprint }) => {
+    resolveName: async (tenantId, { group, fingerprint }) => {
       if (group === undefined) return fingerprint;
       const key = keyOfGroup(tenantId, group);
       const mark = await documents.read(key).catch(() => undefined);

@@ -1,20 +1,20 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { AdLibraryError } from '../../api/errors.ts';
-import type { RemoteStore, StateLog, Store, StoreDriver } from '../storage.ts';
+import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts';
 
 /**
  * How long the store may leave everybody without an answer, in milliseconds, and how long a call waits while others get
  * answers.
  */
-const silentMs = 900;
-const busyMs = 5000;
+const maxSilenceMs = 900;
+const maxBusyMs = 5000;
 /** How often it is tried whether the store is back, and how many attempts fail before a new connection is made. */
-const attemptEvery = 250;
-const attemptsPerStore = 8;
+const attemptIntervalMs = 250;
+const attemptsPerConnection = 8;
 /** Different problems logged while the store is away. */
 const maxProblems = 20;
 /** How old the comparison of clocks may be, in milliseconds. */
-const comparedMs = 60_000;
+const clockComparisonMs = 60_000;
 
 const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
@@ -23,26 +23,26 @@ const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
  * A store that may be away: a call that fails or gets no answer marks it as down. From then on calls are refused at once,
  * until a write succeeds.
  */
-export class GuardedStore implements Omit<RemoteStore, 'connect' | 'refuses'> {
+export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
-  readonly #log: StateLog;
+  readonly #log: StorageLog;
   readonly #problems = new Set<string>();
   #store: RemoteStore | undefined;
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
   #isFullReported = false;
-  #reaching: Promise<void> | undefined;
-  #answeredAt = 0;
+  #connecting: Promise<void> | undefined;
+  #lastReplyAt = 0;
   /** By how much the clock of the store is ahead of the monotonic one, and when they were compared. */
-  #ahead: number;
-  #comparedAt = Number.NEGATIVE_INFINITY;
+  #clockOffsetMs: number;
+  #clockComparedAt = Number.NEGATIVE_INFINITY;
 
   /** @param now the time of this process, which counts until the store tells its own */
-  constructor(driver: StoreDriver, log: StateLog, now: () => number) {
+  constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
     this.#driver = driver;
     this.#log = log;
-    this.#ahead = now() - performance.now();
+    this.#clockOffsetMs = now() - performance.now();
   }
 
   isUp(): boolean {
@@ -59,26 +59,26 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'refuses'> {
 
   /** The time of the store, which continues while the store is away. */
   now(): number {
-    return Math.round(performance.now() + this.#ahead);
+    return Math.round(performance.now() + this.#clockOffsetMs);
   }
 
   /** Connects in the background; resolves when the store answers, or after `ms` milliseconds. */
   async open(ms: number): Promise<void> {
-    this.#reaching ??= this.#reach();
+    this.#connecting ??= this.#connectRepeatedly();
     const patience = new AbortController();
     const waited = wait(ms, undefined, { signal: patience.signal }).catch(() => {});
-    await Promise.race([this.#reaching, waited]);
+    await Promise.race([this.#connecting, waited]);
     patience.abort();
     if (this.#isUp) return;
     const problem = [...this.#problems].join('; ');
-    this.#log.warn('the shared state cannot be reached yet', { hosts: this.#driver.hosts, problem });
+    this.#log.warn('the shared state cannot be reached yet', { hosts: this.#driver.hostAndPort, problem });
   }
 
-  read: Store['read'] = (...args) => this.#withTime((store) => store.read(...args));
-  swap: Store['swap'] = (...args) => this.#withTime((store) => store.swap(...args));
-  items: Store['items'] = (...args) => this.#guard((store) => store.items(...args));
-  putItems: Store['putItems'] = (...args) => this.#guard((store) => store.putItems(...args));
-  itemsSince: Store['itemsSince'] = (...args) => this.#guard((store) => store.itemsSince(...args));
+  readDocument: Store['readDocument'] = (...args) => this.#callAndCompareClocks((store) => store.readDocument(...args));
+  swapDocument: Store['swapDocument'] = (...args) => this.#callAndCompareClocks((store) => store.swapDocument(...args));
+  readItems: Store['readItems'] = (...args) => this.#call((store) => store.readItems(...args));
+  putItems: Store['putItems'] = (...args) => this.#call((store) => store.putItems(...args));
+  readItemsSince: Store['readItemsSince'] = (...args) => this.#call((store) => store.readItemsSince(...args));
 
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -86,45 +86,47 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'refuses'> {
     await this.#store?.close();
   }
 
-  async #withTime<Reply extends { now: number }>(ask: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
+  async #callAndCompareClocks<Reply extends { now: number }>(
+    ask: (store: RemoteStore) => Promise<Reply>,
+  ): Promise<Reply> {
     const began = performance.now();
-    const reply = await this.#guard(ask);
-    if (began - this.#comparedAt > comparedMs) {
-      this.#comparedAt = performance.now();
-      this.#ahead = reply.now - (began + this.#comparedAt) / 2;
+    const reply = await this.#call(ask);
+    if (began - this.#clockComparedAt > clockComparisonMs) {
+      this.#clockComparedAt = performance.now();
+      this.#clockOffsetMs = reply.now - (began + this.#clockComparedAt) / 2;
     }
     return reply;
   }
 
-  async #guard<Reply>(ask: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
+  async #call<Reply>(ask: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
     const store = this.#store;
-    if (!this.#isUp || store === undefined) throw stateUnavailable();
+    if (!this.#isUp || store === undefined) throw createUnavailableError();
     try {
-      return await this.#withPatience(ask(store));
+      return await this.#withTimeout(ask(store));
     } catch (error) {
       // An error of the store itself concerns one call, unless the store says that it takes no calls now.
-      if (store.refuses(error)) this.#report('warn', 'the shared state refused a call', error);
+      if (store.isRefusal(error)) this.#logOnce('warn', 'the shared state refused a call', error);
       else this.#markDown(error);
-      throw stateUnavailable(error);
+      throw createUnavailableError(error);
     }
   }
 
   /** Rejects if no call gets an answer for a while. While other calls get answers, the store is only busy. */
-  #withPatience<Reply>(reply: Promise<Reply>): Promise<Reply> {
+  #withTimeout<Reply>(reply: Promise<Reply>): Promise<Reply> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
       let stop = () => {};
       const look = (ms: number) => {
-        stop = later(ms, () => {
+        stop = scheduleAfterReplies(ms, () => {
           const now = performance.now();
-          const remainingMs = silentMs - (now - Math.max(began, this.#answeredAt));
-          if (remainingMs > 0 && now - began < busyMs) look(remainingMs);
-          else reject(new Error(`no answer within ${silentMs} ms`));
+          const remainingMs = maxSilenceMs - (now - Math.max(began, this.#lastReplyAt));
+          if (remainingMs > 0 && now - began < maxBusyMs) look(remainingMs);
+          else reject(new Error(`no answer within ${maxSilenceMs} ms`));
         });
       };
-      look(silentMs);
+      look(maxSilenceMs);
       const settle = (value: Reply) => {
-        this.#answeredAt = performance.now();
+        this.#lastReplyAt = performance.now();
         resolve(value);
       };
       void reply.then(settle, reject).finally(() => stop());
@@ -134,44 +136,44 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'refuses'> {
   #markDown(error: unknown): void {
     if (this.#isClosed) return;
     if (this.#isUp) this.#problems.clear();
-    this.#report(this.#isUp ? 'warn' : 'info', 'the shared state cannot be reached', error);
+    this.#logOnce(this.#isUp ? 'warn' : 'info', 'the shared state cannot be reached', error);
     this.#isUp = false;
-    this.#reaching ??= this.#reach();
+    this.#connecting ??= this.#connectRepeatedly();
   }
 
   /** Logs a problem, but not again and again. */
-  #report(level: 'warn' | 'info', message: string, error: unknown): void {
+  #logOnce(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
     if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
     this.#problems.add(problem);
-    this.#log[level](message, { hosts: this.#driver.hosts, problem });
+    this.#log[level](message, { hosts: this.#driver.hostAndPort, problem });
   }
 
-  async #reach(): Promise<void> {
+  async #connectRepeatedly(): Promise<void> {
     for (let attempt = 1; !this.#isClosed && !this.#isUp; attempt++) {
       try {
-        await this.#attempt();
+        await this.#connectOnce();
       } catch (error) {
-        this.#report('info', 'the shared state cannot be reached', error);
-        if (attempt % attemptsPerStore === 0) {
+        this.#logOnce('info', 'the shared state cannot be reached', error);
+        if (attempt % attemptsPerConnection === 0) {
           // The connection may be lost without notice, or may lead to a machine that is no longer the store.
           this.#store?.close().catch(() => {});
           this.#store = undefined;
         }
-        await wait(attemptEvery, undefined, { ref: false });
+        await wait(attemptIntervalMs, undefined, { ref: false });
       }
     }
-    this.#reaching = undefined;
+    this.#connecting = undefined;
   }
 
-  async #attempt(): Promise<void> {
+  async #connectOnce(): Promise<void> {
     const store = this.#store ?? this.#openStore();
-    await this.#withPatience(store.connect());
-    await this.#withPatience(store.swap(probeKey, '', probe));
+    await this.#withTimeout(store.connect());
+    await this.#withTimeout(store.swapDocument(probeKey, '', probe));
     if (this.#isClosed) return;
     this.#problems.clear();
     this.#isUp = true;
-    this.#log.info('the shared state can be reached', { hosts: this.#driver.hosts });
+    this.#log.info('the shared state can be reached', { hosts: this.#driver.hostAndPort });
     this.onUp();
   }
 
@@ -185,7 +187,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'refuses'> {
 }
 
 /** The error of a call that needs the shared state while it cannot be reached. */
-export const stateUnavailable = (cause?: unknown): AdLibraryError =>
+export const createUnavailableError = (cause?: unknown): AdLibraryError =>
   new AdLibraryError(
     {
       kind: 'unavailable',
@@ -199,7 +201,7 @@ export const stateUnavailable = (cause?: unknown): AdLibraryError =>
  * Calls back after `ms` milliseconds, unless it is stopped before. Answers that have arrived while this process was
  * busy are read first: timers come at the beginning of a turn of the event loop.
  */
-function later(ms: number, callback: () => void): () => void {
+function scheduleAfterReplies(ms: number, callback: () => void): () => void {
   let isStopped = false;
   const end = () => {
     if (!isStopped) callback();

@@ -14,7 +14,7 @@ import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
-const goodEnoughMs = 200;
+const maxEstimateAgeMs = 200;
 
 interface LedgerOptions {
   newId?: () => string;
@@ -29,13 +29,14 @@ interface LedgerOptions {
   onLost?(error: unknown): void;
 }
 
-const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
-const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining, keeps }: Settlement): boolean =>
+const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
+const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, keeps }: Settlement): boolean =>
   charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined && !keeps;
 
-const learns = ({ learn }: Settlement, prices: Prices): boolean => learn !== undefined && learn(prices) !== prices;
+const changesPrices = ({ learn }: Settlement, prices: Prices): boolean =>
+  learn !== undefined && learn(prices) !== prices;
 
-export function storeLedger(
+export function openLedger(
   { documents, leases, queue, keyOf }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'keyOf'>,
   options: LedgerOptions = {},
 ): CreditLedger {
@@ -43,35 +44,38 @@ export function storeLedger(
   const key = (tenantId: string) => keyOf(tenantId, 'account');
 
   /** @param work returns its result, and whether the account has to be written */
-  const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) => {
+  const changeAccount = <Result>(
+    tenantId: string,
+    work: (account: Account, now: number) => readonly [Result, boolean],
+  ) => {
     type Changed = { result: Result; account: Account; version: string };
     return documents.update<Account, Changed>(key(tenantId), (doc, now, version) => {
-      const stored = doc ?? emptyAccount();
+      const stored = doc ?? createEmptyAccount();
       const account = accountAt?.(stored, now) ?? stored;
       const isLost = (id: string, lease: StoredLease) => leases.isClosed(id, lease) || leases.isAbandoned(lease, now);
-      const hasPassed = passTime(account, now, isLost);
+      const hasPassed = applyElapsedTime(account, now, isLost);
       const [result, isChanged] = work(account, now);
-      const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
+      const written = (isChanged || hasPassed) && { next: account, ttlMs: getAccountTtlMs(account) };
       return { result: { result, account, version }, ...written };
     });
   };
 
   const read = async (tenantId: string): Promise<CreditAccount> =>
-    creditAccount((await change(tenantId, () => [undefined, false])).account);
-  const knownAccount = (tenantId: string) => creditAccount(documents.remembered<Account>(key(tenantId))?.doc);
+    summarizeAccount((await changeAccount(tenantId, () => [undefined, false])).account);
+  const getCachedAccount = (tenantId: string) => summarizeAccount(documents.getCached<Account>(key(tenantId))?.doc);
 
   /**
    * Writes even if the lease is missing: the new version makes a reservation or settlement that is still in flight fail
    * its compare-and-swap.
    */
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
-    const giveUp = (error: unknown) => {
+    const onGiveUp = (error: unknown) => {
       leases.close(id);
-      if (!recordsNothing(settlement)) onLost?.(error);
+      if (!isEmptySettlement(settlement)) onLost?.(error);
     };
     let order: number | undefined;
     const work = async () => {
-      const { result } = await change(tenantId, (account, now) => {
+      const { result } = await changeAccount(tenantId, (account, now) => {
         const isWritten = settle(account, id, settlement, { hasLease, now }) || hasLease;
         if (isWritten && isShared) account.order = Math.max((account.order ?? 0) + 1, Math.floor(now));
         return [isWritten ? account.order : undefined, isWritten];
@@ -79,44 +83,47 @@ export function storeLedger(
       order = result;
       leases.close(id);
     };
-    await queue.write(work, { giveUp });
+    await queue.write(work, { onGiveUp });
     return order;
   };
 
   return {
     read,
     estimate: async (tenantId) => {
-      const age = documents.remembered(key(tenantId))?.ageMs ?? Infinity;
-      return age < goodEnoughMs ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
+      const age = documents.getCached(key(tenantId))?.ageMs ?? Infinity;
+      return age < maxEstimateAgeMs
+        ? getCachedAccount(tenantId)
+        : read(tenantId).catch(() => getCachedAccount(tenantId));
     },
     reserve: async (tenantId, requestOf) => {
       const id = newId();
       leases.open(id);
-      const reserving = change(tenantId, (account, now) => {
-        const request = requestOf(creditAccount(account));
+      const reserving = changeAccount(tenantId, (account, now) => {
+        const request = requestOf(summarizeAccount(account));
         const kind = reserve(account, request, { id, owner: leases.owner, at: now });
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reserving.catch((error) => {
         // If the lease was granted after all, nobody else would settle it.
-        void settleOnce(tenantId, id, nothing, true);
+        void settleOnce(tenantId, id, emptySettlement, true);
         throw error;
       });
       const { kind, request } = result;
       if (kind === 'granted') {
         const { credits, paid } = request;
         const lease = { id, credits, paid };
-        return { kind, lease, account: creditAccount(account) };
+        return { kind, lease, account: summarizeAccount(account) };
       }
       leases.close(id);
-      if (kind === 'refused') return { kind, account: creditAccount(account) };
+      if (kind === 'refused') return { kind, account: summarizeAccount(account) };
       return { kind, version };
     },
-    changed: (tenantId, version, signal) => documents.changed(key(tenantId), version, signal),
+    changed: (tenantId, version, signal) => documents.waitForChange(key(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
       // Keys that somebody made up take no room.
-      if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return undefined;
+      if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
+        return undefined;
       return settleOnce(tenantId, id, settlement, lease !== undefined);
     },
   };
@@ -147,12 +154,12 @@ interface StoredLease extends ReserveRequest {
 }
 
 /** How long spending counts after a tenant's last paid call, in milliseconds. */
-const spendingEndsAfter = 30 * dayMs;
+const spendingTtlMs = 30 * dayMs;
 const maxSettled = 300;
 /** The highest sum of charges, so that sums stay finite. */
 const maxCredits = 1e300;
 
-const emptyAccount = (): Account => ({
+const createEmptyAccount = (): Account => ({
   spent: 0,
   uncertain: 0,
   calls: 0,
@@ -164,20 +171,20 @@ const emptyAccount = (): Account => ({
 
 const noPrices = '[]';
 
-const isUnknown = ({ paidAt, leases, remaining, prices }: Account): boolean =>
+const isEmptyAccount = ({ paidAt, leases, remaining, prices }: Account): boolean =>
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
 /** The lifetime of an account. An account without spending ends soon, because anybody can invent a key. */
-function lifetimeOf(account: Account): number {
-  if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingEndsAfter;
-  return isUnknown(account) ? dayMs / 24 / 60 : dayMs / 24;
+function getAccountTtlMs(account: Account): number {
+  if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingTtlMs;
+  return isEmptyAccount(account) ? dayMs / 24 / 60 : dayMs / 24;
 }
 
-const open = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
+const listOpenLeases = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
 
-export function creditAccount(account = emptyAccount()): CreditAccount {
+export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
-  const leases = open(account);
+  const leases = listOpenLeases(account);
   return {
     spent,
     uncertain,
@@ -187,7 +194,7 @@ export function creditAccount(account = emptyAccount()): CreditAccount {
     // Leases that an earlier version wrote have no lowest cost.
     reservedAtLeast: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
     paidInFlight: leases.filter(({ paid }) => paid).length,
-    prices: pricesIn(prices),
+    prices: parsePricesCached(prices),
     ...(day !== undefined && { day }),
   };
 }
@@ -196,9 +203,9 @@ export function creditAccount(account = emptyAccount()): CreditAccount {
  * Applies the passing of time to an account: old spending ends, even if calls continue, and the possible cost of a call
  * whose process died counts as spent. Returns whether anything changed.
  */
-function passTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
+function applyElapsedTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
   let isChanged = false;
-  if (account.paidAt > 0 && account.paidAt + spendingEndsAfter <= now && open(account).length === 0) {
+  if (account.paidAt > 0 && account.paidAt + spendingTtlMs <= now && listOpenLeases(account).length === 0) {
     Object.assign(account, { spent: 0, uncertain: 0, calls: 0, paidAt: 0, leases: {} });
     isChanged = true;
   }
@@ -221,8 +228,8 @@ function reserve(
   request: ReserveRequest,
   { id, ...lease }: { id: string; owner: string; at: number },
 ): 'granted' | 'wait' | 'refused' {
-  if (request.line !== undefined && open(account).some(({ line }) => line === request.line)) return 'wait';
-  const admission = admit(creditAccount(account), request);
+  if (request.line !== undefined && listOpenLeases(account).some(({ line }) => line === request.line)) return 'wait';
+  const admission = admit(summarizeAccount(account), request);
   if (admission !== 'now') return admission === 'never' ? 'refused' : 'wait';
   account.leases[id] = { ...lease, ...request };
   return 'granted';
@@ -250,21 +257,21 @@ function settle(
   if (isPaidAnswer || charged + uncertain > 0 || keeps) account.paidAt = now;
   if (remaining !== undefined) account.remaining = remaining;
   if (learn) {
-    const prices = pricesIn(account.prices);
+    const prices = parsePricesCached(account.prices);
     const learned = learn(prices);
-    if (learned !== prices) account.prices = writePrices(learned);
+    if (learned !== prices) account.prices = serializePrices(learned);
   }
   return true;
 }
 
-const writePrices = (prices: Prices): string =>
+const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
 /** Prices that many accounts have in common are parsed once. */
-const pricesRead = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => readPrices(text) });
-const pricesIn = (text: string): Prices => pricesRead.memo(text);
+const parsedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
+const parsePricesCached = (text: string): Prices => parsedPrices.memo(text);
 
-const readPrices = (text: string): Prices =>
+const parsePrices = (text: string): Prices =>
   new Map(
     (JSON.parse(text) as [string, Omit<PriceTable, 'bySize'> & { bySize: [number, never][] }][]).map(
       ([operation, table]) => [operation, { ...table, bySize: new Map(table.bySize) }],
@@ -272,7 +279,7 @@ const readPrices = (text: string): Prices =>
   );
 
 /** The full windows of all replicas. A window that cannot be read costs a refused call. */
-export function sharedWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
+export function openWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
   type Written = { window: FullWindow; at: number };
   return {
     get: async (tenantId) => {

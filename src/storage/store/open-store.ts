@@ -1,23 +1,23 @@
 import type { StateOptions } from '../call-state.ts';
-import { cursorsOver } from '../cursors.ts';
+import { openCursors } from '../cursors.ts';
 import type { Datasets } from '../dataset.ts';
-import { exportsOver } from '../exports.ts';
-import { sharedKeys } from '../keys.ts';
+import { openStoredExports } from '../exports.ts';
+import { openSharedKeys } from '../keys.ts';
 import { openSlots } from '../slots.ts';
-import type { StateLog, StoreDriver } from '../storage.ts';
+import type { StorageLog, StoreDriver } from '../storage.ts';
 import type { StoreAccess } from './access.ts';
-import { sharedAnswers } from './answers.ts';
+import { openStoredAnswers } from './answers.ts';
 import { StoreDatasets } from './datasets.ts';
 import { Documents } from './documents.ts';
+import { createEncryption } from './encryption.ts';
 import { GuardedStore } from './guarded-store.ts';
 import { Leases } from './leases.ts';
-import { sharedWindows, storeLedger } from './ledger.ts';
-import { createSeal } from './seal.ts';
+import { openLedger, openWindows } from './ledger.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const MB = 1024 * 1024;
 /** How long a start waits for the store, in milliseconds. */
-const startMs = 1000;
+const startTimeoutMs = 1000;
 /** Bytes of writes that wait until the store takes them, and the longest delay between two attempts, in milliseconds. */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
 /** How long a lease lasts beyond the deadline of its call, in milliseconds: the time to record how the call ended. */
@@ -30,7 +30,7 @@ interface StoreStateOptions {
   baseUrl: string;
   /** How long a call may take, in milliseconds. */
   callMs: number;
-  log: StateLog;
+  log: StorageLog;
   /** The time of this process, which counts until the store tells its own. */
   now(): number;
 }
@@ -39,31 +39,33 @@ export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /** Opens the state that replicas share. The leases of a replica that has died end with the deadlines of their calls. */
 export async function openStoreState({ driver, secret, baseUrl, callMs, log, now }: StoreStateOptions) {
-  const seal = createSeal({ secret, warn: log.warn });
+  const encryption = createEncryption({ secret, warn: log.warn });
   const store = new GuardedStore(driver, log, now);
-  const documents = new Documents({ store, seal });
+  const documents = new Documents({ store, encryption });
   const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callMs + leaseMarginMs });
   const keyOf: StoreAccess['keyOf'] = (tenantId, kind, ...parts) => {
-    const tag = seal.name('tenant', baseUrl, tenantId);
-    return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [seal.name(kind, ...parts)] : [])].join(':');
+    const tag = encryption.hashName('tenant', baseUrl, tenantId);
+    return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [encryption.hashName(kind, ...parts)] : [])].join(
+      ':',
+    );
   };
   const queue = new WriteQueue(queueLimits);
-  const access: StoreAccess = { store, seal, documents, leases, queue, keyOf, warn: log.warn };
+  const access: StoreAccess = { store, encryption, documents, leases, queue, keyOf, warn: log.warn };
   store.onUp = () => void queue.run();
-  await store.open(startMs);
+  await store.open(startTimeoutMs);
   return {
-    ...sharedKeys(access),
+    ...openSharedKeys(access),
     now: () => store.now(),
     isUp: () => store.isUp(),
     /** Why the state cannot be used, if it cannot. */
     problem: () => (store.isUp() ? undefined : 'state unavailable'),
     state: (options: StateOptions) => ({
-      ledger: storeLedger(access, { isShared: true }),
-      answers: sharedAnswers(access, options),
-      windows: sharedWindows(access, options.elapsed),
-      cursorsOf: cursorsOver(access),
+      ledger: openLedger(access, { isShared: true }),
+      answers: openStoredAnswers(access, options),
+      windows: openWindows(access, options.monotonicNow),
+      cursorsOf: openCursors(access),
       datasets: new StoreDatasets(access) as Datasets,
-      exports: exportsOver(access, options.now),
+      exports: openStoredExports(access, options.now),
       slots: openSlots(access),
     }),
     close: () => {

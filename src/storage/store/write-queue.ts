@@ -1,21 +1,21 @@
 import { AdLibraryError } from '../../api/errors.ts';
 import type { Store } from '../storage.ts';
 
-interface WaitingWrite {
-  work: () => Promise<unknown>;
-  giveUp: (error: unknown) => void;
+interface QueuedWrite {
+  write: () => Promise<unknown>;
+  onGiveUp: (error: unknown) => void;
   bytes: number;
 }
 
 interface WriteOptions {
   bytes?: number;
   /** Runs if a later attempt cannot succeed, or if the queue has no room for the write. */
-  giveUp?(error: unknown): void;
+  onGiveUp?(error: unknown): void;
 }
 
 /** The size of most waiting writes, and the share of the queue that is reserved for them: settlements, ends of leases. */
 const smallBytes = 1000;
-const shareForSmallWrites = 0.25;
+const smallWriteShare = 0.25;
 
 /** The first delay before an attempt that nothing else causes, in milliseconds. It doubles with each failed attempt. */
 const minDelayMs = 2000;
@@ -37,7 +37,7 @@ const runInBackground = (delayMs: number, run: () => void): void => void setTime
  * `runQueueBefore` arrange.
  */
 export class WriteQueue {
-  readonly #waiting = new Set<WaitingWrite>();
+  readonly #waiting = new Set<QueuedWrite>();
   readonly #maxBytes: number;
   readonly #maxDelayMs: number;
   readonly #runAfter: (delayMs: number, run: () => void) => void;
@@ -59,14 +59,14 @@ export class WriteQueue {
    * succeeded, so a repetition must change nothing.
    */
   async write(work: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
-    const { bytes = smallBytes, giveUp = () => {} } = options;
+    const { bytes = smallBytes, onGiveUp = () => {} } = options;
     try {
       await work();
     } catch (error) {
-      const maxBytes = bytes > smallBytes ? (1 - shareForSmallWrites) * this.#maxBytes : this.#maxBytes;
-      if (!isTemporary(error) || this.#bytes + bytes > maxBytes) return giveUp(error);
+      const maxBytes = bytes > smallBytes ? (1 - smallWriteShare) * this.#maxBytes : this.#maxBytes;
+      if (!isTemporary(error) || this.#bytes + bytes > maxBytes) return onGiveUp(error);
       this.#bytes += bytes;
-      this.#waiting.add({ work, giveUp, bytes });
+      this.#waiting.add({ write: work, onGiveUp, bytes });
       this.#runLater();
     }
   }
@@ -99,7 +99,7 @@ export class WriteQueue {
     for (const write of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
       const began = performance.now();
       try {
-        await write.work();
+        await write.write();
       } catch (error) {
         if (isTemporary(error)) {
           if (isBusy(error)) this.#pausedUntil = 2 * performance.now() - began;
@@ -107,7 +107,7 @@ export class WriteQueue {
           this.#runLater();
           return;
         }
-        write.giveUp(error);
+        write.onGiveUp(error);
       }
       this.#waiting.delete(write);
       this.#bytes -= write.bytes;
@@ -134,7 +134,7 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
   };
   return {
     ...store,
-    swap: (...args) => runAfter(store.swap(...args)),
+    swapDocument: (...args) => runAfter(store.swapDocument(...args)),
     putItems: (...args) => runAfter(store.putItems(...args)),
   };
 }
@@ -157,7 +157,7 @@ export function runQueueBefore<Methods extends object>(queue: WriteQueue, method
 
 /** The queue of a store that is never unavailable: a write that fails is given up. */
 export const noQueue: Pick<WriteQueue, 'write'> = {
-  write: async (work, { giveUp = () => {} } = {}) => void (await work().catch(giveUp)),
+  write: async (work, { onGiveUp = () => {} } = {}) => void (await work().catch(onGiveUp)),
 };
 
 const isBusy = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'busy';

@@ -76,7 +76,7 @@ export function createHttpApp(options: HttpOptions) {
   const signIn = 'keyAttempts' in callers ? callers.signIn : undefined;
   // Any key may request a list, and a small request can produce a large list. Therefore only a few lists are in memory at
   // the same time. The number of waiting requests needs no limit here, because the number of connections limits it.
-  const listSlots = new Semaphore({ maxRunning: 8, name: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
+  const listSlots = new Semaphore({ maxRunning: 8, workName: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
   const largeBodies = createLargeBodies();
   const limitedWork = limitWork(catalog, options);
   const serveMcp = serveAllRevisions(limitedWork.catalog, (error) => log.debug('refused', { error: error.message }));

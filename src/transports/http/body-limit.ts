@@ -67,10 +67,10 @@ interface ArrivingBody {
 export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWaitMs } = {}) {
   const slots = new Semaphore({
     maxRunning: maxServed,
-    perKey: maxServedPerKey,
+    maxRunningPerKey: maxServedPerKey,
     // No limit is needed here: `maxBytes` and `waitMs` already limit how many bodies can wait.
     maxWaiting: Number.POSITIVE_INFINITY,
-    name: 'large requests',
+    workName: 'large requests',
   });
   const bodies = new Set<ArrivingBody>();
 

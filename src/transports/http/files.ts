@@ -125,7 +125,7 @@ interface FileRead {
  */
 function createFileReader(bounds?: Partial<LinkBounds>) {
   const { maxAnswersPerLink, maxLargeFiles, maxWaitMs, slowReaderMs } = { ...defaultBounds, ...bounds };
-  const slots = new Semaphore({ maxRunning: maxLargeFiles, name: 'files' });
+  const slots = new Semaphore({ maxRunning: maxLargeFiles, workName: 'files' });
   const openFiles = new Map<string, OpenFile>();
 
   const openFile = ({ tenantId, file }: FileRead): OpenFile => {

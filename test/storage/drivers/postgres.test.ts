@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { postgresStore } from '../../../src/storage/drivers/postgres.ts';
+import { openPostgresStore } from '../../../src/storage/drivers/postgres.ts';
 import { describeWithPostgres, type PostgresServer, startPostgres } from '../../support/store-servers.ts';
 
 const next = (version: string, ttlMs = 60_000) => ({ version, body: Buffer.from(version), ttlMs });
@@ -14,7 +14,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
   const open = (user: Partial<PostgresServer> = {}, options = {}) => {
     const { port, user: name, password, database } = { ...server, ...user };
     const address = { host: '127.0.0.1', port, user: name, password, database, ssl: false } as const;
-    const store = postgresStore(address, () => {}, options);
+    const store = openPostgresStore(address, () => {}, options);
     onTestFinished(() => store.close());
     return store;
   };
@@ -28,9 +28,12 @@ describeWithPostgres('the tables in PostgreSQL', () => {
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ad_library TO guest`);
     const guest = open({ user: 'guest', password: 'guest' });
     await guest.connect();
-    expect(await guest.swap('guest', '', next('1'))).toMatchObject({ isDone: true });
-    await guest.putItems('guest', [{ id: 'a', seq: 0, body: Buffer.of(1) }], { ttlMs: 60_000, maxBytes: 10 });
-    expect((await guest.itemsSince('guest', 0))?.items).toHaveLength(1);
+    expect(await guest.swapDocument('guest', '', next('1'))).toMatchObject({ isDone: true });
+    await guest.putItems('guest', [{ id: 'a', expectedSequenceNumber: 0, body: Buffer.of(1) }], {
+      ttlMs: 60_000,
+      maxBytes: 10,
+    });
+    expect((await guest.readItemsSince('guest', 0))?.items).toHaveLength(1);
     server.sql('UPDATE ad_library.format SET number = 2');
     await expect(open().connect()).rejects.toThrow('another version of this program');
     server.sql('UPDATE ad_library.format SET number = 1');
@@ -42,9 +45,9 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     server.sql(
       `INSERT INTO ad_library.documents SELECT 'many ' || i, '1', '', now() FROM generate_series(1, 30000) AS i`,
     );
-    await store.swap('ends', '', next('1', 150));
-    await store.swap('stays', '', next('1'));
-    const items = [{ id: 'a', seq: 0, body: Buffer.of(1) }];
+    await store.swapDocument('ends', '', next('1', 150));
+    await store.swapDocument('stays', '', next('1'));
+    const items = [{ id: 'a', expectedSequenceNumber: 0, body: Buffer.of(1) }];
     await store.putItems('ends', items, { ttlMs: 150, maxBytes: 10 });
     await store.putItems('stays', items, { ttlMs: 60_000, maxBytes: 10 });
     const left = () =>
@@ -56,21 +59,21 @@ describeWithPostgres('the tables in PostgreSQL', () => {
   test('are used again once the server answers, whose silence ends what was asked of it', async () => {
     const store = open();
     await store.connect();
-    await store.swap('silent', '', next('1'));
+    await store.swapDocument('silent', '', next('1'));
     for (const [stop, goOn] of [
       [server.pause, server.resume],
       [server.kill, server.restart],
     ] as const) {
       await stop();
       const began = performance.now();
-      const failures = await Promise.allSettled(Array.from({ length: 15 }, () => store.read('silent')));
+      const failures = await Promise.allSettled(Array.from({ length: 15 }, () => store.readDocument('silent')));
       expect(new Set(failures.map(({ status }) => status))).toEqual(new Set(['rejected']));
       expect(performance.now() - began).toBeLessThan(15_000);
       await goOn();
       await expect
-        .poll(() => store.read('silent').catch(() => {}))
+        .poll(() => store.readDocument('silent').catch(() => {}))
         .toMatchObject({
-          found: { version: '1' },
+          document: { version: '1' },
         });
     }
   });

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { redisDriver, type StateAddress } from '../../../src/storage/drivers/redis.ts';
+import { createRedisDriver, type RedisConnection } from '../../../src/storage/drivers/redis.ts';
 import { GuardedStore } from '../../../src/storage/store/guarded-store.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { openConnection } from '../../support/http.ts';
@@ -16,15 +16,18 @@ const folder = createTemporaryFolder();
 const unavailable = { failure: { kind: 'unavailable', storage: 'data' } };
 
 /** A replica's way to a server. */
-async function open(port: number, address: Partial<StateAddress> = {}, waitMs = 5000) {
+async function open(port: number, address: Partial<RedisConnection> = {}, waitMs = 5000) {
   const logged: string[] = [];
   const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields)}`);
-  const driver = redisDriver({ tls: false, host: '127.0.0.1', port, ...address }, { error: log, warn: log, info: log });
+  const driver = createRedisDriver(
+    { tls: false, host: '127.0.0.1', port, ...address },
+    { error: log, warn: log, info: log },
+  );
   const store = new GuardedStore(driver, { error: log, warn: log, info: log }, Date.now);
   onTestFinished(() => store.close());
   await store.open(waitMs);
   const write = (key = '{a}:key') =>
-    store.swap(key, '', { version: randomUUID(), body: Buffer.from('body'), ttlMs: 60_000 });
+    store.swapDocument(key, '', { version: randomUUID(), body: Buffer.from('body'), ttlMs: 60_000 });
   return { store, logged, write };
 }
 
@@ -70,7 +73,7 @@ describeWithRedis('Redis', () => {
     await write();
     redis.cli('CONFIG', 'SET', 'maxmemory', '1');
     await expect(write('{a}:other')).rejects.toMatchObject(unavailable);
-    expect(String((await store.read('{a}:key')).found?.body)).toBe('body');
+    expect(String((await store.readDocument('{a}:key')).document?.body)).toBe('body');
     expect(store.isUp()).toBe(true);
     expect(logged.join('\n')).toContain('OOM');
     await waitUntil(() => store.isNearlyFull());

@@ -2,17 +2,20 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
 import { Documents } from '../../../src/storage/store/documents.ts';
-import { noSeal } from '../../../src/storage/store/seal.ts';
+import { noEncryption } from '../../../src/storage/store/encryption.ts';
 
 test('an answer of the store that newer ones overtook does not change what is known', async () => {
   const store = new MemoryStore(Date.now);
   let arrives: Promise<void> | undefined;
-  const read: MemoryStore['read'] = async (...args) => {
-    const [answer] = await Promise.all([store.read(...args), arrives]);
+  const readDocument: MemoryStore['readDocument'] = async (...args) => {
+    const [answer] = await Promise.all([store.readDocument(...args), arrives]);
     return answer;
   };
-  const options = { seal: noSeal, elapsed: () => performance.now(), wait };
-  const documents = new Documents({ ...options, store: { read, swap: (...args) => store.swap(...args) } });
+  const options = { encryption: noEncryption, processNow: () => performance.now(), wait };
+  const documents = new Documents({
+    ...options,
+    store: { readDocument, swapDocument: (...args) => store.swapDocument(...args) },
+  });
   const write = (text: string) => documents.write('key', () => text, 60_000);
 
   await write('old');
@@ -24,7 +27,7 @@ test('an answer of the store that newer ones overtook does not change what is kn
   await write('new');
   arrive();
   expect((await late).doc).toBe('old');
-  expect(documents.remembered('key')?.doc).toBe('new');
+  expect(documents.getCached('key')?.doc).toBe('new');
   await documents.update('key', (doc) => {
     expect(doc).toBe('new');
     return { next: null, result: undefined };

@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dataset } from '../../../src/storage/dataset.ts';
-import { inMemory } from '../../../src/storage/in-memory.ts';
-import type { ItemChange, RemoteStore, Seen, StoreDriver } from '../../../src/storage/storage.ts';
+import { openMemoryStore } from '../../../src/storage/in-memory.ts';
+import type { ItemChange, ReadResult, RemoteStore, StoreDriver } from '../../../src/storage/storage.ts';
 import { StoreDatasets } from '../../../src/storage/store/datasets.ts';
 import { openStoreState } from '../../../src/storage/store/open-store.ts';
 import { waitUntil } from '../../support/deadline.ts';
@@ -26,7 +26,7 @@ const ofAd = 'an ad';
 const tooDeep = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
 const unavailable = { failure: { kind: 'unavailable' } };
 const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
-const idsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(({ id }) => id).toSorted();
+const idsIn = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).toSorted();
 const never = () => new AbortController().signal;
 
 /** How long a call of a replica may take, in milliseconds. */
@@ -46,30 +46,30 @@ class StoreNetwork {
   /** How long each document is kept that it wrote. */
   readonly ttlMs: number[] = [];
 
-  between({ hosts, open }: StoreDriver): StoreDriver {
+  between({ hostAndPort: hosts, open }: StoreDriver): StoreDriver {
     const pass = async <Reply>(ask: () => Promise<Reply>): Promise<Reply> => {
       if (this.state === 'away' || this.state === 'refused') throw new Error(this.state);
       const reply = await ask();
       if (this.state === 'answers are lost') throw new Error(this.state);
       return reply;
     };
-    const timed = async <Reply extends Seen>(ask: () => Promise<Reply>): Promise<Reply> => {
+    const timed = async <Reply extends ReadResult>(ask: () => Promise<Reply>): Promise<Reply> => {
       const reply = await pass(ask);
       return { ...reply, now: reply.now + this.ahead };
     };
     return {
-      hosts,
+      hostAndPort: hosts,
       open: (onError): RemoteStore => {
         const store = open(onError);
         return {
           connect: () => pass(async () => store.connect()),
-          read: (...args) => timed(() => store.read(...args)),
-          swap: async (...args) => {
-            const swapped = await timed(() => store.swap(...args));
+          readDocument: (...args) => timed(() => store.readDocument(...args)),
+          swapDocument: async (...args) => {
+            const swapped = await timed(() => store.swapDocument(...args));
             if (swapped.isDone) this.ttlMs.push(args[2].ttlMs);
             return swapped;
           },
-          items: (...args) => pass(() => store.items(...args)),
+          readItems: (...args) => pass(() => store.readItems(...args)),
           putItems: (name, changes, limits) =>
             pass(async () => {
               const isLarge = changes.some(({ body }) => body.length > largeBytes);
@@ -78,9 +78,9 @@ class StoreNetwork {
               const taken = this.taken(changes);
               return taken.length > 0 ? store.putItems(name, taken, limits) : new Set();
             }),
-          itemsSince: (...args) => pass(() => store.itemsSince(...args)),
+          readItemsSince: (...args) => pass(() => store.readItemsSince(...args)),
           isNearlyFull: () => this.isNearlyFull,
-          refuses: () => this.state.endsWith('refused'),
+          isRefusal: () => this.state.endsWith('refused'),
           close: async () => store.close(),
         };
       },
@@ -98,7 +98,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
-    const state = replica.state({ ttl, now: Date.now, elapsed: Date.now });
+    const state = replica.state({ ttlMs: ttl, now: Date.now, monotonicNow: Date.now });
     const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
     const claim = (signal = never()) => state.answers.claim(callOf('t', signal), ofAd, { onLost: async () => {} });
     const find = async () => (await state.answers.get('t', ofAd))?.answer.raw;
@@ -106,7 +106,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     const store = async (raw: unknown) =>
       (await claimOf(state.answers, ofAd)).put({ answer: { ...answer, raw }, at: Date.now() });
     const isListKept = async () => {
-      const list = await state.answers.nameOf('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
+      const list = await state.answers.resolveName('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
       return list !== undefined && (await state.answers.get('t', list)) !== undefined;
     };
     const own = async () => (await dataset()).userRecords;
@@ -134,7 +134,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       const pass = async (ms: number) => {
         network.ahead += ms;
       };
-      return { answers: state({ ttl, now, elapsed: now }).answers, now, pass };
+      return { answers: state({ ttlMs: ttl, now, monotonicNow: now }).answers, now, pass };
     }));
   cursorsSuite('in it', async () => (await join()).cursorsOf);
   datasetSuite('in it', async () => (await join()).datasets);
@@ -163,7 +163,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         const dataset = await one.dataset();
         await expect(add(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
         await expect(dataset.saveGathering(lastStep(['during']))).rejects.toMatchObject(unavailable);
-        for (const read of [dataset.contents(), dataset.item('ads', 'before'), dataset.maxAds()])
+        for (const read of [dataset.readContents(), dataset.findItem('ads', 'before'), dataset.estimateMaxAds()])
           await expect(read).rejects.toMatchObject(unavailable);
       });
       await one.during(what, async () => {
@@ -187,7 +187,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       for (const { isListKept } of [one, other]) await expect.poll(isListKept).toBe(false);
       await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
-        await expect.poll(async () => (await (await dataset()).contents()).gatherings).toHaveLength(1);
+        await expect.poll(async () => (await (await dataset()).readContents()).gatherings).toHaveLength(1);
         expect(await idsIn(await dataset())).toEqual(['before', 'during']);
       }
       (await one.slots.acquire('a', never()))();
@@ -321,7 +321,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       network.isNearlyFull = true;
       await expect(put()).rejects.toMatchObject({ failure: { kind: 'busy' } });
       expect((await own.read('label')).size).toBe(1);
-      await own.update('label', () => ({ removed: ['x'], result: undefined }));
+      await own.update('label', () => ({ remove: ['x'], result: undefined }));
       expect((await own.read('label')).size).toBe(0);
     });
 
@@ -345,7 +345,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       expect(await idsIn(await one.dataset())).toHaveLength(100);
       one.network.isNearlyFull = true;
       await add(await one.dataset(), 100, { id: 'last' });
-      const { ads, evicted } = await (await one.dataset()).contents();
+      const { ads, evicted } = await (await one.dataset()).readContents();
       expect(ads.length).toBeLessThan(90);
       expect(ads.at(-1)?.id).toBe('last');
       expect(ads.length + evicted.ads).toBe(101);
@@ -354,7 +354,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
 
     test('datasets are copied into this process within a bound for all keys and for each, and read anew', async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
-      const shared = inMemory(Date.now);
+      const shared = openMemoryStore(Date.now);
       const copies = new StoreDatasets(shared, limits);
       const of = (key: number) => copies.open({ tenantId: `t${key}` });
       const ads = (count: number) => Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: noise(10_000) }));

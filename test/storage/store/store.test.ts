@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
-import { type ItemChange, partLimits, type Store } from '../../../src/storage/storage.ts';
+import { chunkLimits, type ItemChange, type Store } from '../../../src/storage/storage.ts';
 import { describeEveryStore, sharedStores } from '../../support/stores.ts';
 
 const minute = 60_000;
@@ -21,15 +21,15 @@ describeEveryStore(
       const key = newKey();
       // On a busy machine it may have ended before.
       for (let isDone = false; !isDone; ) {
-        await store.swap(key, '', next('1', 'short', 150));
-        ({ isDone } = await store.swap(key, '1', next('2', 'longer', minute)));
+        await store.swapDocument(key, '', next('1', 'short', 150));
+        ({ isDone } = await store.swapDocument(key, '1', next('2', 'longer', minute)));
       }
       await wait(200);
-      expect((await store.read(key)).found?.version).toBe('2');
-      await store.swap(key, '2', next('3', 'short', 20.5));
-      await expect.poll(async () => (await store.read(key)).found).toBeUndefined();
-      expect(await store.swap(key, '3', next('4'))).toMatchObject({ isDone: false });
-      expect(await store.swap(key, '', next('4'))).toMatchObject({ isDone: true });
+      expect((await store.readDocument(key)).document?.version).toBe('2');
+      await store.swapDocument(key, '2', next('3', 'short', 20.5));
+      await expect.poll(async () => (await store.readDocument(key)).document).toBeUndefined();
+      expect(await store.swapDocument(key, '3', next('4'))).toMatchObject({ isDone: false });
+      expect(await store.swapDocument(key, '', next('4'))).toMatchObject({ isDone: true });
     });
 
     test('the clock is that of the store, and goes on', async () => {
@@ -37,7 +37,7 @@ describeEveryStore(
       const key = newKey();
       const times = [];
       for (let turn = 0; turn < 4; turn++) {
-        times.push((await one.read(key)).now, (await other.swap(key, '', next(`${turn}`))).now);
+        times.push((await one.readDocument(key)).now, (await other.swapDocument(key, '', next(`${turn}`))).now);
         await wait(5);
       }
       expect(times).toEqual(times.toSorted((left, right) => left - right));
@@ -49,12 +49,12 @@ describeEveryStore(
       const stores = await Promise.all([open(), open(), open()]);
       const key = newKey();
       for (let turn = 0; turn < 3; turn++) {
-        const { version: expected = '' } = (await stores[0]?.read(key))?.found ?? {};
+        const { version: expected = '' } = (await stores[0]?.readDocument(key))?.document ?? {};
         const replies = await Promise.all(
-          Array.from({ length: 12 }, (_, at) => stores[at % 3]?.swap(key, expected, next(`${turn} of ${at}`))),
+          Array.from({ length: 12 }, (_, at) => stores[at % 3]?.swapDocument(key, expected, next(`${turn} of ${at}`))),
         );
         expect(replies.filter((reply) => reply?.isDone)).toHaveLength(1);
-        const version = (await stores[0]?.read(key))?.found?.version ?? '';
+        const version = (await stores[0]?.readDocument(key))?.document?.version ?? '';
         expect(replies[Number(version.split(' of ')[1])]?.isDone).toBe(true);
       }
     });
@@ -64,38 +64,47 @@ describeEveryStore(
       const every = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
       for (const body of [every, Buffer.alloc(3 * MB, 0x5c), bytes('\\x00\'"{},'), bytes(' ')]) {
         const key = newKey();
-        await one.swap(key, '', { version: '1', body, ttlMs: minute });
-        expect((await other.read(key)).found?.body?.equals(body)).toBe(true);
-        await one.putItems(key, [{ id: 'i', seq: 0, body }], { ttlMs: minute, maxBytes: 8 * MB });
-        expect((await other.items(key, ['i'])).get('i')?.body.equals(body)).toBe(true);
-        expect((await other.itemsSince(key, 0))?.items[0]?.body.equals(body)).toBe(true);
+        await one.swapDocument(key, '', { version: '1', body, ttlMs: minute });
+        expect((await other.readDocument(key)).document?.body?.equals(body)).toBe(true);
+        await one.putItems(key, [{ id: 'i', expectedSequenceNumber: 0, body }], { ttlMs: minute, maxBytes: 8 * MB });
+        expect((await other.readItems(key, ['i'])).get('i')?.body.equals(body)).toBe(true);
+        expect((await other.readItemsSince(key, 0))?.items[0]?.body.equals(body)).toBe(true);
       }
     });
 
     test('items come in the order of their last change, in parts', async () => {
       const store = await open();
       const name = newKey();
-      expect(await store.itemsSince(name, 0)).toBeUndefined();
-      const ids = Array.from({ length: 2.5 * partLimits.items }, (_, at) => `i${at}`);
+      expect(await store.readItemsSince(name, 0)).toBeUndefined();
+      const ids = Array.from({ length: 2.5 * chunkLimits.items }, (_, at) => `i${at}`);
       await store.putItems(
         name,
-        ids.map((id) => ({ id, seq: 0, body: bytes(id) })),
+        ids.map((id) => ({ id, expectedSequenceNumber: 0, body: bytes(id) })),
         limits,
       );
-      const first = (await store.items(name, ['i0'])).get('i0')?.seq ?? 0;
-      await store.putItems(name, [{ id: 'i0', seq: first, body: bytes('i0 again') }], limits);
+      const first = (await store.readItems(name, ['i0'])).get('i0')?.sequenceNumber ?? 0;
+      await store.putItems(name, [{ id: 'i0', expectedSequenceNumber: first, body: bytes('i0 again') }], limits);
       const parts = await allSince(store, name, 0);
       expect(parts.length).toBeGreaterThan(2);
       expect(parts.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.slice(1), 'i0']);
-      expect(new Set(parts.map(({ epoch }) => epoch)).size).toBe(1);
-      const last = parts.at(-1)?.items.at(-1)?.seq ?? 0;
-      expect(await store.itemsSince(name, last)).toMatchObject({ items: [], isLast: true, floor: 0, gone: {} });
+      expect(new Set(parts.map(({ generation }) => generation)).size).toBe(1);
+      const last = parts.at(-1)?.items.at(-1)?.sequenceNumber ?? 0;
+      expect(await store.readItemsSince(name, last)).toMatchObject({
+        items: [],
+        isLast: true,
+        evictedThrough: 0,
+        evictedCounts: {},
+      });
     });
 
     test('a part of large items ends after about a megabyte', async () => {
       const store = await open();
       const name = newKey();
-      const changes = Array.from({ length: 6 }, (_, at) => ({ id: `i${at}`, seq: 0, body: Buffer.alloc(MB / 2, at) }));
+      const changes = Array.from({ length: 6 }, (_, at) => ({
+        id: `i${at}`,
+        expectedSequenceNumber: 0,
+        body: Buffer.alloc(MB / 2, at),
+      }));
       await store.putItems(name, changes, { ttlMs: minute, maxBytes: 8 * MB });
       const parts = await allSince(store, name, 0);
       expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
@@ -105,18 +114,18 @@ describeEveryStore(
       const store = await open();
       const name = newKey();
       const put = (seq: number, ttlMs: number) =>
-        store.putItems(name, [{ id: 'a', seq, body: bytes('1') }], { ...limits, ttlMs });
+        store.putItems(name, [{ id: 'a', expectedSequenceNumber: seq, body: bytes('1') }], { ...limits, ttlMs });
       const epochs = new Set<string | undefined>();
       let last = 0;
       for (let time = 0; time < 3; time++) {
         expect(await put(0, minute)).toEqual(new Set());
-        const part = await store.itemsSince(name, last);
-        epochs.add(part?.epoch);
+        const part = await store.readItemsSince(name, last);
+        epochs.add(part?.generation);
         expect(part?.items).toHaveLength(1);
-        last = part?.items[0]?.seq ?? 0;
+        last = part?.items[0]?.sequenceNumber ?? 0;
         expect(await put(last, 1)).toEqual(new Set());
-        await expect.poll(() => store.itemsSince(name, 0)).toBeUndefined();
-        expect(await store.items(name, ['a'])).toEqual(new Map());
+        await expect.poll(() => store.readItemsSince(name, 0)).toBeUndefined();
+        expect(await store.readItems(name, ['a'])).toEqual(new Map());
         expect(await put(last, 1)).toEqual(new Set(['a']));
         await wait(20);
       }
@@ -132,18 +141,22 @@ describeEveryStore(
       const following = (async () => {
         for (let after = 0; ; ) {
           const wasOver = isOver;
-          const items = (await stores[0]?.itemsSince(name, after))?.items ?? [];
-          for (const { seq } of items) seen.push(seq);
-          after = items.at(-1)?.seq ?? after;
+          const items = (await stores[0]?.readItemsSince(name, after))?.items ?? [];
+          for (const { sequenceNumber: seq } of items) seen.push(seq);
+          after = items.at(-1)?.sequenceNumber ?? after;
           if (wasOver && items.length === 0) return;
         }
       })();
       const addOne = async (store: Store) => {
         for (let left = [...ids]; left.length > 0; ) {
-          const found = await store.items(name, left);
+          const found = await store.readItems(name, left);
           const changes = left.map((id): ItemChange => {
             const before = found.get(id);
-            return { id, seq: before?.seq ?? 0, body: bytes(String(Number(before?.body ?? 0) + 1)) };
+            return {
+              id,
+              expectedSequenceNumber: before?.sequenceNumber ?? 0,
+              body: bytes(String(Number(before?.body ?? 0) + 1)),
+            };
           });
           left = [...(await store.putItems(name, changes, limits))];
         }
@@ -151,7 +164,7 @@ describeEveryStore(
       await Promise.all(stores.flatMap((store) => Array.from({ length: 6 }, () => addOne(store))));
       isOver = true;
       await following;
-      const counts = [...(await (stores[1] as Store).items(name, ids)).values()].map(({ body }) => String(body));
+      const counts = [...(await (stores[1] as Store).readItems(name, ids)).values()].map(({ body }) => String(body));
       expect(counts).toEqual(['18', '18', '18']);
       expect(seen).toEqual(seen.toSorted((left, right) => left - right));
       expect(seen.slice(-3)).toHaveLength(3);
@@ -175,22 +188,27 @@ describeEveryStore(
           for (const [at, one] of steps.entries()) {
             const after = stores.map(async (each) => {
               if ('swap' in one) {
-                const version = (await each.read(name)).found?.version ?? '';
+                const version = (await each.readDocument(name)).document?.version ?? '';
                 const expected = { known: version, none: '', wrong: 'wrong' }[one.swap];
                 const body = one.removes ? undefined : bytes(`${at}`);
-                const reply = await each.swap(name, expected, { version: `v${at}`, body, ttlMs: minute });
-                const found = reply.isDone ? undefined : reply.found;
-                return [reply.isDone, found, (await each.read(name)).found, (await each.read(name, version)).found];
+                const reply = await each.swapDocument(name, expected, { version: `v${at}`, body, ttlMs: minute });
+                const found = reply.isDone ? undefined : reply.document;
+                return [
+                  reply.isDone,
+                  found,
+                  (await each.readDocument(name)).document,
+                  (await each.readDocument(name, version)).document,
+                ];
               } else if (one.put.length > 0) {
-                const found = await each.items(name, ['a', 'b', 'p']);
+                const found = await each.readItems(name, ['a', 'b', 'p']);
                 const changes = one.put.map(({ id, size, isKnown }) => {
-                  const { seq = 0 } = isKnown ? (found.get(id) ?? {}) : {};
-                  return { id, seq, body: Buffer.alloc(size, at) };
+                  const { sequenceNumber = 0 } = isKnown ? (found.get(id) ?? {}) : {};
+                  return { id, expectedSequenceNumber: sequenceNumber, body: Buffer.alloc(size, at) };
                 });
                 const refused = await each.putItems(name, changes, { ttlMs: minute, maxBytes: 60 });
-                const part = await each.itemsSince(name, 0);
-                const { items = [], floor = 0, gone, isLast } = part ?? {};
-                const isFloorBelow = floor < (items[0]?.seq ?? Number.POSITIVE_INFINITY);
+                const part = await each.readItemsSince(name, 0);
+                const { items = [], evictedThrough: floor = 0, evictedCounts: gone, isLast } = part ?? {};
+                const isFloorBelow = floor < (items[0]?.sequenceNumber ?? Number.POSITIVE_INFINITY);
                 return [refused, items.map(({ id, body }) => [id, body]), { gone, isLast, isFloorBelow }];
               }
             });
@@ -208,10 +226,10 @@ describeEveryStore(
 async function allSince(store: Store, name: string, after: number) {
   const parts = [];
   for (let last = after; ; ) {
-    const part = await store.itemsSince(name, last);
+    const part = await store.readItemsSince(name, last);
     if (part === undefined) return parts;
     parts.push(part);
     if (part.isLast) return parts;
-    last = part.items.at(-1)?.seq ?? 0;
+    last = part.items.at(-1)?.sequenceNumber ?? 0;
   }
 }

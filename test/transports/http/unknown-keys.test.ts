@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'vitest';
-import { memoryKeys } from '../../../src/storage/keys.ts';
+import { createMemoryKeys } from '../../../src/storage/keys.ts';
 import { createKeyAttempts } from '../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { type Behaviour, documentedResponse, errorResponse, json } from '../../support/faulty-upstream.ts';
@@ -164,7 +164,7 @@ test('a key is known for 15 minutes, a guess is counted for one', async ({ serve
 
 test('the process remembers 10,000 addresses and as many keys, and forgets the least used', async () => {
   const now = () => 1_000_000;
-  const { add, has } = memoryKeys(now);
+  const { add, has } = createMemoryKeys(now);
   const keys = createKeyAttempts({ perMinute: 1, now, isKnown: has });
   await add('first');
   await keys.admit('guess', 'first');

@@ -9,7 +9,7 @@ import {
   requestPublic,
   resolveInDns,
 } from '../../../pictures/fetch-picture.ts';
-import { createSeal, sealedIn } from '../../../storage/store/seal.ts';
+import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
 import { sanitizeLine } from '../../../views/safe-text.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { createMinuteCounter } from '../key-attempts.ts';
@@ -78,7 +78,7 @@ const MetadataDocument = Metadata.extend({
 /** Creates the functions that register clients and find clients by their ids. */
 export function createClients(options: ClientsOptions) {
   const { secret, now } = options;
-  const seal = createSeal({ secret, use: 'sign-in' });
+  const encryption = createEncryption({ secret, use: 'sign-in' });
   const documentCache = new LRUCache<string, Client>({
     max: maxCachedDocuments,
     ttl: cacheMs,
@@ -87,12 +87,16 @@ export function createClients(options: ClientsOptions) {
   });
   const pendingLookups = new Map<string, Promise<ClientLookup>>();
   const fetchCounter = createMinuteCounter(now);
-  const fetchSlots = new Semaphore({ maxRunning: maxFetches, perKey: maxFetchesPerAddress, name: 'apps' });
+  const fetchSlots = new Semaphore({
+    maxRunning: maxFetches,
+    maxRunningPerKey: maxFetchesPerAddress,
+    workName: 'apps',
+  });
   const { openAgent = openPublicAgent } = options;
   let agent: Promise<GuardedAgent> | undefined;
 
   const decryptRegistration = (id: string): Client | undefined => {
-    const text = seal.open('client', sealedIn(id));
+    const text = encryption.decrypt('client', decodeToken(id));
     const registration = Registration.safeParse(text && parseJson(String(text)));
     if (!registration.success) return undefined;
     const { n: name, r: redirectUris } = registration.data;
@@ -146,7 +150,7 @@ export function createClients(options: ClientsOptions) {
         );
       const displayName = shortenName(name);
       const registration = {
-        client_id: seal.close('client', JSON.stringify({ n: displayName, r: uris })).toString('base64url'),
+        client_id: encryption.encrypt('client', JSON.stringify({ n: displayName, r: uris })).toString('base64url'),
         ...(displayName && { client_name: displayName }),
         redirect_uris: uris,
         token_endpoint_auth_method: 'none',

@@ -61,7 +61,7 @@ export function createSignIn(options: SignInOptions) {
   const { resource } = metadata;
   const tokens = createTokens({ ...options, resource });
   const clients = createClients({ ...options, now: elapsed });
-  const checkSlots = new Semaphore({ maxRunning: maxChecks, perKey: maxChecksPerAddress, name: 'keys' });
+  const checkSlots = new Semaphore({ maxRunning: maxChecks, maxRunningPerKey: maxChecksPerAddress, workName: 'keys' });
   const routes = new Hono();
   routes.use(async (context, next) =>
     hasKeyInAddress(context) ? respondWithProblem(context, { text: 'A key must not be in a URL.' }) : next(),

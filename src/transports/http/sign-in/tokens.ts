@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Connection } from '../../../api/call.ts';
 import type { Credentials } from '../../../api/client.ts';
 import { parseJson } from '../../../api/json.ts';
-import { createSeal, sealedIn } from '../../../storage/store/seal.ts';
+import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
 
 /**
  * The open connections of one API key, by their ids. `renewed` counts the renewals of a connection, and `at` is the time
@@ -77,14 +77,14 @@ const hashText = (text: string) => createHash('sha256').update(text).digest('bas
 /** Creates the functions that issue, renew, check and revoke the tokens of sign-in. */
 export function createTokens(options: TokensOptions) {
   const { secret, resource, connections = createMemoryConnections(), now, getTenantId } = options;
-  const seal = createSeal({ secret, use: 'sign-in' });
+  const encryption = createEncryption({ secret, use: 'sign-in' });
   const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, at: number) => {
     const fullContent: TokenContent = { ...content, a: resource, e: at + lifetimesMs[kind] };
-    return seal.close(kind, JSON.stringify(fullContent)).toString('base64url');
+    return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
   /** Returns undefined for a token of another kind, of another secret or for another resource. */
   const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
-    const text = seal.open(kind, sealedIn(token));
+    const text = encryption.decrypt(kind, decodeToken(token));
     const content = text && (parseJson(String(text)) as TokenContent);
     return content?.a === resource ? content : undefined;
   };

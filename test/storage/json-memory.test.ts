@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'vitest';
-import { memoryOf } from '../../src/storage/tenant-cache.ts';
+import { estimateJsonMemory } from '../../src/storage/tenant-cache.ts';
 import { bytes } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
@@ -32,7 +32,7 @@ test.for(shapes)('%s are counted at no less than they take', ([_, json]) => {
   const value = JSON.parse(json);
   const taken = heapUsed() - before;
   // An object with many keys doubles its table when it is full.
-  expect(memoryOf(value)).toBeGreaterThan(0.9 * taken);
+  expect(estimateJsonMemory(value)).toBeGreaterThan(0.9 * taken);
 });
 
 test('answers of many tiny objects fill the cache by the memory they take', async ({ upstream, server }) => {
