@@ -78,7 +78,8 @@ const maxFirst = 3;
 /** Starts counting again at the first row. */
 async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
   const column = columns.findIndex((name) => name === 'id' || name === 'adId');
-  Object.assign(counts, { columns, rows: 0, first: [], ids: column < 0 ? undefined : new Set() });
+  const ids: ExportCounts['ids'] = column < 0 ? undefined : new Set();
+  Object.assign(counts, { columns, rowCount: 0, firstRows: [], ids } satisfies Partial<ExportCounts>);
   for await (const batch of rows) {
     counts.firstRows.push(...batch.slice(0, maxFirst - counts.firstRows.length));
     counts.rowCount += batch.length;
