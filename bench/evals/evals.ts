@@ -1,7 +1,8 @@
 /**
- * How well the tools are found among others, whether programs can be written against them, and what answers cost: without
- * a model and without a network. `npm run evals` prints it and writes docs/evals.md. It fails where *Found* or
- * *Programmed* is less than the page says, and leaves the page as it is.
+ * Evaluates the tools without a model and without a network: whether hosts find them among the tools of other servers,
+ * whether programs match the types of their results, and what answers cost. `npm run evals` prints the page and writes
+ * bench/evals/results.md. If *Found* or *Programmed* is lower than on the existing page, the command fails and does not
+ * change the page.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Answered, answerQuestions } from './answered.ts';
@@ -9,7 +10,7 @@ import { openDemo, readRawDemo } from './demo.ts';
 import { type Ranked, rankQuestions, shown } from './found.ts';
 import { type Programmed, runPrograms } from './programmed.ts';
 
-const page = new URL('../../docs/evals.md', import.meta.url);
+const page = new URL('results.md', import.meta.url);
 const before = existsSync(page) ? readFileSync(page, 'utf8') : '';
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const table = (head: string[], rows: (string | number)[][]) =>
@@ -36,21 +37,21 @@ const otherTools = others.reduce((all, { tools }) => all + tools.length, 0);
 
 const text = `# Evals
 
-For reviewers: what can be shown without a model: whether a host that looks tools up by words finds the right one, whether a program can be written against the types of the results, and what answers take. \`npm run evals\` writes this page, without a network. CI runs it, and fails where *Found* or *Programmed* is less than it says here.
+This page is for reviewers. It shows what can be measured without a model: whether a host that searches for tools finds the right one, whether programs match the types of the results, and how many calls, tokens and credits a set of questions takes. \`npm run evals\` writes this page without a network. CI runs it, and fails if *Found* or *Programmed* is lower than on this page.
 
 **Found: ${shareOf(ranked, isFound)}** · **Programmed: ${shareOf(programs, isRight)}** · **Answered: ${answered.length} questions, ${number(sum('calls'))} calls, ${number(sum('tokens'))} tokens, ${number(sum('credits'))} credits**
 
 ## What this does not show
 
-- Whether a model asks for the right tool, calls it well, or draws the right conclusion: no model takes part. The programs and the calls were written by people who know the tools.
-- What a host really ranks by. Hosts differ, and do not say: this is BM25 over names, titles and descriptions, with most endings of words cut off. Arguments are left out, because those of the other servers are not at hand.
-- Real ads. The demo's are generated, shorter than real ones, and complete; [BENCHMARKS.md](../BENCHMARKS.md) has tokens of real ones.
+- **What a model does.** No model takes part, so the page does not show whether a model chooses the right tool, calls it well, or draws the right conclusion. People who know the tools wrote the programs and the calls.
+- **How a host ranks tools.** Hosts differ and do not publish it. This evaluation uses BM25 over names, titles and descriptions, with most word endings cut off. It leaves out arguments, because those of the other servers are not available.
+- **Real ads.** The demo's ads are generated, complete, and shorter than real ads. [BENCHMARKS.md](../../BENCHMARKS.md) has the tokens of real ads.
 
 ## Found
 
-${ranked.length} questions from public posts and threads, each linked in [questions.json](../bench/evals/questions.json) with the tools that answer it, ranked among ${otherTools} tools of ${others.length} other servers ([their names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts where one of the right tools is among the first ${shown}. Descriptions may be tuned on half of the questions: ${shareOf(tuning, isFound)}; the others are kept out of that: ${shareOf(heldOut, isFound)}.
+${ranked.length} questions come from public posts and threads ([questions.json](questions.json) has the source of each question and the tools that answer it). For each question, our tools are ranked among ${otherTools} tools of ${others.length} other servers ([names and descriptions](other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${shown}. Half of the questions may be used to tune descriptions: ${shareOf(tuning, isFound)} found. The other half may not: ${shareOf(heldOut, isFound)} found.
 
-Not found:
+These questions were not found:
 
 ${table(
   ['question', 'right', 'rank', 'first'],
@@ -61,7 +62,7 @@ ${table(
 
 ## Programmed
 
-Twelve [programs](../bench/evals/programs) as a model writes them in code mode, against types made from \`tools/list\` with json-schema-to-typescript. One is right if the compiler accepts it, strictly, and it gives the number that everything the service holds gives.
+Twelve [programs](programs), as a model would write them in code mode, against types made from \`tools/list\` with json-schema-to-typescript. A program is right if the strict compiler accepts it, and if it returns the same number as a count of all data of the service.
 
 ${table(
   ['question', 'types', 'answer', 'right'],
@@ -75,7 +76,7 @@ ${table(
 
 ## Answered
 
-Thirty questions in one session on demo data, with fixed calls: what an earlier one read is not read again. Tokens are of o200k_base: those of the results' text, and beside them those of the service's answers that were needed for it.
+Thirty questions in one session on demo data, with fixed calls. Ads that an earlier question read are not read again. *tokens* counts the text of the results (o200k_base). *as the service sends it* counts the answers of the service behind them.
 
 ${table(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
@@ -85,7 +86,7 @@ ${table(
   ]),
 )}
 
-In all ${number(sum('tokens'))} tokens; the service's answers have ${number(sum('rawTokens'))}.
+In all, the results have ${number(sum('tokens'))} tokens, and the service's answers ${number(sum('rawTokens'))}.
 `;
 
 process.stdout.write(text);
@@ -96,6 +97,6 @@ const fell = ['Found', 'Programmed'].filter((name) => {
 });
 if (fell.length === 0) writeFileSync(page, text);
 else {
-  process.stderr.write(`${fell.join(' and ')} fell: docs/evals.md says more.\n`);
+  process.stderr.write(`${fell.join(' and ')} fell: bench/evals/results.md has a higher figure.\n`);
   process.exitCode = 1;
 }

@@ -71,7 +71,7 @@ const questions: { question: string; tools: string; answer(ask: Ask): Promise<st
       const [others = [], videos = []] = (await ask('query_ads', { sql })).rows;
       const share = Math.round((100 * Number(videos[1])) / read);
       const longer = Number(videos[2]) > Number(others[2]) ? 'Yes, they do' : 'No, they do not';
-      return `${videos[1]} of ${read}, ${share}%. ${longer}: half of the videos have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ${read} ads were read, so this is no sample.`;
+      return `${videos[1]} of ${read}, ${share}%. ${longer}: half of the videos have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ${read} ads were read, so this is not a sample.`;
     },
   },
   {
@@ -86,7 +86,7 @@ const questions: { question: string; tools: string; answer(ask: Ask): Promise<st
         AND variant IS NOT NULL AND pageName = '${String(pageName).replaceAll("'", "''")}'
         GROUP BY variant ORDER BY 2 DESC, 3 DESC LIMIT 1`;
       const [[line, copies, days] = []] = (await ask('query_ads', { sql: perMessage })).rows;
-      return `${pageName}: ${messages} different messages in ${ads} ads; ${running} of the ads still run. Its most repeated message, “${line}”, is in ${copies} ads, one of which ran ${days} days.`;
+      return `${pageName}: ${messages} different messages in ${ads} ads; ${running} of the ads still run. Its most repeated message, “${line}”, is in ${copies} ads, and one of them ran ${days} days.`;
     },
   },
 ];
@@ -178,7 +178,7 @@ async function competitor(session: Session): Promise<void> {
     sections: [
       {
         heading: 'The message it repeats',
-        text: `“${message}” stands in ${ads} ads, the longest of which ran ${longest} days.`,
+        text: `“${message}” is in ${ads} ads. The longest of them ran ${longest} days.`,
         sql,
       },
       { heading: 'When its ads started', sql: starts, chart: 'bar' },
@@ -194,9 +194,9 @@ async function competitor(session: Session): Promise<void> {
     ],
   });
   session.assistant(
-    `Reading cost ${receipt.charged} credits in the end. ${page?.pageName} repeats “${message}” most: ${ads} ads, the longest of which ran ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
+    `Reading the ads cost ${receipt.charged} credits. ${page?.pageName} repeats “${message}” most often: it is in ${ads} ads, and the longest of them ran ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
   );
-  session.says('A report of this kind, in one HTML file: [report.html](pictures/report.html).');
+  session.says('Such a report is one HTML file: [example](pictures/report.html).');
 }
 
 async function share(session: Session): Promise<void> {
@@ -208,14 +208,14 @@ async function share(session: Session): Promise<void> {
   const [others = [], videos = []] = (await session.call('query_ads', { sql })).rows;
   const percent = Math.round((100 * Number(videos[1])) / total);
   session.assistant(
-    `${videos[1]} of ${total} ads are videos, ${percent}%. Half of them have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ads that match were read, so this is no sample.`,
+    `${videos[1]} of ${total} ads are videos, ${percent}%. Half of them have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All matching ads were read, so this is not a sample.`,
   );
-  session.person('Give me the table and how it came about.');
+  session.person('Give me the table, and a note on how the ads were gathered.');
   const table = `SELECT id, pageName, displayFormat, startedAt, daysRunning FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' ORDER BY daysRunning DESC`;
   const { uri, methods } = await session.call('export_ads', { sql: table, name: 'ads-in-germany' });
-  session.says('The table begins:');
+  session.says('The table begins like this:');
   await session.file(uri, 4);
-  session.says('And the note beside it:');
+  session.says('The note beside it says:');
   await session.file(methods, 60);
 }
 
@@ -226,8 +226,8 @@ async function shortlist(session: Session): Promise<void> {
   const adIds = items.map(({ id }) => id);
   await session.call('view_ads', { adIds });
   const ads = items.map(({ pageName, headline, daysRunning }) => `${pageName}, “${headline}” (${daysRunning} days)`);
-  session.assistant(`${ads.join('; ')}. You see them on the board, where the host draws it.`);
-  session.person('Note on each what its hook is. Then save the first one, and give me all three as a sheet for Excel.');
+  session.assistant(`${ads.join('; ')}. If your host draws the board, you see them there.`);
+  session.person('Label each ad with its hook. Then save the first one, and give me all three as an Excel sheet.');
   const hooks = ['a new way to sleep', 'what everyone talks about', 'a product that is here at last'];
   await session.call('label_ads', { labels: adIds.map((adId, at) => ({ adId, label: 'hook', value: hooks[at] })) });
   const { items: collections } = await session.call('list_collections', {});

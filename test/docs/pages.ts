@@ -9,7 +9,7 @@ export interface Page {
   text: string;
 }
 
-const beside = 'README AGENTS CONTRIBUTING SECURITY CHANGELOG BENCHMARKS src/library/README'
+const beside = 'README AGENTS CONTRIBUTING SECURITY CHANGELOG BENCHMARKS src/library/README bench/evals/results'
   .split(' ')
   .map((name) => `${name}.md`);
 const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
