@@ -49,7 +49,7 @@ function resultTables(): string {
   const [{ properties = {} } = {}] = schemas;
   const inEach = Object.fromEntries(everyResult.map((name) => [name, properties[name] ?? {}]));
   return [
-    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}\n\nA demo adds \`notice\`, and a tool that makes several calls of the API adds how many to its receipt: \`calls\`.`,
+    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}\n\nDemo data adds \`notice\`. If a tool makes several calls of the API, its receipt adds their number as \`calls\`.`,
     ...tools.map(({ name, outputSchema }) => `### ${name}\n\n${table(outputSchema as Schema, everyResult)}`),
     ...[...objects]
       .filter(([title]) => !title.includes(' or '))
@@ -57,23 +57,24 @@ function resultTables(): string {
   ].join('\n\n');
 }
 
-/** Where an error comes from. */
+/** When each kind of error occurs. */
 const causes: Record<ErrorKind, string> = {
-  no_api_key: 'stdio without key or address; over HTTP, a request without a key is refused with 401 before that',
+  no_api_key:
+    'over stdio, the key or the address is missing; over HTTP, a request without a key is refused with 401 instead',
   unauthorized: 'status 401',
   payment_required: 'status 402',
   forbidden: 'status 403',
   not_found: 'status 404, or no such collection',
-  invalid_request: 'status 422, or arguments that the server itself refuses; nothing is sent then',
-  usage_limit: 'status 429, or a window that is known to be full; `usageLimit` says which',
-  credit_budget: '`AD_LIBRARY_CREDIT_BUDGET` or the `maxCredits` of the call; nothing is sent',
+  invalid_request: 'status 422, or arguments that the server itself refuses and does not send',
+  usage_limit: 'status 429, or a usage limit that is known to be reached; `usageLimit` names it',
+  credit_budget: 'the call could exceed `AD_LIBRARY_CREDIT_BUDGET` or its `maxCredits`, and is not sent',
   unavailable:
-    'status 500 and above; or the server cannot use its stored data, such as a shared state that cannot be reached: the text says so, and states what was charged before',
-  unexpected_response: 'an answer that is not the API’s, mostly a web page or a proxy',
-  network: 'no connection, or one that broke',
-  timeout: '`AD_LIBRARY_TIMEOUT_MS` is over',
-  busy: 'too many calls at once, and nothing is sent; or another process uses the folder, another call reads the same ads, or the storage is full: the text says which',
-  internal: 'a fault of this server; its log says more',
+    'status 500 or above; or the server cannot use its stored data, for example because the shared state cannot be reached. The text says which, and states what was charged',
+  unexpected_response: 'an answer that does not come from the API, usually a web page or the answer of a proxy',
+  network: 'the connection failed or broke',
+  timeout: 'the time of `AD_LIBRARY_TIMEOUT_MS` is over',
+  busy: 'too many calls at once, and the call was not sent; or another process uses the folder, another call reads the same ads, or the storage is full. The text says which',
+  internal: 'a fault of this server; the log has details',
 };
 
 function errorTable(): string {

@@ -13,7 +13,7 @@ import { startServer } from '../support/server.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
 
-/** What the blocks take for granted: a service with a key, a server over HTTP, a dataset, a folder with files to import. */
+/** The blocks need a service with a key, a server over HTTP, a dataset, and a folder with files to import. */
 const folder = createTemporaryFolder();
 const ad = '{"id":"11111111-1111-4111-8111-111111111111"}\n';
 for (const [name, content] of Object.entries({
@@ -40,7 +40,7 @@ afterAll(async () => {
   await library.ended;
 });
 
-// A gathering that a busy machine stopped at its deadline is continued, because current_ads needs a complete one.
+// On a busy machine, a gathering may stop at its deadline. It is continued, because current_ads needs a complete one.
 while (!(await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 })).data.complete);
 const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
 const labels = { hook: 'question', format: 'product photo', angle: 'guarantee' };
@@ -86,7 +86,7 @@ async function runClient(name: string, text: string, program: string): Promise<v
   expect(readFileSync(at('ads.jpg')).subarray(0, 2).toString('hex')).toBe('ffd8');
 }
 
-/** Pages repeat blocks, and hosts write the same server in different forms: each is run once. */
+/** Several pages contain the same block, and several blocks configure the same server. Each one runs once. */
 const runs = new Map<string, Promise<void> | undefined>();
 function once(name: string, run: () => Promise<void> | undefined): Promise<void> | undefined {
   if (!runs.has(name)) runs.set(name, run());
@@ -97,14 +97,14 @@ const runOnce = ({ language, text }: CodeBlock) => once(text, () => runners[lang
 
 async function expectRuns(line: string): Promise<void> {
   const filled = fill(line);
-  // Any port, as those of the docs may be taken on this machine; a flag that comes later counts.
+  // Other programs may use the ports of the docs, so the server picks a free port. The last flag counts.
   const serves = /main\.js http\b|library serve\b/.test(filled);
   const { code, stdout, stderr } = await runLine(serves ? `exec env ${filled} --port 0` : filled);
   expect({ line, code, stderr: code === 0 ? '' : stderr }).toEqual({ line, code: 0, stderr: '' });
   if (line.startsWith('claude mcp add ')) await answers(await connect(readClaude(JSON.parse(stdout))));
 }
 
-/** Not Claude Code, which nobody has to install for this: it prints the words that it gets from the shell. */
+/** Replaces Claude Code, which need not be installed, by a function that prints its arguments. */
 const claude = `claude() { node -p 'JSON.stringify(process.argv.slice(1))' -- "$@"; }`;
 
 /** Runs a line of a shell in the folder. */
@@ -136,7 +136,7 @@ interface ServerEntry {
   headers?: Record<string, string>;
 }
 
-/** What Claude Code makes of `claude mcp add`, as its help says. */
+/** Returns the server entry that Claude Code makes of `claude mcp add`, according to its help. */
 function readClaude(words: string[]): ServerEntry {
   const pairs = (flag: string) => {
     const texts = words.filter((_, index) => words[index - 1] === flag);
@@ -148,7 +148,7 @@ function readClaude(words: string[]): ServerEntry {
   return { command, args, env: pairs('-e') };
 }
 
-/** What a configuration asks the person for, or takes from their environment. */
+/** Placeholders that a host asks the person for, or reads from the environment. */
 const inputs = /\$\{(?:input|env):[\w-]+\}/g;
 
 /** Starts or reaches every server of a configuration, as a host would, and calls it. Reads a file of filters. */
@@ -168,7 +168,7 @@ async function answers(client: TestClient): Promise<void> {
 
 function connect({ command: program, args = [], env, url, headers = {} }: ServerEntry): Promise<TestClient> {
   if (program) {
-    // Where a block shows how to start the server and leaves out the settings, they are those of the others.
+    // Some blocks show only how to start the server. They use the settings of the other blocks.
     const settings = env ?? { AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: baseUrl };
     return connectCommand('v1', { command: program, args, env: { HOME: folder, ...settings }, cwd: folder });
   }
@@ -189,14 +189,14 @@ function readFilters(text: string): void {
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
   const blocks = codeBlocks(page).filter(({ notRun }) => !notRun);
 
-  test('every block is run, or says why not', () => {
+  test('every code block runs, or states why it does not run', () => {
     expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
   });
 
   test.each(blocks.filter(({ language }) => language in runners))('$title', runOnce);
 });
 
-test('README’s links add servers that answer', async () => {
+test('the install links of README add servers that answer calls', async () => {
   for (const link of [vsCodeLink(true), cursorLink(true)]) {
     expect(pages[0]?.text).toContain(link);
     const { searchParams: query } = new URL(link);
@@ -206,7 +206,7 @@ test('README’s links add servers that answer', async () => {
   }
 });
 
-// Windows has no link to the built command in the folder.
-test.skipIf(process.platform === 'win32')('the configuration of this clone serves the demo', () =>
+// On Windows, the folder has no link to the built command.
+test.skipIf(process.platform === 'win32')('the .mcp.json of this repository serves the demo', () =>
   runJson(readFileSync(join(root, '.mcp.json'), 'utf8')),
 );

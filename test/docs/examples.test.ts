@@ -16,7 +16,7 @@ const hasClient = python('-c', 'from mcp import Client').status === 0;
 const unless = hasClient ? '' : ' (not run: `pip install mcp` first)';
 const pythonExample = 'docs/examples/python/count_and_gather.py';
 
-test.skipIf(!hasPython)('the Python example is Python', () => {
+test.skipIf(!hasPython)('the Python example compiles', () => {
   const compiled = join(createTemporaryFolder(), 'example.pyc');
   const { status, stderr } = python(
     '-c',
@@ -25,22 +25,25 @@ test.skipIf(!hasPython)('the Python example is Python', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-// The second run of a question that is gathered costs nothing, and its results have other parts.
-test('the TypeScript example counts, gathers and queries, twice', async () => {
+// The second run reads stored ads. Its results have other fields than those of the first run.
+test('the TypeScript example counts, gathers and queries ads in two consecutive runs', async () => {
   const example = join(root, 'docs/examples/typescript/count-and-gather.ts');
   const outfile = join(createTemporaryFolder(), 'count-and-gather.mjs');
   buildSync({ entryPoints: [example], outfile, bundle: true, platform: 'node', format: 'esm' });
   await expectTwice((url) => run(process.execPath, outfile, url), 'complete: true.');
 });
 
-test.skipIf(!hasClient)(`the Python example counts, gathers and queries, twice${unless}`, async () => {
-  await expectTwice((url) => run('python3', pythonExample, url), 'complete: True.');
-  expect(python(pythonExample, '--help')).toMatchObject({
-    status: 0,
-    stdout: expect.stringContaining('[url]'),
-    stderr: '',
-  });
-});
+test.skipIf(!hasClient)(
+  `the Python example counts, gathers and queries ads in two consecutive runs${unless}`,
+  async () => {
+    await expectTwice((url) => run('python3', pythonExample, url), 'complete: True.');
+    expect(python(pythonExample, '--help')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('[url]'),
+      stderr: '',
+    });
+  },
+);
 
 type Run = (url: string) => ReturnType<typeof run>;
 
@@ -59,7 +62,7 @@ async function expectTwice(runExample: Run, complete: string): Promise<void> {
   });
 }
 
-test('the skill is as hosts read skills, and names tools that are there', () => {
+test('the skill has the frontmatter that hosts require, and names only existing tools', () => {
   const skill = readFileSync(join(root, 'docs/skill/ad-research/SKILL.md'), 'utf8');
   const [, head = ''] = /^---\n([\s\S]*?)\n---\n/.exec(skill) ?? [];
   const fields = Object.fromEntries(head.split('\n').map((line) => line.split(/: (.*)/).slice(0, 2)));

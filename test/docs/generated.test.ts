@@ -5,13 +5,13 @@ import { generated } from '../../scripts/docs/write.ts';
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const readme = read('README.md');
 
-test.each(Object.entries(generated))('%s is as the code has it (npm run docs writes it)', async (file, write) => {
-  // What is written is formatted afterwards.
+test.each(Object.entries(generated))('%s matches the code (run npm run docs to renew it)', async (file, write) => {
+  // `npm run docs` formats JSON files after it has written them, so only their values are compared.
   const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
   expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));
 });
 
-test('README’s figures are those of the benchmarks, to the hundred', () => {
+test('README states the tokens of the benchmarks, rounded to hundreds', () => {
   const row = /search_ads, brief[^|]*\| (\d+) tokens an item +\| (\d+) as the service/.exec(read('BENCHMARKS.md'));
   const [ours, service] = (row ?? [])
     .slice(1)

@@ -11,7 +11,7 @@ function linksOf({ text }: Page): string[] {
   return found.filter((link) => !/^(https?|mailto):/.test(link));
 }
 
-/** As GitHub makes the anchor of a heading. */
+/** Returns the anchors of all headings of a page, as GitHub writes them. */
 const anchorsOf = ({ text }: Page): string[] =>
   [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -22,7 +22,7 @@ const anchorsOf = ({ text }: Page): string[] =>
       .replaceAll(' ', '-'),
   );
 
-test.each(pages)('the links of $file lead somewhere', (page) => {
+test.each(pages)('every relative link of $file leads to an existing file and heading', (page) => {
   const broken = linksOf(page).filter((link) => {
     const [path = '', anchor] = link.split('#');
     const file = path === '' ? page.file : join(dirname(page.file), path);
@@ -33,7 +33,7 @@ test.each(pages)('the links of $file lead somewhere', (page) => {
   expect(broken).toEqual([]);
 });
 
-test('every page of docs is linked from README or from a page that is', () => {
+test('every page of docs can be reached by links from README', () => {
   const linked = new Set<string>();
   const visit = (file: string): void => {
     const page = pages.find((other) => other.file === file);
@@ -45,10 +45,10 @@ test('every page of docs is linked from README or from a page that is', () => {
   expect(pages.map(({ file }) => file).filter((file) => file.startsWith('docs/') && !linked.has(file))).toEqual([]);
 });
 
-/** Paths of the repository in code spans, such as `src/app.ts`. Placeholders such as `<name>` are left out. */
+/** Returns the paths in code spans, such as `src/app.ts`. Placeholders such as `<name>` are left out. */
 const pathsIn = ({ text }: Page): string[] =>
   [...text.matchAll(/`((?:src|test|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
 
-test.each(pages)('every path of the repository that $file names exists', (page) => {
+test.each(pages)('every path of the repository in $file exists', (page) => {
   expect(pathsIn(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

@@ -26,13 +26,13 @@ export interface CodeBlock {
   title: string;
   language: string;
   text: string;
-  /** Why no test runs it: what the comment before it says, or that a script writes it. */
+  /** The reason why no test runs the block, from the comment before it. Undefined if a test runs the block. */
   notRun: string | undefined;
 }
 
 const fenced = /^( *)(`{3,})(\w*)\n([\s\S]*?)\n\1\2$/gm;
 
-/** The fenced blocks of a page. A comment in the line before, `<!-- not run: … -->`, says why one is not run. */
+/** Returns the fenced blocks of a page. A comment in the line before, `<!-- not run: … -->`, states why a block is not run. */
 export function codeBlocks({ file, text }: Page): CodeBlock[] {
   return [...text.matchAll(fenced)].map(({ index, 1: indent = '', 3: language = '', 4: body = '' }) => {
     const lines = text.slice(0, index).trimEnd().split('\n');

@@ -1,10 +1,10 @@
-"""Counts ads by format, reads them once into the dataset, and asks it, all under a limit on credits.
+"""Counts ads by format, gathers them into the dataset, and queries the dataset, within a limit on credits.
 
     pip install mcp
     AD_LIBRARY_API_KEY=svc_live_… python count_and_gather.py http://127.0.0.1:3000/mcp
 
-It needs Python 3.11 and a server over HTTP: `node dist/main.js http`, or `node dist/main.js http --demo`, which needs
-no key.
+You need Python 3.11. Start a server first: `node dist/main.js http`, or `node dist/main.js http --demo`, which needs no
+key.
 """
 
 import argparse
@@ -26,11 +26,11 @@ FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 2
 
 
 class ToolError(Exception):
-    """What the server says about a call that failed, and what to do next."""
+    """A failed call. The message says what happened and what to do next."""
 
 
-async def call(client: Client, tool: str, **arguments) -> dict:
-    """The result of a tool as data."""
+async def call_tool(client: Client, tool: str, **arguments) -> dict:
+    """Calls a tool and returns its result as data."""
     result = await client.call_tool(tool, arguments)
     if result.is_error:
         raise ToolError(f"{tool}: {result.content[0].text}")
@@ -38,32 +38,35 @@ async def call(client: Client, tool: str, **arguments) -> dict:
 
 
 async def research(client: Client) -> None:
-    counted = await call(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=MAX_CREDITS)
-    print(f"{counted['total']} ads in all:")
-    for part in counted["counts"]:
+    counts = await call_tool(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=MAX_CREDITS)
+    print(f"{counts['total']} ads in all:")
+    for part in counts["counts"]:
         print(f"  {part['filters']['displayFormat'][0]}: {part['total']}")
 
-    estimate = (await call(client, "gather_ads", filters=QUESTION, maxCredits=0))["estimate"]
+    estimate = (await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=0))["estimate"]
     if estimate["credits"] is not None:
         price = f"about {estimate['credits']} credits"
-    else:  # until more prices were seen
-        price = f"at most {estimate['atMost']} credits" if "atMost" in estimate else "a price not known yet"
-    print(f"Reading them takes {estimate['pages']} calls and {price}; the limit is {MAX_CREDITS}.")
+    else:  # The server learns prices from charges, so it may not know this price yet.
+        price = f"at most {estimate['atMost']} credits" if "atMost" in estimate else "an unknown number of credits"
+    print(f"Reading all ads takes {estimate['pages']} calls and {price}; the limit is {MAX_CREDITS}.")
 
-    gathered = await call(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
-    while gathered["stopped"] == "deadline":  # goes on where it stopped; nothing is paid twice
-        gathered = await call(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
-    print(f"Read {gathered['read']} of {gathered['found']}, complete: {gathered['complete']}.")
+    gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
+    while gathering["stopped"] == "deadline":  # The call continues and never pays twice for a page.
+        gathering = await call_tool(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
+    print(f"Read {gathering['read']} of {gathering['found']}, complete: {gathering['complete']}.")
 
-    answer = await call(client, "query_ads", sql=BY_FORMAT)  # costs nothing, as often as you like
+    answer = await call_tool(client, "query_ads", sql=BY_FORMAT)  # free
     for row in [answer["columns"], *answer["rows"]]:
         print("  " + " | ".join(str(cell) for cell in row))
-    partial = answer["coverage"].get("partial", [])  # gatherings that stopped before their end
-    print("The figures rest on all ads that match." if not partial else f"Not read to the end: {partial}")
+    incomplete = answer["coverage"].get("partial", [])
+    if incomplete:
+        print(f"These gatherings are not complete: {incomplete}")
+    else:
+        print("The figures are based on all matching ads.")
 
 
 async def main(url: str) -> str | None:
-    """What went wrong, if anything did."""
+    """Runs the program. Returns the problem if it failed."""
     key = os.environ.get("AD_LIBRARY_API_KEY")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     problem = None
@@ -74,13 +77,13 @@ async def main(url: str) -> str | None:
     except* httpx2.TransportError:
         problem = f"No server at {url}: start one with `node dist/main.js http --demo`."
     except* (ToolError, MCPError) as errors:
-        problem = str(first_of(errors))
+        problem = str(first_error_in(errors))
     return problem
 
 
-def first_of(error: BaseException) -> BaseException:
-    """Tasks that run beside each other fail in groups."""
-    return first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+def first_error_in(error: BaseException) -> BaseException:
+    """Returns the first error of a group. Concurrent tasks raise their errors in groups."""
+    return first_error_in(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 if __name__ == "__main__":
