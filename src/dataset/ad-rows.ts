@@ -27,236 +27,287 @@ import {
 } from './tables.ts';
 import { VariantIndex } from './variants.ts';
 
+/** The facts about an ad that coverage, summaries and launches need beside its row. */
 export interface KnownAdFacts {
   pageId: string | null;
   pageName: string | null;
   language: string | null;
-  /** The same for ads of the dataset whose copy is nearly the same. */
+  /**
+   * The id of the variant: ads of one page with nearly the same text share the id. Null for an ad without visible text.
+   */
   variant: string | null;
 }
 
-interface Reading extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
+/** What is read once from the JSON of an ad and then kept in memory. */
+interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   hash: string;
   print: string | undefined;
 }
 
+/**
+ * The variants of one advertiser's ads. `hashes` and `variants` are parallel, in the order in which the ads arrived.
+ */
 interface PageVariants {
   hashes: string[];
   variants: (string | null)[];
   index: VariantIndex;
 }
 
-interface KnownAds {
+/** The facts about all ads of one version of a dataset. */
+interface KnownFacts {
   version: string;
   facts: ReadonlyMap<string, KnownAdFacts>;
-  byPage: ReadonlyMap<string | null, PageVariants>;
+  variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'pictures' | 'picturesVersion'>;
 
-/** As many as have their tables open for SQL. */
+/** How many tenants keep their facts in memory. It equals the number of tenants whose tables stay open for SQL. */
 const maxTenants = 2;
-/** Ads read before others may get a turn. */
-const adsAtOnce = 10;
+/** How many ads are processed before the event loop may run other calls. */
+const adsPerBatch = 10;
 
-const maxTexts = 20_000;
+/** How many detected languages stay in memory. */
+const maxCachedLanguages = 20_000;
 
 const decoder = new TextDecoder();
 
-/** What was found in the texts and objects of all tenants. */
-const openMemory = () => ({
-  languages: new LRUCache<string, { language: string | null }>({ max: maxTexts }),
-  readings: new WeakMap<Uint8Array, Reading>(),
+/**
+ * Opens the memory that all tenants share. Its keys are text hashes and stored objects, so no tenant sees another's
+ * data.
+ */
+const createAdMemory = () => ({
+  languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
+  parsedAds: new WeakMap<Uint8Array, ParsedAd>(),
 });
-type Memory = ReturnType<typeof openMemory>;
+type AdMemory = ReturnType<typeof createAdMemory>;
 
+/** Returns the readers of all tenants. Each tenant has one reader, which keeps its facts between calls. */
 export function createAdRowReaders() {
-  const memory = openMemory();
+  const memory = createAdMemory();
   const tenants = new LRUCache<string, AdRowReader>({ max: maxTenants, memoMethod: () => new AdRowReader(memory) });
   return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
 }
 
+/** The readers of all tenants, as `createAdRowReaders` returns them. */
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
-/** Of one tenant. Variants follow from the ads that are held and their order alone, so that every process finds the same. */
+/**
+ * Reads the rows of one tenant's ads. Variants depend only on the stored ads and their order, so every process finds
+ * the same variants.
+ */
 export class AdRowReader {
-  readonly #memory: Memory;
-  #known: Promise<KnownAds | undefined> = Promise.resolve(undefined);
-  #pictures: { version: string; groups: ReadonlyMap<string, GroupedPicture> } | undefined;
+  readonly #memory: AdMemory;
+  #knownFacts: Promise<KnownFacts | undefined> = Promise.resolve(undefined);
+  #groupedPictures: { version: string; groups: ReadonlyMap<string, GroupedPicture> } | undefined;
 
-  constructor(memory: Memory) {
+  constructor(memory: AdMemory) {
     this.#memory = memory;
   }
 
+  /**
+   * Yields the rows of ads in batches.
+   * @param options `json`: whether rows hold the ad as the service sent it. `ids`: the ads to read, as `normalizeAdId` writes
+   *   their ids; by default all ads.
+   */
   async *readRows(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
-    const pictures = await this.#picturesOf(contents);
+    const pictures = await this.#groupPictures(contents);
     const { ads } = contents;
     const pause = createEventLoopYielder();
-    const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(normalizeAdId(id)));
-    for (let start = 0; start < wanted.length; start += adsAtOnce) {
-      yield wanted.slice(start, start + adsAtOnce).map((item) => {
+    const selectedAds = ids === undefined ? ads : ads.filter(({ id }) => ids.has(normalizeAdId(id)));
+    for (let start = 0; start < selectedAds.length; start += adsPerBatch) {
+      yield selectedAds.slice(start, start + adsPerBatch).map((item) => {
         const key = normalizeAdId(item.id);
-        return rowsOf(item, { ...adFacts.get(key), ...pictures.get(key) }, json);
+        return buildStoredAdRows(item, { ...adFacts.get(key), ...pictures.get(key) }, json);
       });
       await pause();
     }
   }
 
-  async #picturesOf(contents: AdContents) {
+  async #groupPictures(contents: AdContents) {
     const version = `${contents.version} ${contents.picturesVersion}`;
-    if (this.#pictures?.version === version) return this.#pictures.groups;
+    if (this.#groupedPictures?.version === version) return this.#groupedPictures.groups;
     const groups = await groupPictures(contents.ads, this.readPerceptualHashes(contents));
-    this.#pictures = { version, groups };
+    this.#groupedPictures = { version, groups };
     return groups;
   }
 
-  /** As `picturePrint` writes them, by `normalizeAdId`: of pictures that were fetched, here or by a local library. */
+  /**
+   * Returns the perceptual hashes of pictures by `normalizeAdId`, in the form that `picturePrint` writes. A hash is known if
+   * this server fetched the picture, or if a local library stores it.
+   */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
-    const kept = ads.flatMap((item) => {
-      const { print } = this.#reading(item);
+    const storedHashes = ads.flatMap((item) => {
+      const { print } = this.#parseAd(item);
       return print === undefined ? [] : [[normalizeAdId(item.id), print] as const];
     });
-    return new Map<string, unknown>([...kept, ...pictures]);
+    return new Map<string, unknown>([...storedHashes, ...pictures]);
   }
 
-  /** One reading after the other: each extends what the one before has found. */
+  /**
+   * Returns the facts about each ad, by `normalizeAdId`. Calls run one after another, because each call extends the variants
+   * that the call before it found.
+   */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
-    const reading = this.#known.then((before) =>
-      before?.version === contents.version ? before : this.#readAll(contents, before),
+    const nextFacts = this.#knownFacts.then((previousFacts) =>
+      previousFacts?.version === contents.version ? previousFacts : this.#buildFacts(contents, previousFacts),
     );
-    this.#known = reading.catch(() => undefined);
-    return (await reading).facts;
+    this.#knownFacts = nextFacts.catch(() => undefined);
+    return (await nextFacts).facts;
   }
 
-  async #readAll({ version, ads }: Pick<AdContents, 'version' | 'ads'>, before?: KnownAds): Promise<KnownAds> {
+  async #buildFacts(
+    { version, ads }: Pick<AdContents, 'version' | 'ads'>,
+    previousFacts?: KnownFacts,
+  ): Promise<KnownFacts> {
     const detect = await loadLanguageDetector();
     const languages = new Map<StoredItem, string | null>();
     const pause = createEventLoopYielder();
-    const inOrder = ads.toSorted(compareArrival);
-    for (const [index, item] of inOrder.entries()) {
-      languages.set(item, this.#languageOf(item, this.#reading(item).hash, detect));
-      if (index % adsAtOnce === 0) await pause();
+    const adsByArrival = ads.toSorted(compareArrival);
+    for (const [index, item] of adsByArrival.entries()) {
+      languages.set(item, this.#detectLanguage(item, this.#parseAd(item).hash, detect));
+      if (index % adsPerBatch === 0) await pause();
     }
-    const byPage = new Map<string | null, PageVariants>();
+    const variantsByPage = new Map<string | null, PageVariants>();
     const variants = new Map<StoredItem, string | null>();
-    for (const [pageId, items] of groupBy(inOrder, (item) => this.#reading(item).pageId)) {
-      const members = items.map((item) => ({ item, hash: `${item.id} ${this.#reading(item).hash}` }));
-      const page = await variantsOf(members, before?.byPage.get(pageId), pause);
-      byPage.set(pageId, page);
+    for (const [pageId, items] of groupBy(adsByArrival, (item) => this.#parseAd(item).pageId)) {
+      const members = items.map((item) => ({ item, hash: `${item.id} ${this.#parseAd(item).hash}` }));
+      const page = await extendVariants(members, previousFacts?.variantsByPage.get(pageId), pause);
+      variantsByPage.set(pageId, page);
       for (const [index, item] of items.entries()) variants.set(item, page.variants[index] ?? null);
     }
     const factsById = ads.map((item): [string, KnownAdFacts] => {
-      const { pageId, pageName } = this.#reading(item);
+      const { pageId, pageName } = this.#parseAd(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
       return [normalizeAdId(item.id), { pageId, pageName, language, variant }];
     });
-    return { version, facts: new Map(factsById), byPage };
+    return { version, facts: new Map(factsById), variantsByPage };
   }
 
-  #languageOf(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
+  #detectLanguage(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
     const { languages } = this.#memory;
-    const found = languages.get(hash) ?? { language: detect(extractLanguageText(parseItem(item))) };
-    languages.set(hash, found);
-    return found.language;
+    const detected = languages.get(hash) ?? { language: detect(extractLanguageText(parseItem(item))) };
+    languages.set(hash, detected);
+    return detected.language;
   }
 
-  #reading({ json }: StoredItem): Reading {
-    const { readings } = this.#memory;
-    const memo = readings.get(json);
-    if (memo) return memo;
+  #parseAd({ json }: StoredItem): ParsedAd {
+    const { parsedAds } = this.#memory;
+    const cachedAd = parsedAds.get(json);
+    if (cachedAd) return cachedAd;
     const ad = parseItem({ json });
     const pageId = toIdCell(ad.pageId);
-    const reading = {
+    const parsedAd = {
       pageId,
-      pageName: pageNameOf(ad),
+      pageName: readPageName(ad),
       hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       print: readPerceptualHash(ad),
     };
-    readings.set(json, reading);
-    return reading;
+    parsedAds.set(json, parsedAd);
+    return parsedAd;
   }
 }
 
-/** Extends the existing groups where ads were only appended; otherwise makes them anew. */
-async function variantsOf(
+/**
+ * Returns the variants of one advertiser's ads. If ads were only appended since the last call, the existing variants
+ * are extended. Otherwise they are built again.
+ */
+async function extendVariants(
   members: readonly { item: StoredItem; hash: string }[],
-  before: PageVariants | undefined,
+  previous: PageVariants | undefined,
   pause: () => Promise<void>,
 ): Promise<PageVariants> {
-  const isContinued = before?.hashes.every((hash, index) => hash === members[index]?.hash);
-  const page = before && isContinued ? before : { hashes: [], variants: [], index: new VariantIndex() };
+  const isExtension = previous?.hashes.every((hash, index) => hash === members[index]?.hash);
+  const page = previous && isExtension ? previous : { hashes: [], variants: [], index: new VariantIndex() };
   for (const { item, hash } of members.slice(page.hashes.length)) {
     page.variants.push(page.index.add(item.id, selectVariantText(extractAdTexts(parseItem(item)))));
     page.hashes.push(hash);
-    if (page.hashes.length % adsAtOnce === 0) await pause();
+    if (page.hashes.length % adsPerBatch === 0) await pause();
   }
   return page;
 }
 
-function rowsOf(item: StoredItem, facts: Partial<KnownAdFacts & GroupedPicture>, json: boolean): AdRows {
+/** Returns the rows of a stored ad. */
+function buildStoredAdRows(item: StoredItem, facts: Partial<KnownAdFacts & GroupedPicture>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
   return buildAdRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
+/** What a row states beside the fields of the ad itself. */
 interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> & GroupedPicture> {
-  /** Milliseconds: when this version came. How long the ad has run is counted up to then. */
+  /**
+   * When this version of the ad arrived, in milliseconds since the epoch. `daysRunning` and `active` refer to this
+   * time.
+   */
   gatheredAt: number;
+  /** When the first version of the ad arrived, in milliseconds since the epoch. By default `gatheredAt`. */
   firstGatheredAt?: number;
-  /** The object as it came, where its text is known. */
+  /** The JSON text of the ad as the service sent it. By default, the object is serialized again. */
   json?: string;
 }
 
+/** The rows of one ad in all tables that hold ads. */
 export interface AdRows {
   ad: AdRow;
+  /** The ad as the service sent it. */
   sent: object;
   countries: Row<'ad_countries'>[];
   platforms: Row<'ad_platforms'>[];
   cards: Row<'ad_cards'>[];
 }
 
-/** What all tables hold of an ad as the API sent it, where any field may be missing or of another type. */
+/**
+ * Builds the rows of an ad in all tables. Any field of the ad may be missing or have another type than the API document
+ * says.
+ */
 export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const fields = ad as Fields;
   const id = toIdCell(fields.id) ?? '';
-  const copy = extractAdTexts(fields);
+  const texts = extractAdTexts(fields);
   const links = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
   return {
     sent: ad,
-    // A literal that spreads both takes ten times as long, and rows are made by the thousand.
-    ad: Object.assign(sentFields(fields, id), derivedFields(fields, copy, facts), {
+    // An object literal with two spreads takes ten times as long as `Object.assign`, and rows are made by the thousand.
+    ad: Object.assign(buildSentColumns(fields, id), buildDerivedColumns(fields, texts, facts), {
       json: toJsonCell(facts.json ?? JSON.stringify(ad)),
     }),
     countries: readTexts(fields.countries).map((country) => ({ id, country })),
     platforms: readTexts(fields.publisherPlatform).map((platform) => ({ id, platform })),
-    cards: copy.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
+    cards: texts.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
   };
 }
 
-/** The text from which the language of an ad is derived; null of a template, whose words only the network knows. */
+/**
+ * Returns the text from which the language of an ad is detected. Template texts are left out, because only the ad
+ * network knows the words that replace them. Returns null if no text remains.
+ */
 export function extractLanguageText(ad: object): string | null {
   const { headline, body, cards } = extractAdTexts(ad as Fields);
-  const spoken = (text: string | null) => (isTemplate(text) ? null : text);
-  return wholeText({
-    headline: spoken(headline),
-    body: spoken(body),
-    cards: cards.map((card) => ({ title: spoken(card.title), body: spoken(card.body) })),
+  const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
+  return joinAdTexts({
+    headline: dropTemplate(headline),
+    body: dropTemplate(body),
+    cards: cards.map((card) => ({ title: dropTemplate(card.title), body: dropTemplate(card.body) })),
   });
 }
 
-const sentAdCells = createCellReader(adFields);
+const readSentCells = createCellReader(adFields);
 
-const sentFields = (ad: Fields, id: string) =>
-  Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: pageNameOf(ad) }, sentAdCells(ad));
+const buildSentColumns = (ad: Fields, id: string) =>
+  Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readSentCells(ad));
 
-/** Without spaces around it, which would make two advertisers of one. */
-function pageNameOf(ad: Fields): string | null {
+/**
+ * Returns the name of the ad's page without surrounding spaces. With spaces, the same advertiser would count as two.
+ */
+function readPageName(ad: Fields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
   return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
-function derivedFields(ad: Fields, copy: AdTexts, facts: AdRowFacts) {
+/** Returns the columns of `ads` that the API does not name. */
+function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,
     firstGatheredAt = gatheredAt,
@@ -273,9 +324,9 @@ function derivedFields(ad: Fields, copy: AdTexts, facts: AdRowFacts) {
     utm: utm && JSON.stringify(utm),
     daysRunning: daysRunning ?? null,
     active: toFlagCell(stillRunning),
-    firstLine: firstLineOf(copy),
+    firstLine: findFirstLine(texts),
     startedMonth: toDateCell(ad.startedAt)?.slice(0, 7) ?? null,
-    text: wholeText(copy),
+    text: joinAdTexts(texts),
     language,
     variant,
     ...countMedia(ad),
@@ -288,6 +339,7 @@ function derivedFields(ad: Fields, copy: AdTexts, facts: AdRowFacts) {
 
 type AdTexts = ReturnType<typeof extractAdTexts>;
 
+/** Returns the texts of an ad: headline, body, and the title and body of each card. Missing texts are null. */
 export const extractAdTexts = (ad: Fields) => ({
   headline: toTextCell(ad.headline),
   body: toTextCell(ad.body),
@@ -297,14 +349,18 @@ export const extractAdTexts = (ad: Fields) => ({
   })),
 });
 
-function wholeText({ headline, body, cards }: AdTexts): string | null {
+/** Joins all texts of an ad with line breaks. Equal texts appear once. Returns null if the ad has no text. */
+function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
-  const uncut = [...new Set(texts.filter((text) => text !== null))].join('\n');
-  return uncut === '' ? null : clipText(uncut);
+  const fullText = [...new Set(texts.filter((text) => text !== null))].join('\n');
+  return fullText === '' ? null : clipText(fullText);
 }
 
-/** What a reader sees first. A template of the network (`{{product.name}}`) is seen by nobody. */
-function firstLineOf({ headline, body, cards: [card] }: AdTexts): string | null {
+/**
+ * Returns the line of the ad that a reader sees first. Templates such as `{{product.name}}` are skipped, because no
+ * reader sees them.
+ */
+function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
     if (!text || isTemplate(text)) continue;
     const line = text
@@ -316,8 +372,13 @@ function firstLineOf({ headline, body, cards: [card] }: AdTexts): string | null 
   return null;
 }
 
-/** Returns the text by which the variants of ads are told: headline and body, or the texts of the cards if the ad has neither. */
+/**
+ * Returns the text that decides to which variant an ad belongs: headline and body, or the texts of the cards if the ad
+ * has neither.
+ */
 export function selectVariantText({ headline, body, cards }: AdTexts): string | null {
-  const own = wholeText({ headline, body, cards: [] });
-  return own !== null && sanitize(own).trim() !== '' ? own : wholeText({ headline: null, body: null, cards });
+  const ownText = joinAdTexts({ headline, body, cards: [] });
+  return ownText !== null && sanitize(ownText).trim() !== ''
+    ? ownText
+    : joinAdTexts({ headline: null, body: null, cards });
 }

@@ -18,6 +18,7 @@ import {
 } from './gatherings.ts';
 import { cleanCell } from './sql/statement.ts';
 
+/** A gathering that is not complete, as results state it. */
 const PartialView = z
   .looseObject({
     gathering: z.string(),
@@ -32,6 +33,7 @@ const PartialView = z
   .meta({ title: 'Partial' });
 type PartialView = DataOf<typeof PartialView>;
 
+/** An advertiser with ads that no complete gathering read. */
 const UncoveredView = z
   .looseObject({
     pageId: z.string().optional().describe('the advertiser'),
@@ -42,6 +44,7 @@ const UncoveredView = z
   .meta({ title: 'Uncovered' });
 type UncoveredView = DataOf<typeof UncoveredView>;
 
+/** The ads in the view `current_ads`, and the days on which they were read. */
 const CurrentView = z
   .looseObject({
     ads: z.number(),
@@ -50,6 +53,7 @@ const CurrentView = z
   })
   .meta({ title: 'Current' });
 
+/** What the dataset behind an answer covers, and where it is incomplete. */
 export const CoverageView = z
   .looseObject({
     ads: z.number().describe('in the dataset'),
@@ -66,15 +70,21 @@ export const CoverageView = z
   .meta({ title: 'Coverage' });
 export type CoverageView = DataOf<typeof CoverageView>;
 
-/** The same for tools that write files. Only `query_ads` lists its fields, to keep the list of tools small. */
+/**
+ * The schema of `coverage` for tools that write files. Only `query_ads` lists the fields, to keep the list of tools
+ * small.
+ */
 export const FileCoverageView = z.looseObject({}).describe('what it rests on, as in query_ads');
 
+/** The dataset and the result whose coverage is stated. */
 export interface CoverageInput {
   contents: DatasetContents;
-  /** What is known of each ad of the dataset, by `normalizeAdId`. */
+  /** The facts about each ad of the dataset, by `normalizeAdId`. */
   facts: ReadonlyMap<string, KnownAdFacts>;
+  /** The columns and rows of the result. Without them, coverage describes the whole dataset. */
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
+  /** The length to which cells of the rows were cut, in characters. */
   maxCellChars?: number;
 }
 
@@ -83,25 +93,30 @@ const maxAdvertisers = 10;
 const nameTokens = 20;
 const aboutTokens = 40;
 
-/** The newest gathering of each question counts. A gathering that is part of another is stated with the other. */
+/**
+ * Builds the coverage of an answer. Only the newest gathering of each question counts. A gathering that is a part of
+ * another one is not listed by itself.
+ */
 export function viewCoverage(answered: CoverageInput): CoverageView {
   const { contents } = answered;
   const { ads, gatherings, evicted } = contents;
   const newest = selectNewestGatherings(contents);
   const outsideAds = countAdsOutsideGatherings(contents);
-  const current = viewCurrent(contents);
+  const current = viewCurrentAds(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  const wholes = newest.filter(({ id }) => !parts.has(id));
-  const unlisted = sumOf(wholes.map(countUnlistedAds));
-  const partial = wholes.filter(({ complete }) => !complete).sort((left, right) => right.gatheredAt - left.gatheredAt);
-  const { named, others } = uncoveredBy(answered);
+  const topLevelGatherings = newest.filter(({ id }) => !parts.has(id));
+  const unlisted = sumOf(topLevelGatherings.map(countUnlistedAds));
+  const incomplete = topLevelGatherings
+    .filter(({ complete }) => !complete)
+    .sort((left, right) => right.gatheredAt - left.gatheredAt);
+  const { named, others } = findUncovered(answered);
   return {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
     ...(current && { current }),
-    ...(partial.length > 0 && { partial: partial.slice(0, maxPartial).map(viewPartial) }),
-    ...(partial.length > maxPartial && { morePartial: partial.length - maxPartial }),
+    ...(incomplete.length > 0 && { partial: incomplete.slice(0, maxPartial).map(viewPartial) }),
+    ...(incomplete.length > maxPartial && { morePartial: incomplete.length - maxPartial }),
     ...(named.length > 0 && { uncovered: named.map(viewUncovered) }),
     ...(others > 0 && { moreUncovered: others }),
     ...(unlisted > 0 && { unlisted }),
@@ -110,7 +125,7 @@ export function viewCoverage(answered: CoverageInput): CoverageView {
 }
 
 /** Returns how many ads the newest complete gatherings list, and on which days these were read. */
-function viewCurrent(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
+function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
   const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
@@ -118,14 +133,15 @@ function viewCurrent(contents: DatasetContents): DataOf<typeof CurrentView> | un
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
 }
 
+/** Builds the view of an incomplete gathering. */
 function viewPartial(gathering: Gathering): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
-  const [inParts, repeats] = [formatFoundInParts(gathering), countRepeats(gathering)];
+  const [foundInParts, repeats] = [formatFoundInParts(gathering), countRepeats(gathering)];
   return {
     gathering: id,
     about: truncateLine(formatQuestionJson(gathering), aboutTokens),
     found,
-    ...(inParts && { foundInParts: inParts }),
+    ...(foundInParts && { foundInParts }),
     read: adIds.size,
     ...(missing > 0 && { removed: missing }),
     ...(repeats > 0 && { repeats }),
@@ -135,47 +151,52 @@ function viewPartial(gathering: Gathering): PartialView {
 
 interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   ads: number;
-  /** How many of its ads no complete gathering read. */
+  /** The number of its ads that no complete gathering read. */
   outside: number;
   isInRows: boolean;
 }
 
 /**
- * Returns the advertisers with ads that no complete gathering read. If the rows have ids of ads or advertisers, they are
- * the advertisers of the rows, by name. Otherwise all advertisers of the dataset are counted, and none is named.
+ * Finds the advertisers with ads that no complete gathering read. If the rows have ids of ads or advertisers, only the
+ * advertisers in the rows count, and they are named. Otherwise all advertisers of the dataset count, and none is named.
  */
-function uncoveredBy({ contents, facts, columns = [], rows = [], maxCellChars = 0 }: CoverageInput) {
-  const covered = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
-  const cellsOf = (...names: string[]): unknown[] =>
+function findUncovered({ contents, facts, columns = [], rows = [], maxCellChars = 0 }: CoverageInput) {
+  const coveredIds = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
+  const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
-  const names = new Set(cellsOf('pageId', 'pageName'));
-  const ids = new Set(cellsOf('id', 'adId').map((id) => normalizeAdId(String(id))));
-  const keyOf = createAdvertiserKeyFinder(facts.values());
-  const isNamed = (text: string | null) => text !== null && names.has(cleanCell(text, maxCellChars));
+  const namesInRows = new Set(listCells('pageId', 'pageName'));
+  const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
+  const findAdvertiserKey = createAdvertiserKeyFinder(facts.values());
+  const isInNames = (text: string | null) => text !== null && namesInRows.has(cleanCell(text, maxCellChars));
   const advertisers = new Map<string, Advertiser>();
   for (const [key, { pageId, pageName }] of facts) {
-    const advertiserKey = keyOf({ pageId, pageName });
+    const advertiserKey = findAdvertiserKey({ pageId, pageName });
     if (advertiserKey === null) continue;
-    const one = advertisers.get(advertiserKey) ?? { pageId, pageName, ads: 0, outside: 0, isInRows: false };
-    // The ads come in the order of their newest versions, so a renamed page has its newest name.
-    one.pageId ??= pageId;
-    one.pageName = pageName ?? one.pageName;
-    one.ads++;
-    if (!covered.has(key)) one.outside++;
-    one.isInRows ||= ids.has(key) || isNamed(pageId) || isNamed(pageName);
-    advertisers.set(advertiserKey, one);
+    const advertiser = advertisers.get(advertiserKey) ?? { pageId, pageName, ads: 0, outside: 0, isInRows: false };
+    // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
+    advertiser.pageId ??= pageId;
+    advertiser.pageName = pageName ?? advertiser.pageName;
+    advertiser.ads++;
+    if (!coveredIds.has(key)) advertiser.outside++;
+    advertiser.isInRows ||= idsInRows.has(key) || isInNames(pageId) || isInNames(pageName);
+    advertisers.set(advertiserKey, advertiser);
   }
   const uncovered = [...advertisers.values()].filter(({ outside }) => outside > 0);
-  // The ids of a table such as gatherings are no ids of ads, and tell no advertiser.
-  const hasAdIds = columns.some((column) => column === 'id' || column === 'adId') && isAdIds(ids, facts);
-  const namesAdvertisers = hasAdIds || columns.some((column) => column === 'pageId' || column === 'pageName');
-  if (!namesAdvertisers) return { named: [], others: uncovered.length };
-  const shown = uncovered.filter(({ isInRows }) => isInRows).sort((left, right) => right.outside - left.outside);
-  return { named: shown.slice(0, maxAdvertisers), others: Math.max(0, shown.length - maxAdvertisers) };
+  // The ids of a table such as `gatherings` are not ids of ads, so they do not point to an advertiser.
+  const hasAdIds = columns.some((column) => column === 'id' || column === 'adId') && areAdIds(idsInRows, facts);
+  const hasAdvertiserColumns = hasAdIds || columns.some((column) => column === 'pageId' || column === 'pageName');
+  if (!hasAdvertiserColumns) return { named: [], others: uncovered.length };
+  const uncoveredInRows = uncovered
+    .filter(({ isInRows }) => isInRows)
+    .sort((left, right) => right.outside - left.outside);
+  return {
+    named: uncoveredInRows.slice(0, maxAdvertisers),
+    others: Math.max(0, uncoveredInRows.length - maxAdvertisers),
+  };
 }
 
-/** Returns whether ids of rows are ids of ads. A result without rows is taken for one of ads. */
-const isAdIds = (ids: ReadonlySet<string>, facts: CoverageInput['facts']): boolean =>
+/** Returns whether the ids in the rows are ids of ads. A result without rows counts as a result of ads. */
+const areAdIds = (ids: ReadonlySet<string>, facts: CoverageInput['facts']): boolean =>
   ids.size === 0 || [...ids].some((id) => facts.has(id));
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
@@ -185,10 +206,11 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
   outside,
 });
 
+/** Formats the coverage for the text of a result. */
 export const formatCoverage = (coverage: CoverageView): string =>
-  `${gatheringsText(coverage)}${currentText(coverage)}${formatUncovered(coverage)}`;
+  `${formatGatherings(coverage)}${formatCurrent(coverage)}${formatUncovered(coverage)}`;
 
-function currentText({ current, gatherings }: CoverageView): string {
+function formatCurrent({ current, gatherings }: CoverageView): string {
   if (gatherings === 0) return '';
   if (current === undefined) return ' No gathering is complete, so current_ads is empty.';
   const { ads, firstDay, lastDay } = current;
@@ -196,6 +218,7 @@ function currentText({ current, gatherings }: CoverageView): string {
   return ` current_ads: ${formatCount(ads, 'ad')} that the newest complete gathering of each question listed, read ${days}.`;
 }
 
+/** Formats the advertisers that no complete gathering covers. Returns an empty text if there are none. */
 export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
@@ -208,22 +231,23 @@ export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageV
   return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
-function gatheringsText(coverage: CoverageView): string {
+function formatGatherings(coverage: CoverageView): string {
   const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, unlisted = 0, removedAds = 0 } = coverage;
-  const rests = `Coverage: ${formatCount(ads, 'ad')}`;
-  const lacks = unlisted > 0 ? ` The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.` : '';
-  const removed = `${lacks}${removedAds > 0 ? ` ${formatCount(removedAds, 'ad')} removed to make room.` : ''}`;
-  if (ads === 0) return `${rests}: nothing is gathered yet. gather_ads and the searches fill the dataset.${removed}`;
-  if (gatherings === 0) return `${rests} from searches; no gathering covers them.${removed}`;
-  const outside = outsideAds > 0 ? `, ${outsideText(outsideAds)}` : '';
-  if (partial.length === 0) return `${rests}${outside}; every gathering is complete.${removed}`;
+  const start = `Coverage: ${formatCount(ads, 'ad')}`;
+  const unlistedText =
+    unlisted > 0 ? ` The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.` : '';
+  const notes = `${unlistedText}${removedAds > 0 ? ` ${formatCount(removedAds, 'ad')} removed to make room.` : ''}`;
+  if (ads === 0) return `${start}: nothing is gathered yet. gather_ads and the searches fill the dataset.${notes}`;
+  if (gatherings === 0) return `${start} from searches; no gathering covers them.${notes}`;
+  const outside = outsideAds > 0 ? `, ${formatOutside(outsideAds)}` : '';
+  if (partial.length === 0) return `${start}${outside}; every gathering is complete.${notes}`;
   const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
-  return `${rests}${outside}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;
+  return `${start}${outside}. Not complete: ${partial.map(formatPartial).join('; ')}.${more}${notes}`;
 }
 
-const outsideText = (ads: number) => `${formatNumber(ads)} of them only from searches or earlier gatherings`;
+const formatOutside = (ads: number) => `${formatNumber(ads)} of them only from searches or earlier gatherings`;
 
-function partialText({
+function formatPartial({
   gathering,
   about,
   found,
@@ -233,11 +257,13 @@ function partialText({
   repeats,
   gatheredAt,
 }: PartialView): string {
-  const stated = found === null ? foundInParts : formatNumber(found);
+  const foundText = found === null ? foundInParts : formatNumber(found);
   const total =
-    stated && repeats ? `${stated}, which counts ${formatCount(repeats, 'ad')} of several parts again` : stated;
-  const part =
+    foundText && repeats
+      ? `${foundText}, which counts ${formatCount(repeats, 'ad')} of several parts again`
+      : foundText;
+  const progressText =
     total === undefined ? `${formatCount(read, 'ad')} of an unknown number` : `${formatNumber(read)} of ${total}`;
-  const without = removed === undefined ? '' : `, ${formatNumber(removed)} of them removed`;
-  return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;
+  const removedText = removed === undefined ? '' : `, ${formatNumber(removed)} of them removed`;
+  return `${gathering} ${quote(about)} (gathered ${progressText}${removedText}, ${gatheredAt})`;
 }

@@ -24,77 +24,92 @@ import {
   removeDuplicateParts,
 } from './gatherings.ts';
 
+/** What a call asks for: the question and the limits of one call. */
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
-  /** Without it, the reading ends with the first charge. */
+  /** The most credits of this call. If undefined, reading ends with the first page that the service charges for. */
   maxCredits: number | undefined;
+  /** Whether to read all pages again instead of continuing an earlier gathering. */
   fresh: boolean;
 }
 
-/** What gathering needs of a tool call. */
+/** What gathering needs from the tool call that started it. */
 export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
-  /** The caller's dataset, with what other processes brought. */
+  /** Returns the caller's dataset, including what other processes added. */
   dataset(): Promise<Dataset>;
-  /** Whether a call has an answer that is cached: then it costs nothing. */
+  /** Returns whether the answer of a call is cached. A cached answer costs nothing. */
   isCached(call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>): Promise<boolean>;
-  /** How many ads match, as a cached answer says. */
+  /** Returns how many ads match, if a cached answer states it. */
   cachedTotal(filters: object): Promise<CountedAds | undefined>;
-  /** Opens a limit of credits for calls of the API that this tool call makes: without one, it ends with a charge. */
+  /**
+   * Opens a credit limit for the API calls of this tool call. Without `maxCredits`, the limit is reached with the first
+   * charge.
+   */
   callBudget(maxCredits?: number): Promise<CallBudget>;
-  /** Waits until no other call of the caller has this turn; returns a function that ends it. */
-  takeTurn(name: string): Promise<() => void>;
+  /** Waits for a lock of the caller by its name. Returns a function that releases the lock. */
+  acquireLock(name: string): Promise<() => void>;
   /** Milliseconds since the epoch. */
   now: number;
-  /** Milliseconds since the epoch that never go back, and the deadline of the call by them. */
+  /** Returns milliseconds since the epoch that never go backwards. */
   clock(): number;
+  /** The deadline of the call, in the milliseconds of `clock`. */
   deadline: number;
   onProgress?: ReportProgress;
 }
 
-/** The progress of a long call. It grows with each report. */
+/** The progress of a long call. `progress` grows with each report. */
 export interface Progress {
   progress: number;
   total?: number;
   message: string;
 }
 
+/** Reports progress to the caller. */
 export type ReportProgress = (progress: Progress) => void;
 
-/** How many ads there are, when they were counted, in milliseconds since the epoch, and the number of the answer. */
+/**
+ * A count of matching ads: the number, the time of counting in milliseconds since the epoch, and the sequence number of
+ * the answer that stated it.
+ */
 interface CountedAds {
   ads: number;
   at: number;
   order: number;
 }
 
-/** What a call has gathered. */
+/** The outcome of a call that gathered ads. */
 export interface GatherOutcome {
-  /** Why the call read no further. */
+  /** Why the call stopped reading. */
   stop: Stop;
   /** Undefined if nothing of the gathering is stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
-  /** How many ads of the gathering were read, by this call and those before. */
+  /** The number of ads that this call and earlier calls read for the gathering. */
   readCount: number;
   /** Ids of the ads that this call read, as `normalizeAdId` writes them. */
   idsReadByCall: ReadonlySet<string>;
-  /** Credits that this call spent on the gathering, or may have spent. */
+  /** Credits that this call spent on the gathering. A charge that is not known yet counts with its highest value. */
   spentCredits: number;
-  /** Whether the call started over, because an earlier gathering with `fresh` was stopped too long ago. */
+  /**
+   * Whether the call started the gathering again, because an earlier gathering with `fresh` stopped too long ago to be
+   * continued.
+   */
   hasStartedOver: boolean;
-  /** Stores that the result was returned: a later call with `fresh` starts over. */
+  /** Stores that the caller received the result, so that a later call with `fresh` starts over. */
   markReturned(): Promise<void>;
 }
 
-export type OpenedGathering = Awaited<ReturnType<typeof openNow>>;
+/** A gathering that is ready to be read, with the contents of the dataset at that moment. */
+export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
- * Opens the gathering of a question and hands it to `work`, which may read the rest. Calls of a caller with the same
- * question run one after the other.
+ * Opens the gathering of a question and passes it to `work`, which may read the missing pages. Calls of one caller for
+ * the same question run one after another.
  * @param before the contents of the dataset when the call arrived
+ * @param work receives the gathering and a function that reads the missing pages
  */
 export async function withOpenedGathering<Result>(
   { question, ...limits }: GatherRequest,
@@ -103,32 +118,36 @@ export async function withOpenedGathering<Result>(
   work: (opened: OpenedGathering, read: () => Promise<GatherOutcome>) => Promise<Result>,
 ): Promise<Result> {
   const request = { ...limits, question: removeDuplicateParts(question) };
-  const endTurn = await context.takeTurn(getQuestionKey(request.question));
+  const releaseLock = await context.acquireLock(getQuestionKey(request.question));
   try {
-    const open = () => openNow(request, before, context);
+    const open = () => openCurrentGathering(request, before, context);
     const opened = await open();
     return await work(opened, () => GatheringRun.read(request, opened, open, context));
   } finally {
-    endTurn();
+    releaseLock();
   }
 }
 
-/** How long calls with `fresh` continue a gathering that such a call began, in milliseconds: a day. */
+/** The longest age at which a call with `fresh` continues a gathering that such a call began: one day. */
 const maxFreshAge = dayMs;
 
-async function openNow({ question, fresh }: GatherRequest, before: DatasetContents, context: GatherContext) {
+async function openCurrentGathering(
+  { question, fresh }: GatherRequest,
+  before: DatasetContents,
+  context: GatherContext,
+) {
   const contents = await (await context.dataset()).readContents();
   const [newest] = findGatherings(contents, question);
   const startsOver = fresh && !(newest && isFresh(newest, before, context.now));
   const open = openGathering(question, contents, startsOver, context.clock());
-  /** An earlier gathering with `fresh` was stopped too long ago to be continued. */
+  /** True if an earlier gathering with `fresh` stopped too long ago to be continued. */
   const isTooOld = startsOver && newest?.fresh === true && !newest.ended;
   return { ...open, contents, isTooOld };
 }
 
 /**
- * Whether a call with `fresh` takes a gathering as its own: one that began after the call came, or that such a call had
- * begun lately, and whose end no call has returned.
+ * Returns whether a call with `fresh` may continue a gathering. It may if the gathering began after the call arrived.
+ * It also may if another call with `fresh` began the gathering within a day, and no call has returned its end yet.
  */
 function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number): boolean {
   const byId = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
@@ -137,56 +156,67 @@ function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number)
   return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
 }
 
-/** Pages after this number of ads are not cached, because a second copy in the cache would take too much memory. */
+/**
+ * After this number of ads, pages are not cached: the dataset holds the ads already, and a second copy would take too
+ * much memory.
+ */
 const maxCachedAds = 1000;
-/** The dataset never evicts ids of one gathering while it is read, up to this number, counted in each part. */
+/**
+ * The most ids of one gathering, counted in each part. Up to this number, the dataset evicts no id of a gathering that
+ * is being read.
+ */
 const maxInParts = 100_000;
-/** After this number of pages without a new ad, the pages repeat. */
+/** The number of consecutive pages without a new ad after which a part counts as repeating itself. */
 const maxIdlePages = 3;
-/** The next page may take this many times as long as the slowest page before it. */
-const slack = 1.5;
-/** The time that the summary takes, in milliseconds: in all, and for each ad. */
+/** A page is requested only if the remaining time is this many times the duration of the slowest page so far. */
+const slowestPageFactor = 1.5;
+/** The time to reserve for the summary, in milliseconds: a constant part, and a part for each ad. */
 const summaryMs = { all: 300, each: 0.6 };
 
+/** Where a page starts and how many ads it may have. */
 interface PagePosition {
   limit: number;
   cursor: string | null;
 }
 
+/** A part of a gathering while this call reads it. */
 interface PartRun extends GatheringPart {
-  /** Requests pages again whose answers are cached. */
+  /** Whether to request pages again although their answers are cached. */
   fresh: boolean;
-  /** Ids of the ads of the part. */
+  /** Ids of all ads of the part, as `normalizeAdId` writes them. */
   ids: Set<string>;
-  /** Ids that pages of this call list. To this call, ads that an earlier call read are new. */
+  /** Ids on the pages that this call read. An ad that only an earlier call read still counts as new to this call. */
   listedIds: Set<string>;
-  /** How many of the last pages brought no new ad. */
+  /** How many pages in a row brought no new ad. */
   idlePages: number;
-  /** Each request that may be charged. It settles when the request has ended, even if the caller has left. */
+  /** All requests that may be charged. Each promise settles when its request has ended, even if the caller has left. */
   requests: Promise<unknown>[];
 }
 
 type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 
-/** Reads the pages that a gathering still lacks, part after part, within the limits of one call. */
+/** Reads the missing pages of a gathering, part after part, within the limits of one call. */
 class GatheringRun {
   readonly #request: GatherRequest;
   readonly #context: GatherContext;
   readonly #reopen: () => Promise<OpenedGathering>;
   readonly #dataset: Dataset;
   readonly #callBudget: CallBudget;
-  /** The gathering and its parts, as far as they are known to be read. */
-  #open: OpenedGathering;
-  /** Ids of the ads that any call has read, in all parts, as `normalizeAdId` writes them. */
-  readonly #ids = new Set<string>();
-  /** Ids of the ads that this call has read. */
-  readonly #idsOfCall = new Set<string>();
-  /** How many ads the parts have listed, each part counted by itself. */
-  #listed = 0;
-  /** How many ads the call may read. The size of ads decides for how many the dataset has room. */
+  /** The gathering and its parts, with the last known progress of each. */
+  #openedGathering: OpenedGathering;
+  /** Ids of the ads that any call read, in all parts, as `normalizeAdId` writes them. */
+  readonly #adIds = new Set<string>();
+  /** Ids of the ads that this call read, as `normalizeAdId` writes them. */
+  readonly #idsReadByCall = new Set<string>();
+  /** The number of ads that the parts listed. An ad of two parts counts twice. */
+  #listedCount = 0;
+  /**
+   * The most ads that the gathering may have. Besides the request, the size of the stored ads limits it, because the
+   * dataset has a fixed number of bytes.
+   */
   #maxAds = 0;
-  /** The largest page that the service may give, as far as is known, and the largest that it gave. */
-  readonly #pageSize: { max: number; given: number };
+  /** The largest page size that may be accepted, and the largest page size that the service has accepted so far. */
+  readonly #pageSizes: { max: number; accepted: number };
   #slowestPageMs = 0;
 
   private constructor(
@@ -196,14 +226,15 @@ class GatheringRun {
     { context, dataset, callBudget }: { context: GatherContext; dataset: Dataset; callBudget: CallBudget },
   ) {
     this.#request = request;
-    this.#open = opened;
+    this.#openedGathering = opened;
     this.#reopen = reopen;
     this.#context = context;
     this.#dataset = dataset;
     this.#callBudget = callBudget;
-    this.#pageSize = { max: getMaxPageSize(request.question, context.adFilters), given: 0 };
+    this.#pageSizes = { max: getMaxPageSize(request.question, context.adFilters), accepted: 0 };
   }
 
+  /** Reads the missing pages and returns the outcome. */
   static async read(
     request: GatherRequest,
     opened: OpenedGathering,
@@ -212,20 +243,20 @@ class GatheringRun {
   ): Promise<GatherOutcome> {
     const [dataset, callBudget] = [await context.dataset(), await context.callBudget(request.maxCredits)];
     const run = new GatheringRun(request, opened, reopen, { context, dataset, callBudget });
-    return run.#result(await run.#readParts(), opened);
+    return run.#buildOutcome(await run.#readParts(), opened);
   }
 
-  async #result(stop: Stop, { isTooOld }: OpenedGathering): Promise<GatherOutcome> {
+  async #buildOutcome(stop: Stop, { isTooOld }: OpenedGathering): Promise<GatherOutcome> {
     const contents = await this.#dataset.readContents();
-    const { gathering, parts } = this.#open;
+    const { gathering, parts } = this.#openedGathering;
     return {
       stop,
       gathering: contents.gatherings.find(({ id }) => id === gathering.id),
       contents,
-      readCount: this.#ids.size,
-      idsReadByCall: this.#idsOfCall,
+      readCount: this.#adIds.size,
+      idsReadByCall: this.#idsReadByCall,
       spentCredits: await this.#callBudget.used(),
-      hasStartedOver: isTooOld && this.#idsOfCall.size > 0,
+      hasStartedOver: isTooOld && this.#idsReadByCall.size > 0,
       markReturned: () => this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),
     };
   }
@@ -238,54 +269,57 @@ class GatheringRun {
   }
 
   async #readParts(): Promise<Stop> {
-    this.#continueFrom(this.#open);
+    this.#continueFrom(this.#openedGathering);
     await this.#updateMaxAds();
-    let stuck: Stop | undefined;
-    for (const { state } of this.#open.parts) {
-      if (this.#partOf(state.question)?.state.ended !== false) continue;
-      const stop = this.#limitReached() ?? (await this.#readPartInTurn(state.question));
-      // Pages of one part that repeat are no reason to leave out the other parts.
-      if (stop.deadEnd === 'repeats') stuck ??= stop;
+    let repeatingStop: Stop | undefined;
+    for (const { state } of this.#openedGathering.parts) {
+      if (this.#findPart(state.question)?.state.ended !== false) continue;
+      const stop = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
+      // If one part repeats its pages, the other parts can still be read.
+      if (stop.deadEnd === 'repeats') repeatingStop ??= stop;
       else if (stop.reason !== 'end') return stop;
     }
-    if (stuck) return stuck;
-    if (!this.#open.gathering.ended) await this.#saveWhole({ ended: true, gatheredAt: this.#context.clock() });
+    if (repeatingStop) return repeatingStop;
+    if (!this.#openedGathering.gathering.ended)
+      await this.#saveSplitGathering({ ended: true, gatheredAt: this.#context.clock() });
     return { reason: 'end' };
   }
 
-  /** Reads a part while no other call reads it. The lock ends when the last request has ended. */
-  async #readPartInTurn(question: string): Promise<Stop> {
-    const endTurn = await this.#context
-      .takeTurn(`pages of ${question}`)
+  /** Reads a part while no other call reads it. The lock is released when the last request of the part has ended. */
+  async #readPartWithLock(question: string): Promise<Stop> {
+    const releaseLock = await this.#context
+      .acquireLock(`pages of ${question}`)
       .catch((error) => classifyFailure(error, this.#context));
-    if (typeof endTurn !== 'function') return endTurn;
+    if (typeof releaseLock !== 'function') return releaseLock;
     const requests: Promise<unknown>[] = [];
     try {
-      // The dataset now also holds what other calls have read.
+      // While this call waited for the lock, other calls may have read pages of the part.
       this.#continueFrom(await this.#reopen());
-      const part = this.#partOf(question);
+      const part = this.#findPart(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
       const ids = new Set(part.stored?.adIds);
       const fresh = this.#request.fresh || part.state.fresh;
       const stop = await this.#readPart({ ...part, fresh, ids, listedIds: new Set(), idlePages: 0, requests });
-      if (stop.deadEnd) await this.#saveWhole({ fresh: false });
+      if (stop.deadEnd) await this.#saveSplitGathering({ fresh: false });
       return stop;
     } finally {
-      // The next call waits for pages whose caller has left, and continues after them.
-      void Promise.all(requests).then(endTurn);
+      // Requests continue after their caller has left. The lock makes the next call wait for them and continue after
+      // their pages.
+      void Promise.all(requests).then(releaseLock);
     }
   }
 
+  /** Reads pages of a part until the part ends or a limit is reached. */
   async #readPart(part: PartRun): Promise<Stop> {
-    if (part.state.stuck) return { reason: 'error', error: pagesRepeat(), deadEnd: 'repeats' };
-    const total = part.state.found === null ? await this.#totalOf(part) : undefined;
+    if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEnd: 'repeats' };
+    const total = part.state.found === null ? await this.#findTotal(part) : undefined;
     const cursors = new Set([part.state.cursor]);
     let isTotalTrue = true;
     for (;;) {
-      const limit = this.#limitReached();
+      const limit = this.#findReachedLimit();
       if (limit) return limit;
       const found = part.state.found ?? total?.ads;
-      // A service may charge for what it is asked for, so the last page asks for as many ads as remain.
+      // Some services charge for the requested number of ads, so the last page requests only as many as remain.
       const remainingAds = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
       try {
         await this.#readPage(part, remainingAds);
@@ -295,22 +329,22 @@ class GatheringRun {
       }
       await this.#updateMaxAds();
       this.#reportProgress(part.state.found);
-      // A service inside this process leaves no time in between for anything else.
+      // A service inside this process answers without waiting, so other work would never run between two pages.
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
       isTotalTrue &&= found === undefined || state.listed < found;
       if (cursors.has(state.cursor) || part.idlePages >= maxIdlePages)
-        return this.#endPart(part, pagesRepeat(), 'repeats');
+        return this.#endPart(part, createRepeatedPagesError(), 'repeats');
       cursors.add(state.cursor);
     }
   }
 
-  #totalOf({ question }: PartRun) {
-    return findKnownTotal(question, this.#open.contents, this.#context);
+  #findTotal({ question }: PartRun) {
+    return findKnownTotal(question, this.#openedGathering.contents, this.#context);
   }
 
-  /** Stores that continuing the part brings nothing, so that a later call with `fresh` starts over. */
+  /** Stores that continuing the part is useless, so that a later call with `fresh` starts over. */
   async #endPart({ state }: PartRun, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<Stop> {
     const stuck = deadEnd === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
@@ -318,31 +352,31 @@ class GatheringRun {
     return { reason: 'error', error, deadEnd };
   }
 
-  /** Reads the next page of a part, in a smaller size if the service refuses the first one. */
+  /** Reads the next page of a part. If the service refuses the page size, smaller sizes are tried. */
   async #readPage(part: PartRun, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
     const operation = getListOperation(part.question);
-    const sizes = this.#pageSize;
-    const largest = () => Math.min(sizes.max, this.#maxAds - this.#ids.size);
-    const largestPage = requestOf(part.question, { limit: largest(), cursor });
-    const isFree =
-      remainingAds < largest() &&
+    const sizes = this.#pageSizes;
+    const getLargestSize = () => Math.min(sizes.max, this.#maxAds - this.#adIds.size);
+    const largestPage = buildPageRequest(part.question, { limit: getLargestSize(), cursor });
+    const isLargestPageCached =
+      remainingAds < getLargestSize() &&
       !part.fresh &&
       (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
-    let max = isFree ? largest() : remainingAds;
+    let max = isLargestPageCached ? getLargestSize() : remainingAds;
     for (;;) {
-      const limit = await this.#callBudget.pageSize({ operation, max: Math.min(largest(), max) });
+      const limit = await this.#callBudget.pageSize({ operation, max: Math.min(getLargestSize(), max) });
       const startedAt = this.#context.clock();
       try {
         await this.#requestPage(part, { limit, cursor });
-        sizes.given = Math.max(sizes.given, limit);
+        sizes.accepted = Math.max(sizes.accepted, limit);
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smaller = smallerPageSizes.find((size) => size < limit);
-        // A service may have a smallest page, too.
+        // The service may refuse a page because it is too small, so the largest size is tried once.
         if (limit === max && limit < sizes.max) max = Infinity;
-        else if (smaller === undefined || limit <= sizes.given) throw error;
+        else if (smaller === undefined || limit <= sizes.accepted) throw error;
         else sizes.max = smaller;
       } finally {
         this.#slowestPageMs = Math.max(this.#slowestPageMs, this.#context.clock() - startedAt);
@@ -350,88 +384,90 @@ class GatheringRun {
     }
   }
 
-  /** Requests a page and stores it. It is stored even if the caller leaves before the service answers. */
+  /** Requests a page and stores it. The page is stored even if the caller leaves before the service answers. */
   async #requestPage(part: PartRun, position: PagePosition): Promise<void> {
     let added: Promise<void> | undefined;
-    const addOnce = (answer: ListAnswer) => {
-      added ??= this.#addPage(part, answer);
+    const storePageOnce = (answer: ListAnswer) => {
+      added ??= this.#storePage(part, answer);
       return added;
     };
-    // A page was paid for when the service has sent it, even if the caller has left.
+    // The service charges for a page that it has sent, even if the caller has left. So the page is stored in any case.
     const wrapSend: Call['wrapSend'] = (send) => {
       const request = send().then(async (answer) => {
-        // The caller reads an error of this below.
-        await addOnce(answer as ListAnswer).catch(() => {});
+        // If storing fails here, the call to `addOnce` at the end of this method throws the same error.
+        await storePageOnce(answer as ListAnswer).catch(() => {});
         return answer;
       });
       part.requests.push(request.catch(() => {}));
       return request;
     };
     const listedBy = getListOperation(part.question);
-    const uncached = this.#ids.size >= maxCachedAds;
-    const settings = { fresh: part.fresh, uncached, callBudget: this.#callBudget, wrapSend };
-    const answer = await this.#context.api[listedBy]({ ...requestOf(part.question, position), ...settings });
+    const uncached = this.#adIds.size >= maxCachedAds;
+    const callOptions = { fresh: part.fresh, uncached, callBudget: this.#callBudget, wrapSend };
+    const answer = await this.#context.api[listedBy]({ ...buildPageRequest(part.question, position), ...callOptions });
     const { order, receipt, raw } = answer;
-    // The dataset may have evicted the ads of a cached answer.
+    // The dataset may have evicted the ads of a cached answer, so they are added again.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
       const at = getAnswerTime(answer, this.#context.clock());
       await this.#dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
     }
-    await addOnce(answer);
+    await storePageOnce(answer);
   }
 
-  /** Stores how far a part is after a page, with the ids of the page. */
-  async #addPage(part: PartRun, answer: ListAnswer): Promise<void> {
+  /** Stores the progress of a part after a page, with the ids of the page. */
+  async #storePage(part: PartRun, answer: ListAnswer): Promise<void> {
     const { state, listedIds } = part;
-    const { ids, found } = await contentOf(part.question, answer);
+    const { ids, found } = await readListAnswer(part.question, answer);
     const { cursor, hasMore } = answer.value;
     const { charged } = answer.receipt;
     const [idsBefore, listedBefore] = [part.ids.size, listedIds.size];
     for (const id of ids.map(normalizeAdId))
-      for (const all of [part.ids, listedIds, this.#ids, this.#idsOfCall]) all.add(id);
+      for (const idSet of [part.ids, listedIds, this.#adIds, this.#idsReadByCall]) idSet.add(id);
     const added = part.ids.size - idsBefore;
-    this.#listed += added;
+    this.#listedCount += added;
     part.idlePages = listedIds.size > listedBefore ? 0 : part.idlePages + 1;
-    const saved = {
+    const nextState = {
       ...state,
       found: found ?? state.found,
-      // An evicted ad may be listed again, or not.
+      // Ids of evicted ads are no longer stored, so the page may list them as new or not at all. The larger count is
+      // right.
       listed: Math.max(state.listed, idsBefore) + added,
-      ...(this.#request.question.split === undefined && { charged: plus(state.charged, charged) }),
+      ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       step: state.step + 1,
       answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
       gatheredAt: this.#context.clock(),
     };
-    part.state = saved;
-    await this.#saveWhole({ charged: plus(this.#open.gathering.charged, charged) });
-    await this.#dataset.saveGathering({ ...saved, adIds: ids });
+    part.state = nextState;
+    await this.#saveSplitGathering({ charged: addCharge(this.#openedGathering.gathering.charged, charged) });
+    await this.#dataset.saveGathering({ ...nextState, adIds: ids });
   }
 
   /**
-   * Stores a gathering of several parts; a gathering of one part is its part. It is stored with its first page, because a
-   * gathering that has read nothing replaces no earlier one.
+   * Stores the state of a gathering with several parts. A gathering without `split` is its own only part and needs no
+   * second record. The first page stores the record, because a gathering without any page must not replace an earlier
+   * gathering.
    */
-  async #saveWhole(change: Partial<GatheringState>): Promise<void> {
+  async #saveSplitGathering(change: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
-    const { gathering } = this.#open;
-    this.#open.gathering = { ...gathering, ...change, step: gathering.step + 1 };
-    await this.#dataset.saveGathering({ ...this.#open.gathering, adIds: [] });
+    const { gathering } = this.#openedGathering;
+    this.#openedGathering.gathering = { ...gathering, ...change, step: gathering.step + 1 };
+    await this.#dataset.saveGathering({ ...this.#openedGathering.gathering, adIds: [] });
   }
 
-  #partOf(question: string): GatheringPart | undefined {
-    return this.#open.parts.find(({ state }) => state.question === question);
+  #findPart(question: string): GatheringPart | undefined {
+    return this.#openedGathering.parts.find(({ state }) => state.question === question);
   }
 
   #continueFrom(open: OpenedGathering): void {
-    this.#open = open;
-    this.#listed = 0;
+    this.#openedGathering = open;
+    this.#listedCount = 0;
     for (const { stored } of open.parts) {
-      this.#listed += stored?.adIds.size ?? 0;
-      for (const id of stored?.adIds ?? []) this.#ids.add(id);
+      this.#listedCount += stored?.adIds.size ?? 0;
+      for (const id of stored?.adIds ?? []) this.#adIds.add(id);
     }
   }
 
@@ -439,59 +475,66 @@ class GatheringRun {
     this.#maxAds = Math.min(this.#request.maxAds, await this.#dataset.estimateMaxAds());
   }
 
-  #limitReached(): Stop | undefined {
+  #findReachedLimit(): Stop | undefined {
     const { clock, deadline, isDraining } = this.#context;
-    if (this.#ids.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
-    if (this.#listed >= maxInParts) return { reason: 'maxAds', maxInParts };
+    if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
+    if (this.#listedCount >= maxInParts) return { reason: 'maxAds', maxInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * this.#ids.size;
-    return remainingMs < slack * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
+    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * this.#adIds.size;
+    return remainingMs < slowestPageFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 
   #reportProgress(found: number | null): void {
-    const { size } = this.#ids;
-    const isWhole = found !== null && this.#open.parts.length === 1;
+    const { size } = this.#adIds;
+    const isWhole = found !== null && this.#openedGathering.parts.length === 1;
     const message = `${formatCount(size, 'ad')} read${isWhole && found >= size ? ` of ${formatNumber(found)}` : ''}`;
     const total = isWhole && { total: Math.max(size, Math.min(found, this.#maxAds)) };
     this.#context.onProgress?.({ progress: size, ...total, message });
   }
 }
 
-/** The total by a gathering of the question or by a cached answer, whichever is newer. */
+/** Returns the total of a question, from a stored gathering or from a cached answer, whichever is newer. */
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
-  const cached = question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
+  const cachedTotal =
+    question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
   const gathering = findGatherings(contents, question).find(({ found, complete }) => found !== null || complete);
-  const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
-  return gathering && gathering.answerOrder > (cached?.order ?? 0) ? gathered : cached;
+  const gatheredTotal = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
+  return gathering && gathering.answerOrder > (cachedTotal?.order ?? 0) ? gatheredTotal : cachedTotal;
 }
 
+/** Returns the API operation that lists the ads of a question. */
 export const getListOperation = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
-function requestOf({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
+/** Builds the API request for a page of a question. */
+function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
   const position = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
   return { path: { collectionId }, query: { itemType: 'ads', ...position } };
 }
 
-async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer) {
-  // Loaded with the first call, like everything that reads answers.
+async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListAnswer) {
+  // The API client is loaded with the first call, which keeps the start of the process short.
   const { readAds } = await import('../api/client.ts');
-  const ofCollection = answer as ApiAnswer<'listCollectionItems'>;
-  const ids = readAds(ofCollection).map(({ id }) => id);
+  const collectionAnswer = answer as ApiAnswer<'listCollectionItems'>;
+  const ids = readAds(collectionAnswer).map(({ id }) => id);
   return {
     ids: ids.filter(({ length }) => length <= maxIdLength),
     found:
       collectionId === undefined
         ? readTotalHits(answer as ApiAnswer<'searchAds'>)
-        : parseCount(ofCollection.value.collection?.adCount),
+        : parseCount(collectionAnswer.value.collection?.adCount),
   };
 }
 
+/** Returns a number that is a valid count, and undefined for any other value. */
 export const parseCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
-/** How many ads match, as the service says with some of them; undefined if it states fewer ads than it sent. */
+/**
+ * Reads the total of matching ads from an answer. Returns undefined if the service states no total, or fewer ads than
+ * it sent.
+ */
 export function readTotalHits({
   value: { items, totalHits },
 }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
@@ -499,29 +542,34 @@ export function readTotalHits({
   return total !== undefined && total >= items.length ? total : undefined;
 }
 
-/** A cached answer is from earlier. */
+/** Returns when the service gave an answer, in milliseconds since the epoch. A cached answer has an age. */
 export const getAnswerTime = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: number): number =>
   now - (receipt.age ?? 0);
 
-/** The largest page that the document allows for items of a collection. For searches, the document shows no bound. */
-const documentedMax = 100;
+/**
+ * The largest page that the API document allows for items of a collection. For searches, the document states no limit.
+ */
+const documentedMaxPageSize = 100;
 
+/**
+ * Returns the largest page size for a question, from the description of the filter `limit` or from the API document.
+ */
 export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
-  if (collectionId !== undefined) return documentedMax;
-  const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
-  return Math.max(1, Math.min(documentedMax, Math.floor(described)));
+  if (collectionId !== undefined) return documentedMaxPageSize;
+  const describedMax = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMaxPageSize;
+  return Math.max(1, Math.min(documentedMaxPageSize, Math.floor(describedMax)));
 }
 
-/** What a service that refuses a page size is asked for instead, in turn. A refusal costs nothing. */
+/** The page sizes to try in turn after the service refused a larger one. A refusal costs nothing. */
 const smallerPageSizes = [50, 20, 10];
 
 const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
-const plus = (sum: number | null, charged: number | null): number | null =>
+const addCharge = (sum: number | null, charged: number | null): number | null =>
   sum === null || charged === null ? null : sum + charged;
 
-const pagesRepeat = () =>
+const createRepeatedPagesError = () =>
   new AdLibraryError({
     kind: 'unexpected_response',
     problem: 'The service announces more pages, but they repeat ads of this gathering.',
@@ -530,7 +578,7 @@ const pagesRepeat = () =>
     charged: 0,
   });
 
-/** Why a tool that makes several calls of the API made no more of them. */
+/** The reasons why a tool that makes several API calls made no more of them. */
 export const stopReasons = [
   'end',
   'maxAds',
@@ -543,27 +591,39 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
+/** Why reading stopped. */
 export interface Stop {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
-  /** The cause will not go away, so continuing brings nothing: the pages repeat, or the service rejects the request. */
+  /**
+   * Set if continuing is useless because the cause will not go away: the pages repeat, or the service rejects the
+   * request.
+   */
   deadEnd?: 'repeats' | 'rejected';
-  /** How many ads there was room for, if that stopped it: in all, or counted in each part. */
+  /**
+   * The most ads that the gathering may have, if this limit ended it: `maxAds` in all, `maxInParts` counted in each
+   * part.
+   */
   maxAds?: number;
   maxInParts?: number;
 }
 
+/** The signals that end a tool call early. */
 interface StopSignals {
   signal: AbortSignal;
   isDraining(): boolean;
 }
 
-const isLate = ({ reason }: AbortSignal): boolean => reason instanceof DOMException && reason.name === 'TimeoutError';
+const isPastDeadline = ({ reason }: AbortSignal): boolean =>
+  reason instanceof DOMException && reason.name === 'TimeoutError';
 
-/** Whether nobody may receive a result any more. One that is late is still sent. */
-export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isLate(signal);
+/** Returns whether the caller can no longer receive a result. A call past its deadline still sends one. */
+export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isPastDeadline(signal);
 
-/** Why a failed call ends the tool call. Throws what ends it without a result: nobody reads it, or nobody may. */
+/**
+ * Returns why a failed API call ends the tool call.
+ * @throws the error itself if the tool call has no result: the caller has left, or the key is not accepted
+ */
 export function classifyFailure(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
   if (!(thrown instanceof AdLibraryError)) throw thrown;
   const { failure } = thrown;
@@ -571,7 +631,7 @@ export function classifyFailure(thrown: unknown, { signal, isDraining }: StopSig
   if (kind === 'unauthorized' || kind === 'no_api_key') throw thrown;
   if (signal.aborted) {
     if (isDraining()) return { reason: 'shutdown', error: thrown };
-    if (isLate(signal)) return { reason: 'deadline', error: thrown };
+    if (isPastDeadline(signal)) return { reason: 'deadline', error: thrown };
     throw thrown;
   }
   if (failure.kind === 'credit_budget')

@@ -296,7 +296,7 @@ export function openCallContexts(options: CallContextOptions) {
         cachedTotal: (filters) => totalFromCache(filters, tenantId, options),
         isCached: async (call) => (await state.answers.get(tenantId, fingerprint(call))) !== undefined,
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
-        takeTurn: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
+        acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).forTenant(tenantId),
         cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
       };

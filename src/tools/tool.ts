@@ -146,7 +146,7 @@ export const defineListTool = <Input extends z.ZodObject, Output extends z.ZodOb
   tool;
 
 export interface CallerContext
-  extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'takeTurn'> {
+  extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'acquireLock'> {
   adRows(): AdRowReader;
   sql(): DatasetSql;
   exports(): Exports;
