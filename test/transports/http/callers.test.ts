@@ -19,8 +19,8 @@ const identity = (name: string) => ({ authenticated: true, authSource: 'api_key'
 
 const namesIn = (text: string) => new Set(text.match(/caller [\w.-]+/g));
 
-describe('callers', async () => {
-  /** Requests are held until so many have come, and answered the last one first. */
+describe('Callers that share a server', async () => {
+  /** The service waits until this many requests have arrived, then answers them in reverse order. */
   let together = 1;
   const held: (() => void)[] = [];
   const hold = () =>
@@ -42,40 +42,43 @@ describe('callers', async () => {
     await upstream.close();
   });
 
-  test.each(clientKinds)('eight keys, three calls each at once: every answer is its own (%s)', async (kind) => {
-    const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
-    const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
-    /** The same call of every client so many times at once; by each result, whose it must be. */
-    const callAll = (times: number, tool: string) =>
-      Promise.all(
-        clients.flatMap((client, index) =>
-          Array.from({ length: times }, async () => {
-            const { data, raw } = await client.call(tool);
-            return { name: toCallerName(keys[index] ?? ''), data, text: JSON.stringify(raw) };
-          }),
-        ),
-      );
-    together = keys.length;
-    const answers = await callAll(3, 'whoami');
-    for (const { name, data, text } of answers) {
-      expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
-      expect(namesIn(text)).toEqual(new Set([name]));
-    }
-    expect(answers).toHaveLength(24);
-
-    // The same paid question of them all: coalesced, kept and condensed for each key by itself.
-    const before = upstream.requests.length;
-    for (const round of ['asked', 'kept']) {
-      for (const { name, text } of await callAll(3, 'search_ads')) {
-        expect(namesIn(text), round).toEqual(new Set([name]));
+  test.each(clientKinds)(
+    'eight keys that make three concurrent calls each get only their own answers (%s)',
+    async (kind) => {
+      const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
+      const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
+      /** Makes the same call several times at once with every client. Returns each result with the caller it belongs to. */
+      const callAll = (times: number, tool: string) =>
+        Promise.all(
+          clients.flatMap((client, index) =>
+            Array.from({ length: times }, async () => {
+              const { data, raw } = await client.call(tool);
+              return { name: toCallerName(keys[index] ?? ''), data, text: JSON.stringify(raw) };
+            }),
+          ),
+        );
+      together = keys.length;
+      const answers = await callAll(3, 'whoami');
+      for (const { name, data, text } of answers) {
+        expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
+        expect(namesIn(text)).toEqual(new Set([name]));
       }
-      expect(upstream.requests.length - before).toBe(keys.length);
-    }
-    together = 1;
-    await Promise.all(clients.map((client) => client.close()));
-  });
+      expect(answers).toHaveLength(24);
 
-  test('are never served with the key of the operator', async () => {
+      // All keys make the same paid call. The calls are coalesced and cached for each key separately.
+      const before = upstream.requests.length;
+      for (const round of ['sent to the service', 'cached']) {
+        for (const { name, text } of await callAll(3, 'search_ads')) {
+          expect(namesIn(text), round).toEqual(new Set([name]));
+        }
+        expect(upstream.requests.length - before).toBe(keys.length);
+      }
+      together = 1;
+      await Promise.all(clients.map((client) => client.close()));
+    },
+  );
+
+  test('a call without a key is never served with the key of the operator', async () => {
     const { status } = await openConnection(server.origin).send({
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify(toolCall('whoami')),
@@ -84,13 +87,13 @@ describe('callers', async () => {
     expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
   });
 
-  test('leave no key in the log', () => {
+  test('the log contains no key of a caller', () => {
     expect(server.logged.length).toBeGreaterThan(200);
     expect(server.logged.join('')).not.toContain('svc_live_');
   });
 });
 
-describe('a call in flight', () => {
+describe('A call in progress', () => {
   const added = { collection: {}, itemType: 'ads', itemId: deriveUuid('i'), added: true };
   const saving = (collection: string) => ({
     collectionId: deriveUuid(collection),
@@ -98,7 +101,7 @@ describe('a call in flight', () => {
     itemId: deriveUuid('i'),
   });
 
-  /** Servers in front of a service that identifies callers, and answers all else when a test says so. */
+  /** Starts servers in front of a service that answers `whoami` immediately and other paths when a test opens their gates. */
   const test = base.extend('serveHolding', ({ serve, upstream }) => async (config: Partial<Config> = {}) => {
     const gates = new Map<string, ReturnType<typeof createGate>>();
     const gateFor = (path: string) => gates.get(path) ?? gates.set(path, createGate()).get(path) ?? createGate();
@@ -108,7 +111,7 @@ describe('a call in flight', () => {
       config,
     );
     const { call } = openConnection(server.origin);
-    /** What was sent to the server before has arrived at the service, if it was going to. */
+    /** Waits until requests that the server sends to the service must have arrived there. */
     const arrived = async () => {
       for (const _ of [1, 2]) await call('whoami', {}, 'svc_live_somebody');
     };
@@ -117,7 +120,7 @@ describe('a call in flight', () => {
     return { server, asked, arrived, release };
   });
 
-  test('is aborted when its caller disconnects and it is free', async ({ serveHolding }) => {
+  test('a free call is aborted when its caller disconnects', async ({ serveHolding }) => {
     const { server, asked } = await serveHolding();
     const { socket } = openRawSocket(server.port);
     socket.write(formatHttpRequest(toolCall('get_account')));
@@ -128,7 +131,7 @@ describe('a call in flight', () => {
   });
 
   test.for(clientKinds)(
-    'is stopped by a cancel notice, or what the client does instead, where it costs nothing (%s)',
+    'a free call is aborted and not sent again when the client cancels it (%s)',
     async (kind, { serveHolding }) => {
       const { server, asked, arrived } = await serveHolding();
       const client = await connectHttp(kind, server.url, 'svc_live_cancels');
@@ -139,14 +142,16 @@ describe('a call in flight', () => {
       cancel.abort();
       await expect(called).rejects.toThrow();
       expect(await asked()[0]?.waitForAbort()).toBe(true);
-      // Nobody is there any more for whom it would be sent again.
+      // The call must not be retried, because nobody waits for its answer.
       await arrived();
       expect(asked()).toHaveLength(1);
       await client.close();
     },
   );
 
-  test('is not cancelled by another key, nor by an ambiguous notice', async ({ serveHolding }) => {
+  test('a cancel notice of another key, or for an id that two requests share, cancels nothing', async ({
+    serveHolding,
+  }) => {
     const { server, asked, arrived } = await serveHolding();
     const connections = ['a', 'a', 'b'].map(() => openConnection(server.origin));
     const send = (key: string, body: object, { send: post } = openConnection(server.origin)) =>
@@ -170,7 +175,7 @@ describe('a call in flight', () => {
     await Promise.all(calls);
   });
 
-  test('is finished when it is a write, though it waited for its turn, and the server waits for it', async ({
+  test('a write whose client cancels it is still finished, and a server that is closing waits for it', async ({
     serveHolding,
   }) => {
     const { server, asked, arrived, release } = await serveHolding({ callsPerKey: 1 });

@@ -24,7 +24,7 @@ const test = httpTest.extend('open', ({ serve }) => async (config: Parameters<ty
   return { ...server, send, write, get, tea: () => write('export_ads', { sql: "SELECT 'tea' AS t", name: 'my tea' }) };
 });
 
-test('a link opens the file for everybody who has it, as a download', async ({ open }) => {
+test('anyone who has the link to an exported file can download the file', async ({ open }) => {
   const { tea, get, origin, logged } = await open();
   const { data, text } = await tea();
   expect(data.link).toMatch(new RegExp(`^${origin}/files/[\\w-]{22}/my%20tea\\.csv$`));
@@ -49,7 +49,7 @@ test('a link opens the file for everybody who has it, as a download', async ({ o
   expect(logged.join('')).not.toContain('/files/');
 });
 
-test('a report opens in a sandbox, in no frame, for a day', async ({ open }) => {
+test('a report opens in a sandbox without frames, and its link is valid for a day', async ({ open }) => {
   const { write, get } = await open();
   const { data, text } = await write('write_report', { title: 'Tea', sections: [{ heading: 'One' }] });
   expect(text).toContain('can be read for a day');
@@ -60,7 +60,7 @@ test('a report opens in a sandbox, in no frame, for a day', async ({ open }) => 
   );
 });
 
-test('any other address is 404, and answers no foreign host or page', async ({ open }) => {
+test('a guessed link or file name gets a 404, and foreign hosts and origins get a 403', async ({ open }) => {
   const { tea, get, origin } = await open();
   const path = (await tea()).data.link.replace(origin, '') as string;
   const [, , link = ''] = path.split('/');
@@ -73,7 +73,10 @@ test('any other address is 404, and answers no foreign host or page', async ({ o
   expect((await get(path, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
 });
 
-test('the links of a key end when the service rejects it, and those of others do not', async ({ open, upstream }) => {
+test('the links of a key end when the service rejects the key, and links of other keys stay valid', async ({
+  open,
+  upstream,
+}) => {
   const { tea, write, get } = await open();
   const { data } = await tea();
   const other = 'svc_live_other';
@@ -87,12 +90,22 @@ test('the links of a key end when the service rejects it, and those of others do
 });
 
 test.for([
-  ['behind a proxy that is not named', {}, { 'x-forwarded-for': '10.0.0.1' }, undefined],
-  ['under a host of its own', { allowedHosts: ['ads.internal'] }, { host: 'ads.internal' }, undefined],
-  ['with links switched off', { fileLinks: 'off' }, {}, undefined],
-  ['with a public address', { publicUrl }, { 'x-forwarded-for': '10.0.0.1', host: 'ads.example.com' }, publicUrl],
-  ['with demo data under a public address', { publicUrl, demo: true }, { host: 'ads.example.com' }, undefined],
-] as const)('%s', async ([_, config, headers, origin], { open }) => {
+  ['has no link behind a proxy without a public URL', {}, { 'x-forwarded-for': '10.0.0.1' }, undefined],
+  [
+    'has no link if the request uses another host than loopback',
+    { allowedHosts: ['ads.internal'] },
+    { host: 'ads.internal' },
+    undefined,
+  ],
+  ['has no link if the setting switches links off', { fileLinks: 'off' }, {}, undefined],
+  [
+    'has a link under the public URL',
+    { publicUrl },
+    { 'x-forwarded-for': '10.0.0.1', host: 'ads.example.com' },
+    publicUrl,
+  ],
+  ['has no link for demo data under a public URL', { publicUrl, demo: true }, { host: 'ads.example.com' }, undefined],
+] as const)('the result of export_ads %s', async ([_, config, headers, origin], { open }) => {
   const { write, get } = await open(config as Parameters<typeof open>[0]);
   const { data } = await write('export_ads', { sql: 'SELECT 1 AS n', name: 'n' }, headers);
   if (origin === undefined) return expect(data).not.toHaveProperty('link');
@@ -100,18 +113,18 @@ test.for([
   expect((await get(new URL(data.link).pathname, { headers })).status).toBe(200);
 });
 
-test('in revision 2026-07-28 there are links, too', async ({ open }) => {
+test('the result of export_ads has a link in revision 2026-07-28, too', async ({ open }) => {
   const { send, origin } = await open({ demo: true });
   const { json } = await send(modern('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }));
   expect(json.result.structuredContent.link).toContain(`${origin}/files/`);
 });
 
-describe('readers of links who read nothing', () => {
+describe('Clients that do not read the file they requested', () => {
   const content = Buffer.alloc(8 * 1024 * 1024, 'x');
   const small = Buffer.alloc(200 * 1024, 'y');
   const sizes: Record<string, Buffer> = { large: content, small };
 
-  /** Serves a file at each link; the name tells its size. The tenant is the link up to its first dash. */
+  /** Serves a file at each link. The name of the file is its size. The tenant id is the link up to the first dash. */
   async function serveLinks(bounds: Parameters<typeof serveFiles>[1]) {
     const reads: string[] = [];
     const find: ServedFiles['find'] = async (link, name) => {
@@ -143,7 +156,7 @@ describe('readers of links who read nothing', () => {
     return { readSlowly, get, reads };
   }
 
-  test('keep nobody away, however many of them read one link', async () => {
+  test('twenty clients that do not read a file share one copy of the file and do not block other files', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 60_000, maxWaitMs: 60_000 });
     for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
@@ -152,7 +165,7 @@ describe('readers of links who read nothing', () => {
     expect(reads.filter((link) => link === 'a-1')).toHaveLength(1);
   });
 
-  test('are disconnected where other files wait, and the others are served', async () => {
+  test('clients that do not read a file are disconnected if another file waits for a slot', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 100, maxWaitMs: 60_000 });
     const slow = [readSlowly('a-1'), readSlowly('b-1')];
     await waitUntil(() => reads.length === 2);
@@ -162,7 +175,7 @@ describe('readers of links who read nothing', () => {
     expect(Math.min(...lengths)).toBeLessThan(content.length);
   });
 
-  test('do not keep small files away, and a large file is refused when it has waited too long', async () => {
+  test('while a client blocks the only slot, small files are served and large files are refused with a 503', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 1, slowReaderMs: 60_000, maxWaitMs: 100 });
     readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
@@ -171,7 +184,7 @@ describe('readers of links who read nothing', () => {
     expect([status, headers['retry-after'], headers['content-disposition']]).toEqual([503, '5', undefined]);
   });
 
-  test('are limited for each link, and other links are served', async () => {
+  test('a link refuses further readers at its limit, and other links are served', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxAnswersPerLink: 3 });
     const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
     await waitUntil(() => reads.length === 1);

@@ -15,7 +15,7 @@ const largeCall = largeCallOf(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
 const other = 'svc_live_other';
 
-test('four keys that send large bodies slowly keep no other key away', async ({ serve }) => {
+test('a key can send large bodies while four other keys send large bodies slowly', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse);
   for (const key of [...keys, other]) await post(key);
   for (const key of keys)
@@ -28,7 +28,7 @@ test('four keys that send large bodies slowly keep no other key away', async ({ 
   for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
 });
 
-test('a large request that finds no slot is refused as busy, and its body has arrived in time', {
+test('a large request is refused as busy if no slot becomes free after its body has arrived', {
   timeout: 60_000,
 }, async ({ serve, upstream }) => {
   const gate = createGate();
@@ -81,7 +81,7 @@ async function serveBodies() {
   return { trickle, send };
 }
 
-plainTest('the largest body of the key with the most arriving bytes gives way to others', async () => {
+plainTest('if too many bytes arrive, the largest body of the key with the most bytes is refused', async () => {
   const { trickle, send } = await serveBodies();
   const [small, large] = [trickle('svc_live_a', 100_000), trickle('svc_live_a', 250_000)];
   const spared = trickle('svc_live_b', 60_000);
@@ -92,7 +92,7 @@ plainTest('the largest body of the key with the most arriving bytes gives way to
 });
 
 plainTest(
-  'two large messages of one key are served at once, and a third one waits only for a bounded time',
+  'one key gets two slots for large messages, and its third message is refused after the maximum wait',
   async () => {
     const { send } = await serveBodies();
     for (let message = 0; message < 2; message++) expect((await send('svc_live_a', 70_000)).status).toBe(200);

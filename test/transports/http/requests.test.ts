@@ -26,9 +26,9 @@ const whoami = JSON.stringify(toolCall('whoami'));
 const modern = (meta: object) =>
   JSON.stringify(request(1, 'tools/call', { name: 'whoami', arguments: {}, _meta: meta }));
 
-interface Bad {
+interface InvalidRequest {
   status: number;
-  /** The setting that its answer names. */
+  /** The setting that the answer names. */
   names?: string;
   path?: string;
   method?: 'GET' | 'DELETE' | 'PUT' | 'POST';
@@ -43,50 +43,56 @@ const twice = (key: string) => ({
 });
 const version = 'io.modelcontextprotocol/protocolVersion';
 
-/** Requests that are refused, each for a reason of its own, and leave the connection as it was. */
-const bad: Record<string, Bad> = {
+/** Requests that are refused for different reasons. None of them closes the connection. */
+const invalidRequests: Record<string, InvalidRequest> = {
   'without a key': { status: 401, headers: without('authorization') },
-  'with a key of another kind': { status: 401, ...keyed('sk-123') },
+  'with a key of another service': { status: 401, ...keyed('sk-123') },
   'with a key that holds a space': { status: 401, ...keyed('svc_live_a b') },
-  'with a key of another case': { status: 401, ...keyed('SVC_LIVE_abc') },
+  'with a key in capital letters': { status: 401, ...keyed('SVC_LIVE_abc') },
   'with nothing after Bearer': { status: 401, ...keyed('') },
-  'with the name and password of Basic': { status: 401, ...having({ authorization: 'Basic c3Zj' }) },
+  'with Basic authentication': { status: 401, ...having({ authorization: 'Basic c3Zj' }) },
   'with two keys': { status: 401, ...twice('svc_live_b') },
   'with the same key twice': { status: 401, ...twice('svc_live_a') },
-  'with a key in the address': { status: 400, path: '/mcp?key=svc_live_abc' },
-  'with a percent-encoded key in the address': { status: 400, path: '/mcp?api_key=svc%5flive%5fabc' },
-  'to another host': { status: 403, ...having({ host: 'evil.example' }), names: '--allowed-hosts' },
-  'to an address': { status: 403, ...having({ host: '10.1.2.3' }) },
-  'to a host that only begins like ours': { status: 403, ...having({ host: 'localhost.evil.example' }) },
-  'from a web page': { status: 403, ...having({ origin: 'https://evil.example' }), names: '--allowed-origins' },
-  'from a page without an origin': { status: 403, ...having({ origin: 'null' }) },
-  'of a form': { status: 415, ...having({ 'content-type': 'application/x-www-form-urlencoded' }) },
-  'of text': { status: 415, ...having({ 'content-type': 'text/plain; application/json' }) },
-  'of no type': { status: 415, headers: without('content-type') },
-  'that accepts nothing we have': { status: 406, ...having({ accept: 'text/html' }) },
+  'with a key in the URL': { status: 400, path: '/mcp?key=svc_live_abc' },
+  'with a percent-encoded key in the URL': { status: 400, path: '/mcp?api_key=svc%5flive%5fabc' },
+  'to a foreign host': { status: 403, ...having({ host: 'evil.example' }), names: '--allowed-hosts' },
+  'to an IP address': { status: 403, ...having({ host: '10.1.2.3' }) },
+  'to a foreign host whose name begins with localhost': { status: 403, ...having({ host: 'localhost.evil.example' }) },
+  'from a foreign web page': { status: 403, ...having({ origin: 'https://evil.example' }), names: '--allowed-origins' },
+  'from a web page without an origin': { status: 403, ...having({ origin: 'null' }) },
+  'with a form as body': { status: 415, ...having({ 'content-type': 'application/x-www-form-urlencoded' }) },
+  'with plain text as body': { status: 415, ...having({ 'content-type': 'text/plain; application/json' }) },
+  'without a Content-Type header': { status: 415, headers: without('content-type') },
+  'that accepts only HTML': { status: 406, ...having({ accept: 'text/html' }) },
   'that accepts only a stream of events': { status: 406, ...having({ accept: 'text/event-stream' }) },
   'that refuses JSON': { status: 406, ...having({ accept: 'application/json;q=0, */*' }) },
-  'that is empty': { status: 400, body: '' },
-  'that is not JSON': { status: 400, body: '{"jsonrpc": "2.0", ' },
-  'that is JSON and no message': { status: 400, body: '"hello"' },
-  'nested 30,000 levels deep': { status: 400, body: nested(30_000) },
-  'nested 10,000 levels deep in its arguments': {
+  'with an empty body': { status: 400, body: '' },
+  'with a body that is not JSON': { status: 400, body: '{"jsonrpc": "2.0", ' },
+  'with JSON that is not a message': { status: 400, body: '"hello"' },
+  'with a body that is nested 30,000 levels deep': { status: 400, body: nested(30_000) },
+  'with arguments that are nested 10,000 levels deep': {
     status: 400,
     body: whoami.replace('{}', `{"filters":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`),
   },
-  'of several messages': { status: 400, body: `[${whoami},${whoami.replace('1', '2')}]` },
-  'of no message at all': { status: 400, body: '[]' },
-  'of an unknown revision': { status: 400, ...having({ 'mcp-protocol-version': '1999-01-01' }) },
-  'of an unknown modern revision': { status: 400, body: modern({ ...envelope, [version]: '2031-01-01' }) },
-  'with half an envelope': { status: 400, body: modern({ [version]: '2026-07-28' }) },
-  'to listen': { status: 405, method: 'GET' },
-  'to end a session': { status: 405, method: 'DELETE' },
-  'to another path': { status: 404, path: '/sse' },
+  'with a batch of messages': { status: 400, body: `[${whoami},${whoami.replace('1', '2')}]` },
+  'with an empty batch': { status: 400, body: '[]' },
+  'with an unknown protocol revision in its header': {
+    status: 400,
+    ...having({ 'mcp-protocol-version': '1999-01-01' }),
+  },
+  'with an unknown protocol revision in its envelope': {
+    status: 400,
+    body: modern({ ...envelope, [version]: '2031-01-01' }),
+  },
+  'with an incomplete envelope': { status: 400, body: modern({ [version]: '2026-07-28' }) },
+  'with the method GET': { status: 405, method: 'GET' },
+  'with the method DELETE': { status: 405, method: 'DELETE' },
+  'to an unknown path': { status: 404, path: '/sse' },
 };
 
-describe('a request', () => {
-  test.for(Object.entries(bad))(
-    '%s is refused, and the next one on the connection is answered',
+describe('HTTP requests', () => {
+  test.for(Object.entries(invalidRequests))(
+    'a request %s is refused, and the next request on the connection is answered',
     async ([_, { status, names = '', ...options }], { server }) => {
       const connection = openConnection(server.origin);
       const hasBody = options.method === undefined;
@@ -104,7 +110,9 @@ describe('a request', () => {
     },
   );
 
-  test('larger than a megabyte ends its connection, with and without a stated length', async ({ server }) => {
+  test('a body of more than 1 MB gets a 413 and ends the connection, with and without a Content-Length', async ({
+    server,
+  }) => {
     const large = Buffer.alloc(1024 * 1024 + 1, ' ');
     const stated = await openConnection(server.origin).send({ body: large });
     const streamed = await openConnection(server.origin).send({
@@ -117,7 +125,7 @@ describe('a request', () => {
     expect((await openConnection(server.origin).call('whoami', {}, good)).status).toBe(200);
   });
 
-  test('larger than 64 KB is read for a key that is known, and for no other', async ({ server }) => {
+  test('a body of more than 64 KB is read only if the service has accepted the key', async ({ server }) => {
     const body = whoami.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`);
     const ask = (key: string) => openConnection(server.origin).send({ headers: validHeaders(key), body });
     const made = 'svc_live_made_up_for_this';
@@ -126,7 +134,7 @@ describe('a request', () => {
     expect((await ask(made)).json).toMatchObject({ result: { isError: true } });
   });
 
-  test('that is long, and refused before it was read, ends its connection', async ({ server }) => {
+  test('a long request that is refused before its body is read ends the connection', async ({ server }) => {
     const { status, headers } = await openConnection(server.origin).send({
       path: '/other',
       body: Buffer.alloc(500_000, ' '),
@@ -135,7 +143,7 @@ describe('a request', () => {
     expect(headers.connection).toBe('close');
   });
 
-  test('without a length is read', async ({ server }) => {
+  test('a body in chunks without a Content-Length is read', async ({ server }) => {
     const { json } = await openConnection(server.origin).send({
       headers: validHeaders(good),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
@@ -144,16 +152,16 @@ describe('a request', () => {
   });
 
   test.for([
-    ['that is not HTTP', '400', '\0\x01 nonsense\r\n\r\n'],
-    ['whose head is too large', '431', `POST /mcp HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
-  ] as const)('%s ends its connection', async ([_, status, text], { server }) => {
+    ['bytes that are not HTTP', '400', '\0\x01 nonsense\r\n\r\n'],
+    ['headers that are too large', '431', `POST /mcp HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
+  ] as const)('%s end the connection', async ([_, status, text], { server }) => {
     const { socket, closed } = openRawSocket(server.port);
     socket.write(text);
     expect((await closed).split(' ').slice(0, 2)).toEqual(['HTTP/1.1', status]);
   });
 });
 
-describe('the Accept header', () => {
+describe('The Accept header', () => {
   const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'whoami' };
 
   test.for([
@@ -167,7 +175,7 @@ describe('the Accept header', () => {
     'text/html, */*;q=0.1',
     'application/json;q=0.5, text/event-stream',
     'text/event-stream, application/json',
-  ])('%j is answered in JSON in every revision', async (accept, { server }) => {
+  ])('a request with the Accept header %j is answered in JSON in every revision', async (accept, { server }) => {
     const { accept: _, ...others } = validHeaders(good);
     const headers = { ...others, ...(accept !== undefined && { accept }) };
     for (const [more, body] of [
@@ -194,7 +202,7 @@ describe('the Accept header', () => {
   });
 });
 
-test('the endpoint is served with a slash at its end, and other paths are not', async ({ server }) => {
+test('the server accepts /mcp/ with a slash at the end, but no other path with a slash', async ({ server }) => {
   const { send } = openConnection(server.origin);
   const headers = validHeaders(good);
   for (const path of ['/mcp/', '/mcp/?output=text']) {
@@ -206,7 +214,9 @@ test('the endpoint is served with a slash at its end, and other paths are not', 
     expect((await send({ path, headers, body: whoami })).status, path).toBe(404);
 });
 
-test('an unknown method is refused as its revision prescribes, and the next request is served', async ({ server }) => {
+test('an unknown JSON-RPC method gets status 200 or 404, depending on the revision, and the next request is served', async ({
+  server,
+}) => {
   const revision = '2026-07-28';
   const connection = openConnection(server.origin);
   const method = 'tools/forget';
@@ -226,7 +236,9 @@ test('an unknown method is refused as its revision prescribes, and the next requ
   await connection.close();
 });
 
-test('pages of allowed origins may call, after a preflight', async ({ upstream: { baseUrl } }) => {
+test('web pages of allowed origins can call the server after a preflight request', async ({
+  upstream: { baseUrl },
+}) => {
   const open = await startHttp({ baseUrl, allowedOrigins: ['app.example'] });
   const connection = openConnection(open.origin);
   const origin = 'https://app.example';
@@ -248,7 +260,7 @@ const get = (server: HttpServer, path: string, host: string) =>
   openConnection(server.origin).send({ method: 'GET', path, headers: { host } });
 
 test.for(['/healthz', '/readyz'])(
-  '%s answers probes that use an address, and no foreign name',
+  '%s answers health checks that use an IP address or a loopback name, and refuses foreign host names',
   async (path, { server }) => {
     for (const host of ['10.1.2.3:3000', '127.0.0.1', '[::1]:3000', '[2001:db8::1]', 'localhost:3000']) {
       expect((await get(server, path, host)).status, host).toBe(200);
@@ -259,7 +271,7 @@ test.for(['/healthz', '/readyz'])(
   },
 );
 
-test('a page of the origin that a request was sent to may call, where only this machine reaches the server', async ({
+test('a web page of the own origin can call the server only if the server listens on loopback', async ({
   upstream: { baseUrl },
   server,
   onTestFinished,

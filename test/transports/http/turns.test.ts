@@ -14,7 +14,7 @@ const wideTable = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM 
 const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
 const reportOf = (content: object) => toolCall('write_report', { title: 'Heavy', sections: sections(content) });
 
-/** What one key may ask for as often as it is let: so many calls at once. */
+/** Expensive calls, and how many of them one key makes at the same time. */
 const heavy = {
   'a report of 200 MB': { calls: 1, call: reportOf({ sql: wideTable }) },
   'sixteen reports of 240 cards': { calls: 16, call: reportOf({ adIds: adIds.slice(0, 12) }) },
@@ -24,11 +24,11 @@ const heavy = {
   },
 };
 
-/** Longer than one step takes on a slow machine, and far shorter than the whole. */
+/** Longer than one step of the work takes on a slow machine, and much shorter than all the work. */
 const maxBlockedMs = 1500;
 
 test.for(Object.entries(heavy))(
-  'beside %s of one key, another key is answered, and nothing holds up the event loop',
+  'while one key requests %s, another key is answered and the event loop is not blocked',
   async ([_, { calls, call }], { serve, upstream }) => {
     const service = serveAds(upstream, 0);
     service.ads = adIds.map((_, index) => createAd(index, { body: 'Walk more. '.repeat(100) }));

@@ -8,7 +8,7 @@ import { httpTest as test } from '../../support/fixtures.ts';
 import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
 import { deriveUuid } from '../../support/uuid-of.ts';
 
-/** For the server, no time passes: each count is that of one moment. */
+/** A clock that stands still, so that all attempts happen within one minute. */
 const still = { elapsed: () => 1_000_000 };
 
 function holding() {
@@ -22,7 +22,7 @@ const acceptingGood: Behaviour = (request, response, body) => {
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
-test('guessed keys are counted when they arrive, not when they are refused', async ({ serve }) => {
+test('an unknown key is counted when it arrives, not when the service rejects it', async ({ serve }) => {
   const { held, behaviour } = holding();
   const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, still);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
@@ -35,7 +35,9 @@ test('guessed keys are counted when they arrive, not when they are refused', asy
   expect(held).toHaveLength(3);
 });
 
-test('keys that the service refused are counted, and accepted keys always pass', async ({ serve }) => {
+test('keys that the service rejects use up the limit, and accepted keys pass in spite of the limit', async ({
+  serve,
+}) => {
   const { post } = await serve(acceptingGood, { refusalsPerMinute: 2 }, still);
   const good = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
   for (const key of good) expect((await post(key)).status).toBe(200);
@@ -47,7 +49,7 @@ test('keys that the service refused are counted, and accepted keys always pass',
   for (const key of good) expect((await post(key)).status).toBe(200);
 });
 
-test('a try is counted before its body comes, whatever it asks for, and a request without a key is none', async ({
+test('an attempt is counted before its body arrives, and a request without a key is not an attempt', async ({
   serve,
 }) => {
   const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, still);
@@ -70,7 +72,7 @@ test('a try is counted before its body comes, whatever it asks for, and a reques
   await close();
 });
 
-test('a guess whose caller disconnects is counted', async ({ serve }) => {
+test('an attempt is counted if its caller disconnects', async ({ serve }) => {
   const { held, behaviour } = holding();
   const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
   const connection = openConnection(server.origin);
@@ -92,7 +94,7 @@ test.for([
   ['a wrong argument', toolCall('whoami', { wrong: true })],
   ['a tool that does not exist', toolCall('no_such_tool')],
 ] as const)(
-  'a guess is counted though another call with its key ends before it, for %s',
+  'an attempt stays counted if another call with the same key fails earlier because of %s',
   async ([_, other], { serve }) => {
     const { held, behaviour } = holding();
     const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
@@ -106,7 +108,7 @@ test.for([
 );
 
 test.for([402, 403, 404, 422, 429])(
-  'an error %i makes a key known if it is the service that answers',
+  'an error %i from the service makes a key known, and the same error from a gateway does not',
   async (status, { serve, upstream }) => {
     const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, still);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
@@ -120,7 +122,7 @@ test.for([402, 403, 404, 422, 429])(
   },
 );
 
-test('tools that need no call serve only keys that the service accepted, and ask it once', async ({
+test('tools that need no service call serve only keys that the service accepted, and check each key once', async ({
   serve,
   upstream,
 }) => {
@@ -138,7 +140,7 @@ test('tools that need no call serve only keys that the service accepted, and ask
   expect(upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/whoami']);
 });
 
-test('a key that was made up counts as a try when it reads the page of the board', async ({ serve }) => {
+test('reading the page of the board with an unknown key counts as an attempt', async ({ serve }) => {
   const { post } = await serve(holding().behaviour, { refusalsPerMinute: 5 }, still);
   const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
   const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, read)));
@@ -147,7 +149,7 @@ test('a key that was made up counts as a try when it reads the page of the board
   expect((await post('svc_live_guess.99')).status).toBe(429);
 });
 
-test('a key is known for 15 minutes, a guess is counted for one', async ({ serve }) => {
+test('an accepted key stays known for 15 minutes, and an attempt is counted for one minute', async ({ serve }) => {
   const clock = { now: 1_000_000 };
   const { post } = await serve(acceptingGood, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
   const statuses = async (...keys: string[]) => {
@@ -162,7 +164,7 @@ test('a key is known for 15 minutes, a guess is counted for one', async ({ serve
   expect(await statuses('guess.5', 'good')).toEqual([200, 429]);
 });
 
-test('the process remembers 10,000 addresses and as many keys, and forgets the least used', async () => {
+test('the server remembers 10,000 addresses and 10,000 keys, and forgets the least recently used', async () => {
   const now = () => 1_000_000;
   const { add, has } = createMemoryKeys(now);
   const keys = createKeyAttempts({ perMinute: 1, now, isKnown: has });

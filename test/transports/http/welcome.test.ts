@@ -7,7 +7,7 @@ const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const secret = 'a secret of sign-in, at least 32 characters';
 const publicUrl = 'https://ads.example.com';
 
-test('a browser gets a page at / and /mcp with the address to add, and what is no browser is answered as before', async ({
+test('browsers get the welcome page with the URL of the endpoint at / and /mcp, and other clients do not', async ({
   serve,
 }) => {
   const { server, get } = await serve(documentedResponse);
@@ -24,7 +24,9 @@ test('a browser gets a page at / and /mcp with the address to add, and what is n
   expect((await get('/', { accept: '*/*' })).status).toBe(404);
 });
 
-test('the page names sign-in where there is one, the address from outside, and demo data', async ({ serve }) => {
+test('the welcome page shows the public URL, the hosts that can sign in, and whether the data is demo data', async ({
+  serve,
+}) => {
   const open = await serve(documentedResponse, { publicUrl, signInSecret: secret, trustedProxy: { ...loopback } });
   const signIn = (await open.get('/', { ...browser, host: 'ads.example.com' })).text;
   expect(signIn).toContain(`<pre class="address">${publicUrl}/mcp</pre>`);
@@ -36,9 +38,7 @@ test('the page names sign-in where there is one, the address from outside, and d
 
 const loopback = { address: '127.0.0.1', prefix: 32, family: 'ipv4' } as const;
 
-test('a form of results in the address wins over the setting and the host, and another word is refused', async ({
-  serve,
-}) => {
+test('the output parameter in the URL overrides the setting, and an unknown word gets a 400', async ({ serve }) => {
   const { server } = await serve(documentedResponse, { output: 'text' });
   const ask = (query: string, body: object = toolCall('whoami')) =>
     openConnection(server.origin).send({ path: `/mcp${query}`, headers: validHeaders(), body: JSON.stringify(body) });

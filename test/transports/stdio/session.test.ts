@@ -13,8 +13,8 @@ import { envelope, initialize, openSession, request } from './session.ts';
 const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', arguments: {} });
 const ping = (id: number | string = 1) => request(id, 'ping');
 
-describe('messages', () => {
-  test('may come in any pieces, several at once, with any line ends, and the last one without', async () => {
+describe('Messages over stdio', () => {
+  test('messages are read in any pieces, with any line breaks, and without a line break at the end', async () => {
     const { stdin, lines, ended } = await openSession();
     for (const byte of Buffer.from(`${JSON.stringify(ping('Grüße 👋🏽'))}\r\n`)) stdin.write(Buffer.from([byte]));
     stdin.write(`\n${JSON.stringify(ping(1))}\n${JSON.stringify(ping(2))}\n`);
@@ -31,7 +31,7 @@ describe('messages', () => {
     ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
     ['{"jsonrpc":"2.0","id":[[7]],"method":"ping"}', -32_600, null],
     ['[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32_600, null],
-  ])('that are none, such as %s, are answered and logged, and the session goes on', async (line, code, id) => {
+  ])('the invalid line %s is answered with an error and logged, and the session continues', async (line, code, id) => {
     const { stdin, lines, logged, ended } = await openSession();
     stdin.end(`${line}\n${JSON.stringify(ping())}\n${line}`);
     await waitFor(ended, 'the session to end');
@@ -40,7 +40,7 @@ describe('messages', () => {
     expect(logged.filter((text) => text.includes('stdio'))).toHaveLength(2);
   });
 
-  test('past the limit are refused without being kept', async () => {
+  test('a message of more than 10 MB is refused, and the session continues', async () => {
     const { stdin, lines } = await openSession();
     const piece = Buffer.alloc(1024 * 1024, 'x');
     for (let megabyte = 0; megabyte < 11; megabyte++) stdin.write(piece);
@@ -51,11 +51,11 @@ describe('messages', () => {
   });
 });
 
-describe('a client', () => {
+describe('The choice of a protocol revision over stdio', () => {
   const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
 
-  test('that opens with the newest revision stays with it', async () => {
-    // The mark of that revision is the one its SDK knows.
+  test('a client that begins with revision 2026-07-28 stays with that revision', async () => {
+    // Our constant must equal the constant of the SDK, which is not loaded at the start.
     expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
     const { ask } = await openSession({ revision: '' });
     const first = (await ask(modern(1, 'tools/list'))).result?.tools;
@@ -64,7 +64,7 @@ describe('a client', () => {
     expect(await ask(request(3, 'tools/list'))).toHaveProperty('error');
   });
 
-  test('that only discovers has chosen nothing yet', async () => {
+  test('a client can still choose an earlier revision after server/discover', async () => {
     const { ask } = await openSession({ revision: '' });
     const supported = { result: { supportedVersions: expect.arrayContaining(['2026-07-28']) } };
     expect(await ask(modern(7, 'server/discover'))).toMatchObject(supported);
@@ -74,8 +74,8 @@ describe('a client', () => {
   });
 });
 
-describe('calls at once', () => {
-  test('are limited to 32 with 256 waiting, and more are busy', async () => {
+describe('The limit of concurrent calls over stdio', () => {
+  test('32 calls run, 256 calls wait, and further calls get a busy error', async () => {
     const gate = createGate();
     const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
@@ -88,7 +88,7 @@ describe('calls at once', () => {
     expect(lines.filter(({ result }) => result?.isError !== true)).toHaveLength(288);
   });
 
-  test('have waited as a part of the time they have', async () => {
+  test('the time that a call waits for a slot counts against its timeout', async () => {
     const gate = createGate();
     let late = 0;
     const now = () => Date.now() + late;
@@ -102,15 +102,15 @@ describe('calls at once', () => {
     expect(lines.at(-1)).toMatchObject({ id: 33, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } });
   });
 
-  test('are not read while their answers are unread', async () => {
+  test('the server stops reading requests while the client does not read the answers', async () => {
     const { send, stdin, stdout, ask, lines } = await openSession();
-    // The first one asks the service for its filters.
+    // The first list asks the service for its filters.
     await ask(request(0, 'tools/list'));
     lines.length = 0;
     stdout.pause();
     const lists = Array.from({ length: 200 }, (_, id) => request(id + 1, 'tools/list'));
     send(...lists);
-    // All that can happen without a reader happens in these turns.
+    // After these turns of the event loop, nothing more can happen without a reader.
     for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
     const held = stdout.readableLength + stdout.writableLength;
     stdout.resume();
@@ -120,7 +120,7 @@ describe('calls at once', () => {
   });
 });
 
-test('cancelled calls leave nothing behind in a session', async () => {
+test('cancelled calls leave no promises behind in a stdio session', async () => {
   const { upstream, send, ask } = await openSession({ behaviour: delays.hangs });
   const cancelled = async (from: number, count: number) => {
     for (let id = from; id < from + count; id++) {
@@ -139,7 +139,7 @@ test('cancelled calls leave nothing behind in a session', async () => {
   expect((await cancelled(3000, 100)) - before).toBeLessThan(50);
 });
 
-test('reads of large files are made no faster than they are read, and each is answered', async () => {
+test('large files are read only as fast as the client reads the answers, and every read is answered', async () => {
   const { send, stdout, ask, lines } = await openSession();
   const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000)
     SELECT printf('%.*c', 1000, 'a') AS t FROM n`;
@@ -157,27 +157,30 @@ test('reads of large files are made no faster than they are read, and each is an
   for (const { result } of lines) expect(result?.contents?.[0]?.text).toHaveLength(bytes - 2);
 });
 
-describe('at the end of input', () => {
+describe('The end of the input of a stdio session', () => {
   test.for([
     ['2025-11-25', {}],
     ['2026-07-28', { _meta: envelope }],
-  ] as const)('all that came before is answered, of revision %s', async ([revision, meta]) => {
-    // A list of tools waits for the filters of a service on this machine.
-    const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
-    const isModern = revision === '2026-07-28';
-    const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
-    const calls = ['query_ads', 'view_ads', 'get_credits'].map(
-      (name) => ['tools/call', { name, arguments: {} }] as const,
-    );
-    const asked = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
-    stdin.end(
-      asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
-    );
-    await waitFor(ended, 'the session to end');
-    expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
-  });
+  ] as const)(
+    'all earlier requests of revision %s are answered after the end of the input',
+    async ([revision, meta]) => {
+      // A list of tools waits for the filters of a service on this machine.
+      const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
+      const isModern = revision === '2026-07-28';
+      const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
+      const calls = ['query_ads', 'view_ads', 'get_credits'].map(
+        (name) => ['tools/call', { name, arguments: {} }] as const,
+      );
+      const asked = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
+      stdin.end(
+        asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
+      );
+      await waitFor(ended, 'the session to end');
+      expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
+    },
+  );
 
-  test('a paid call that takes longer than a stop would allow is waited for and answered', async () => {
+  test('after the end of the input, a paid call is answered even if it takes longer than drainMs', async () => {
     const gate = createGate();
     const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: answerWhenOpen(gate), drainMs: 50 });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -189,7 +192,7 @@ describe('at the end of input', () => {
     expect(lines).toMatchObject([{ id: 1, result: { content: [{ type: 'text' }] } }]);
   });
 
-  test('a call that gets no answer from the service is answered when its time is over', async () => {
+  test('after the end of the input, a call without an answer of the service gets a timeout error', async () => {
     const settings = { timeoutMs: 500 };
     const { send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 60_000, settings });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -198,7 +201,7 @@ describe('at the end of input', () => {
     expect(lines).toMatchObject([{ id: 1, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } }]);
   });
 
-  test('a stop request aborts calls that take longer than the drain', async () => {
+  test('a stop request aborts calls that take longer than drainMs', async () => {
     const { upstream, send, stdin, stop, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));
     stdin.end();
@@ -209,7 +212,7 @@ describe('at the end of input', () => {
     expect(lines).toEqual([]);
   });
 
-  test('the session ends at once when the output is closed', async () => {
+  test('the session ends immediately when the output is closed', async () => {
     const { upstream, send, stdout, ended } = await openSession({ behaviour: delays.hangs, drainMs: 600_000 });
     send(whoami(1));
     await upstream.waitForRequests(1);

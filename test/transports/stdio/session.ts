@@ -11,7 +11,7 @@ import { documentedResponse, startUpstream } from '../../support/faulty-upstream
 import { createGate } from '../../support/gate.ts';
 import { validHeaders } from '../../support/http.ts';
 
-/** What a request of revision 2026-07-28 states about its client, in `_meta`. */
+/** The envelope of revision 2026-07-28: what each request states about its client in `_meta`. */
 export const envelope = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
@@ -28,7 +28,7 @@ export const request = (id: number | string, method: string, params?: unknown) =
 export const initialize = (protocolVersion: string, name = 'test', capabilities: object = mcpAppsCapabilities) =>
   request(0, 'initialize', { protocolVersion, capabilities, clientInfo: { name, version: '1' } });
 
-/** A request of revision 2026-07-28, as HTTP carries it. */
+/** Returns the headers and the body of an HTTP request of revision 2026-07-28. */
 export const modern = (method: string, params: Record<string, unknown> = {}) => ({
   headers: {
     ...{ ...validHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
@@ -38,8 +38,8 @@ export const modern = (method: string, params: Record<string, unknown> = {}) => 
 });
 
 /**
- * Opens a session over two streams, in this process, in front of a service that behaves as the test says. With an empty
- * revision, the session sends no handshake.
+ * Opens a stdio session over two streams in this process.
+ * @param options `behaviour` is the behaviour of the service. With an empty `revision`, the session sends no handshake
  */
 export async function openSession({
   behaviour = documentedResponse,

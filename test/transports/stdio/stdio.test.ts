@@ -14,7 +14,7 @@ import { initialize, request } from './session.ts';
 const service = await startService();
 afterAll(() => service.close());
 
-describe.each(clientKinds)('a %s client over stdio', (kind) => {
+describe.each(clientKinds)('A %s client over stdio', (kind) => {
   let client: TestClient;
   testClient(async () => {
     const environment = { AD_LIBRARY_API_KEY: service.createKey(), AD_LIBRARY_BASE_URL: service.baseUrl };
@@ -22,7 +22,7 @@ describe.each(clientKinds)('a %s client over stdio', (kind) => {
     return client;
   });
 
-  test('hears of each page that is gathered', () => follows(client, ['DE']));
+  test('gather_ads over stdio reports each page to the client', () => follows(client, ['DE']));
 });
 
 const linesOf = (...messages: object[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');
@@ -31,8 +31,8 @@ const session = (tool: string) => linesOf(initialize('2025-11-25'), toolCall(too
 const startIn = ({ baseUrl }: Upstream) =>
   startCommand(['--base-url', baseUrl, '--log-level', 'debug'], { AD_LIBRARY_API_KEY: 'svc_live_piped' });
 
-test.for(['the end of input', 'SIGTERM'])(
-  'a paid call is waited for at %s, so that what is paid for is delivered',
+test.for(['the end of the input', 'SIGTERM'])(
+  'after %s, the command still delivers the result of a paid call in progress',
   async (end, { upstream }) => {
     const gate = createGate();
     const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(5) });
@@ -50,10 +50,10 @@ test.for(['the end of input', 'SIGTERM'])(
   },
 );
 
-describe('the pipes', () => {
+describe('The pipes of the command', () => {
   test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
-  test('carry nothing but the protocol, and an answer to all that came before the end of input', async () => {
+  test('standard output carries only protocol messages, and every line before the end of the input is answered', async () => {
     const input = `${linesOf(initialize('2025-11-25'))}not json\n${linesOf(request(3, 'tools/list'))}`;
     const { stdout, stderr, code } = await runCommand(['--demo'], { input });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -61,7 +61,7 @@ describe('the pipes', () => {
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([0, null, 3].map((id) => ({ jsonrpc: '2.0', id })));
   });
 
-  test('may close on the reading side without a crash', async () => {
+  test('the command exits with code 0 when the reader of its output disconnects', async () => {
     const running = startCommand(['--demo']);
     running.child.stdout?.destroy();
     running.child.stdin?.on('error', () => {}).write(session('whoami'));
@@ -70,7 +70,7 @@ describe('the pipes', () => {
     expect(stderr).not.toMatch(/at .*\.js:\d+/);
   });
 
-  test('of the log may close on the reading side, and the server goes on', async ({ upstream }) => {
+  test('the servers keep running when the reader of their log disconnects', async ({ upstream }) => {
     const piped = startIn(upstream);
     const { url, process: listening } = await startHttpCommand([
       '--base-url',
@@ -91,7 +91,7 @@ describe('the pipes', () => {
     }
   });
 
-  test('of the log may stay unread, and lines are dropped', async ({ upstream }) => {
+  test('the server drops log lines instead of buffering them while nobody reads the log', async ({ upstream }) => {
     const running = startIn(upstream);
     const { stdin, stdout, stderr } = running.child;
     stderr?.pause();

@@ -5,7 +5,7 @@ import { creditHeaders, json } from '../../../support/faulty-upstream.ts';
 import { createGate } from '../../../support/gate.ts';
 import { goodKey, startSignInServer, signInTest as withUpstream } from '../../../support/sign-in.ts';
 
-/** A server that keeps no answers, in front of a service of which each search costs two credits. */
+/** A server without a cache, in front of a service that charges two credits for each search. */
 const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) => {
   const service = serveAds(upstream, 200, () => 2);
   const server = await startSignInServer({ baseUrl: upstream.baseUrl, cacheSeconds: 0, ...config });
@@ -14,7 +14,7 @@ const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) 
   return { service, server, search };
 });
 
-test('a connection spends its own budget and no more, whoever else has the key, and get_credits shows it', async ({
+test('a connection spends at most its own budget, and other connections of the key are not limited by it', async ({
   serve,
 }) => {
   const { service, server, search } = await serve();
@@ -31,7 +31,9 @@ test('a connection spends its own budget and no more, whoever else has the key, 
   expect((await server.call(free.access, 'get_credits')).result.text).not.toContain('this connection');
 });
 
-test('a budget lives as long as its connection, and a budget of 0 lets only what is free pass', async ({ serve }) => {
+test('a budget applies to its connection after a renewal, too, and a budget of 0 allows only free calls', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve();
   const { access, refresh, clientId } = await server.signIn('3');
   await search(access);
@@ -43,12 +45,12 @@ test('a budget lives as long as its connection, and a budget of 0 lets only what
   expect(service.chargedCredits).toBe(2);
 });
 
-test('many calls at once stay within the budgets of the connection and of the server, and reserve in both or in neither', async ({
+test('concurrent calls stay within the budgets of connection and server and reserve credits in both or in neither', async ({
   serve,
 }) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
   const connections = [await server.signIn('7'), await server.signIn('9'), await server.signIn('50')];
-  // The price is known.
+  // This search makes the price known.
   await search(goodKey, 'first');
   const burst = connections.flatMap(({ access }, index) =>
     Array.from({ length: 12 }, (_, number) => search(access, `${index} ${number}`)),
@@ -61,14 +63,14 @@ test('many calls at once stay within the budgets of the connection and of the se
   expect(passed[1]).toBeLessThanOrEqual(4);
   expect(service.chargedCredits).toBe(20);
   expect(2 * (1 + passed.reduce((sum, count) => sum + count, 0))).toBe(20);
-  // What the server refused is not reserved in the connection any more.
+  // A call that the budget of the server refused leaves no reservation in the budget of the connection.
   for (const [index, { access }] of connections.entries()) {
     const { thisServer } = (await server.call(access, 'get_credits')).result.data;
     expect(thisServer).toMatchObject({ charged: 20, connection: { charged: 2 * (passed[index] ?? 0) } });
   }
 });
 
-test('a call that the budget of one connection refuses is sent for the others who wait for the same', async ({
+test('if the budget of one connection refuses a shared call, the call is still sent for the other connections', async ({
   serve,
 }) => {
   const { service, server, search } = await serve();
@@ -77,7 +79,7 @@ test('a call that the budget of one connection refuses is sent for the others wh
   const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(2) });
   service.overrideResponse = ({ sequenceNumber }) =>
     sequenceNumber === 1 ? (...request) => void gate.opened.then(() => answer(...request)) : undefined;
-  // It waits until the price is known, and is refused then.
+  // The next call of this connection waits until this search makes the price known. The budget then refuses the call.
   const first = search(poor.access, 'first');
   await waitUntil(() => service.searches.length === 1);
   const same = [search(poor.access, 'same'), search(rich.access, 'same'), search(goodKey, 'same')];
@@ -88,9 +90,7 @@ test('a call that the budget of one connection refuses is sent for the others wh
   expect(others.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
-test('a call that does not fit beside those in progress names the budget of its connection, and says that it may fit later', async ({
-  serve,
-}) => {
+test('a call that exceeds the budget only because of calls in progress is refused as retryable', async ({ serve }) => {
   const { service, server, search } = await serve();
   const { access } = await server.signIn('3');
   await search(goodKey, 'the price');
@@ -111,7 +111,7 @@ test('a call that does not fit beside those in progress names the budget of its 
   expect((await search(access, 'second')).isError).toBe(false);
 });
 
-test('a gathering stops at the budget of its connection, as it does at that of the server', async ({ serve }) => {
+test('a gathering stops when the budget of its connection is used up', async ({ serve }) => {
   const { service, server } = await serve();
   service.priceSearch = (limit) => Math.ceil(limit / 10);
   const { access } = await server.signIn('6');

@@ -18,7 +18,10 @@ import {
   signInTest as test,
 } from '../../../support/sign-in.ts';
 
-/** A host as the SDKs want it: it keeps what it is given, and hands the address of the page to its person. */
+/**
+ * Creates the OAuth provider that the SDKs need from a host. The provider stores everything in memory and exposes the URL
+ * of the sign-in page.
+ */
 function createHost(clientMetadataUrl?: string) {
   const kept: Record<string, unknown> = {};
   let page: URL | undefined;
@@ -47,7 +50,7 @@ function createHost(clientMetadataUrl?: string) {
 
 type Host = ReturnType<typeof createHost>;
 
-/** What a person does with the page: enters the key, and lets the browser go on. */
+/** Acts as the person on the sign-in page: submits the key and returns the URL that the browser is redirected to. */
 async function agree(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
   const shown = await (await fetch(page ?? '')).text();
   const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
@@ -55,7 +58,7 @@ async function agree(server: SignInServer, page: URL | undefined, budget = '100'
   return readLocation(await server.submit(request, { api_key: goodKey, budget }));
 }
 
-/** The official clients, in the revisions that they speak. */
+/** The official clients of both SDKs. */
 const clients = {
   v1: ({ url }: SignInServer, { provider }: Host) => {
     const transport = new LegacyHttp(new URL(url), { authProvider: provider });
@@ -85,7 +88,7 @@ async function openAgreed(kind: keyof typeof clients, server: SignInServer, host
 }
 
 test.for(kinds)(
-  'the official client %s signs in by address alone, and renews what it was given',
+  'the official client %s signs in with only the URL of the server and renews its tokens',
   async (kind, { server }) => {
     const host = createHost();
     const first = clients[kind](server, host);
@@ -96,7 +99,7 @@ test.for(kinds)(
     await first.finish(back);
     const call = await openAgreed(kind, server, host);
     expect(await call()).toMatchObject(identified);
-    // An access token that is no longer good is replaced without anybody noticing.
+    // The client replaces an access token that is not valid without asking the person again.
     const { tokens } = host.kept;
     if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
     expect(await call()).toMatchObject(identified);
@@ -105,7 +108,7 @@ test.for(kinds)(
 );
 
 test.for(kinds)(
-  'the official client %s signs in with a metadata document, as ChatGPT and Claude have them',
+  'the official client %s signs in with a metadata document like those of ChatGPT and Claude',
   async (kind, { upstream: { baseUrl } }) => {
     const id = 'https://chat.example.com/oauth/client.json';
     const document = {
@@ -138,7 +141,7 @@ test.for(kinds)(
 const [isTrue, isFalse] = [() => true, () => false];
 const conformance = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url));
 
-test('the authorization scenarios of the official suite pass', async ({ server }) => {
+test('sign-in passes the authorization scenarios of the official conformance suite', async ({ server }) => {
   const port = await freePort();
   const clientId = await server.register(`http://127.0.0.1:${port}/callback`);
   const args = ['--url', server.origin, '--client-id', clientId, '--resource', server.url, '--port', String(port)];
@@ -148,7 +151,7 @@ test('the authorization scenarios of the official suite pass', async ({ server }
   ];
   const run = execFile(process.execPath, whole, { cwd: tmpdir() });
   let output = '';
-  // It prints the address of the page, and soon waits for a browser to come back.
+  // The suite prints the URL of the sign-in page, then waits for the browser to return.
   run.stdout?.on('data', (text: string) => {
     output += text;
     const page = /^http\S+\/authorize\?\S+$/m.exec(text)?.[0];

@@ -14,7 +14,7 @@ import {
   signInTest as test,
 } from '../../../support/sign-in.ts';
 
-/** A program on the own machine that waits for the answer, and sends the browser on to its own last page. */
+/** Starts a program on this machine that receives the redirect of sign-in and redirects the browser to its last page. */
 async function startCallback() {
   const received: URL[] = [];
   const server = createServer((request, response) => {
@@ -31,7 +31,7 @@ async function startCallback() {
 const addressOf = (server: SignInServer, request: Record<string, string>) =>
   `${server.origin}/authorize?${new URLSearchParams(request)}`;
 
-inChromium('the page', () => {
+inChromium('The sign-in page', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchChromium();
@@ -56,7 +56,7 @@ inChromium('the page', () => {
   });
   const noProblems = { axe: [], isTooWide: false, small: [] };
 
-  test('is filled in by keyboard on a phone, says in place what is wrong, and leads on', async ({ server }) => {
+  test('a person can sign in by keyboard on a phone and sees each problem beside its field', async ({ server }) => {
     const { received, uri } = await startCallback();
     const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
     const { request, verifier } = createAuthorizationRequest(clientId, { redirect_uri: uri });
@@ -82,7 +82,7 @@ inChromium('the page', () => {
     await page.keyboard.type('0 or so');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    // The browser asks for a number, so that what was typed beside it stays.
+    // The browser itself refuses the budget, so the key field keeps its text.
     expect(await page.evaluate('document.activeElement.id + document.activeElement.validity.patternMismatch')).toBe(
       'budgettrue',
     );
@@ -96,11 +96,13 @@ inChromium('the page', () => {
     expect(answer).toMatchObject({ state: 'a state', iss: server.origin });
     expect(received[0]?.href).not.toContain('good');
     expect((await server.token(createCodeGrant(clientId, answer.code ?? '', verifier, uri))).status).toBe(200);
-    // Chromium says so of every answer with such a status.
+    // Chromium reports every answer with status 400 in its console.
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 
-  test('is as good in the dark, and leads back without a key', async ({ server }) => {
+  test('the page is accessible in dark mode, and a person can return to the app without entering a key', async ({
+    server,
+  }) => {
     const { received, uri } = await startCallback();
     const { request } = createAuthorizationRequest(await server.register(uri), { redirect_uri: uri });
     const { page } = await open({ colorScheme: 'dark' });
@@ -114,7 +116,9 @@ inChromium('the page', () => {
     await expect.poll(() => received[1]?.searchParams.get('error')).toBe('access_denied');
   });
 
-  test('shows itself in no frame, runs nothing, and takes no form of another page', async ({ server }) => {
+  test('another page can neither frame the sign-in page nor submit its form, and a name with a script does not run', async ({
+    server,
+  }) => {
     const name = '<script>document.title="run"</script><style>*{display:none}</style>';
     const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
     const { page } = await open();

@@ -21,7 +21,9 @@ const page = (server: SignInServer, request: Record<string, string>) =>
 const key = { api_key: goodKey, budget: '' };
 const otherApp = 'https://other.example.com/callback';
 
-test('every answer of the front is one that nothing can be done with but what it is for', async ({ server }) => {
+test('the pages, documents and status codes of sign-in have the security headers and content that RFCs require', async ({
+  server,
+}) => {
   const { request } = createAuthorizationRequest(await server.register());
   const shown = await page(server, request);
   expect(Object.fromEntries(shown.headers)).toMatchObject({
@@ -38,7 +40,7 @@ test('every answer of the front is one that nothing can be done with but what it
     `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource/mcp"`,
   );
   expect((await server.send('/token')).status).toBe(405);
-  // A document of that address would be that of another issuer (RFC 8414, 3.3).
+  // A document under this path would belong to another issuer (RFC 8414, 3.3).
   expect((await server.send('/.well-known/oauth-authorization-server/mcp')).status).toBe(404);
   for (const path of ['', '/mcp']) {
     const resource = await (await server.send(`/.well-known/oauth-protected-resource${path}`)).json();
@@ -46,7 +48,7 @@ test('every answer of the front is one that nothing can be done with but what it
   }
 });
 
-test('without its two settings there is no sign-in', async ({ upstream: { baseUrl } }) => {
+test('a server without the settings of sign-in serves none of its paths', async ({ upstream: { baseUrl } }) => {
   const server = await startSignInServer({ baseUrl, publicUrl: undefined, signInSecret: undefined });
   for (const path of ['/authorize', '/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server'])
     expect((await server.send(path)).status).toBe(404);
@@ -54,7 +56,9 @@ test('without its two settings there is no sign-in', async ({ upstream: { baseUr
   expect(challenged.headers.get('www-authenticate')).toBe('Bearer realm="ad-library-mcp"');
 });
 
-test('nobody is sent to an address that the app has not named before, whatever is wrong', async ({ server }) => {
+test('an invalid request never redirects, and an unregistered redirect URI is not even offered as a link', async ({
+  server,
+}) => {
   const { request } = createAuthorizationRequest(await server.register());
   const pagesOf = async (wrong: Record<string, string>) => {
     const answers = [await page(server, { ...request, ...wrong }), await server.submit({ ...request, ...wrong }, key)];
@@ -66,7 +70,7 @@ test('nobody is sent to an address that the app has not named before, whatever i
   const hosts = ['https://evil.example.com/callback', 'https://HOST.example.com/callback'];
   for (const uri of [...paths, ...others, ...hosts, 'javascript:alert(1)', ''])
     for (const shown of await pagesOf({ redirect_uri: uri })) expect(shown).not.toContain('href=');
-  // Where the app itself is at fault, a person decides whether to go back.
+  // If the app made the error, the page offers a link, and the person decides whether to return to the app.
   for (const [wrong, error] of [
     [{ response_type: 'token' }, 'unsupported_response_type'],
     [{ response_type: '' }, 'invalid_request'],
@@ -93,7 +97,7 @@ test.for([
   'http://127.0.0.1.example.com/',
   'https:\\\\evil.example.com',
   `https://host.example.com/${'a'.repeat(500)}`,
-])('an app cannot register %s, neither alone nor beside an acceptable address', async (uri, { server }) => {
+])('an app cannot register %s, neither alone nor together with an acceptable URI', async (uri, { server }) => {
   expect(await registered(server, [uri])).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
   const [status, { client_id: clientId, redirect_uris: uris }] = await registered(server, [uri, redirectUri]);
   expect([status, uris]).toEqual([201, [redirectUri]]);
@@ -108,7 +112,7 @@ async function registered(server: SignInServer, uris: unknown) {
   return [answer.status, (await answer.json()) as { client_id: string; redirect_uris: string[] }] as const;
 }
 
-test('an editor that lists an address of its app registers its other addresses', async ({ server }) => {
+test('a registration that also lists a URI of a desktop app succeeds with the other URIs', async ({ server }) => {
   const web = ['https://www.cursor.com/agents/mcp/oauth/callback', 'http://localhost:8787/callback'];
   const [status, { redirect_uris: uris }] = await registered(server, [
     'cursor://anysphere.cursor-mcp/oauth/callback',
@@ -117,7 +121,7 @@ test('an editor that lists an address of its app registers its other addresses',
   expect([status, uris]).toEqual([201, web]);
 });
 
-test('a registration has at most ten addresses and 2,000 characters of addresses', async ({ server }) => {
+test('a registration with more than ten redirect URIs or 2,000 characters is refused', async ({ server }) => {
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
   expect((await registered(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
@@ -125,7 +129,7 @@ test('a registration has at most ten addresses and 2,000 characters of addresses
     expect((await registered(server, wrong))[0]).toBe(400);
 });
 
-test('an app on the own machine may have any port there, and no other address', async ({ server }) => {
+test('a redirect URI on loopback may differ from the registered URI only in its port', async ({ server }) => {
   const clientId = await server.register('http://127.0.0.1/callback');
   const at = async (uri: string) =>
     (await page(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status;
@@ -134,7 +138,7 @@ test('an app on the own machine may have any port there, and no other address', 
     expect(await at(uri)).toBe(400);
 });
 
-test('a code is for one client, one address and one verifier, and for once', async ({ server }) => {
+test('a code is valid once, for one client, one redirect URI and one verifier', async ({ server }) => {
   const good = await server.withCode();
   const errorOf = async (fields: Record<string, string>) => (await server.token(fields)).body.error;
   for (const [wrong, error] of [
@@ -154,13 +158,13 @@ test('a code is for one client, one address and one verifier, and for once', asy
   const { access_token: access = '', refresh_token: refresh = '' } = first.body;
   expect(Math.max(access.length, refresh.length)).toBeLessThan(1024);
   expect((await server.call(access, 'whoami')).status).toBe(200);
-  // Whoever has it a second time has stolen it, or was stolen from.
+  // If a code is used twice, one of the two users may have stolen it.
   expect(await errorOf(good)).toBe('invalid_grant');
   expect((await server.call(access, 'whoami')).status).toBe(401);
   expect((await server.refreshTokens(refresh, good.client_id)).status).toBe(400);
 });
 
-test('a refresh token is for one client and for once; one used twice ends the connection, and no other', async ({
+test('a refresh token is valid once, and using it twice ends its connection but no other connection', async ({
   server,
 }) => {
   const [one, other] = [await server.signIn(), await server.signIn()];
@@ -174,7 +178,9 @@ test('a refresh token is for one client and for once; one used twice ends the co
   expect((await server.call(other.access, 'whoami')).status).toBe(200);
 });
 
-test('a token of one kind is none of another', async ({ server }) => {
+test('a code, access token, refresh token or client id is refused wherever another kind is required', async ({
+  server,
+}) => {
   const good = await server.withCode();
   const { clientId, access, refresh } = await server.signIn();
   for (const token of [refresh, good.code, clientId, 'x'.repeat(500), ''])
@@ -186,7 +192,7 @@ test('a token of one kind is none of another', async ({ server }) => {
     expect((await page(server, createAuthorizationRequest(id).request)).status).toBe(400);
 });
 
-test('a connection ends when its app revokes it, and not when another does', async ({ server }) => {
+test('an app can revoke its own connection and no connection of another app', async ({ server }) => {
   const { clientId, access, refresh } = await server.signIn();
   const statusOf = async (token: string, id: string) =>
     (await server.send('/revoke', { method: 'POST', body: new URLSearchParams({ token, client_id: id }) })).status;
@@ -200,7 +206,7 @@ test('a connection ends when its app revokes it, and not when another does', asy
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('a key that the service rejects ends its connection; what a gateway says does not', async ({
+test('a connection ends when the service rejects its key, but not when a gateway answers 401', async ({
   server,
   upstream,
 }) => {
@@ -215,7 +221,9 @@ test('a key that the service rejects ends its connection; what a gateway says do
   expect((await server.call(access, 'whoami')).status).toBe(401);
 });
 
-test('only the page itself, or what is no browser, sends the form', async ({ server }) => {
+test('the form is accepted from the sign-in page and from programs, and refused from other web pages', async ({
+  server,
+}) => {
   const { request } = createAuthorizationRequest(await server.register());
   const post = async (
     headers: Record<string, string>,
@@ -241,7 +249,7 @@ test('only the page itself, or what is no browser, sends the form', async ({ ser
   expect([long.status, long.headers.get('x-frame-options')]).toEqual([413, 'DENY']);
 });
 
-test('a budget is a whole number, and the page says so beside any other', async ({ server }) => {
+test('a budget that is not a whole number is reported beside its field', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const wrong = '-1|1.5|1e3|0x10|ten|١٢|1 000|99999999999|1000000001|"><script>|NaN|1\u0000'.split('|');
   for (const budget of wrong) {
@@ -253,9 +261,7 @@ test('a budget is a whole number, and the page says so beside any other', async 
   }
 });
 
-test('the key is in no page, address, log, error or token as it is, in whatever form it is sent', async ({
-  upstream,
-}) => {
+test('no page, URL, log line, error or token contains the key in readable form', async ({ upstream }) => {
   const server = await startSignInServer({ baseUrl: upstream.baseUrl });
   const clientId = await server.register();
   const { request } = createAuthorizationRequest(clientId);
@@ -290,7 +296,7 @@ test('the key is in no page, address, log, error or token as it is, in whatever 
     expect(whole).not.toContain(secret);
 });
 
-test('a key in the address is refused wherever it is sent, and metrics are not for the public', async ({
+test('every path refuses a key in its URL, and /metrics is hidden under the public host', async ({
   upstream: { baseUrl },
 }) => {
   const server = await startSignInServer({ baseUrl, metrics: true });
@@ -303,7 +309,7 @@ test('a key in the address is refused wherever it is sent, and metrics are not f
   close();
 });
 
-test('what an app calls itself is text, on one line, and no longer than that', async ({ server }) => {
+test('the name of an app is shown as escaped text on one short line', async ({ server }) => {
   const name = `<img src=x onerror=alert(1)> ”Claude“ \u202e\u200b\n${'verified '.repeat(40)}`;
   const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
   const html = await (await page(server, request)).text();
@@ -317,7 +323,7 @@ const chat = 'https://chat.example.com';
 const describedAt = (path: string, more = {}) =>
   JSON.stringify({ client_id: `${chat}${path}`, client_name: 'A chat', redirect_uris: [redirectUri], ...more });
 
-test('a metadata document that is not as it must be is none, and not waited for long', async ({
+test('an invalid metadata document is refused, and a slow document is refused after a timeout', async ({
   upstream: { baseUrl },
 }) => {
   const answers: Record<string, (response: ServerResponse, path: string) => unknown> = {
@@ -349,7 +355,7 @@ test('a metadata document that is not as it must be is none, and not waited for 
   expect((await ask('/good')).status).toBe(200);
 });
 
-test('a metadata document inside is not fetched, and nobody learns what is there', async ({
+test('a metadata document on an internal host is never fetched, and the timing does not reveal the host', async ({
   upstream: { baseUrl },
 }) => {
   const hosts = ['127.0.0.1', '[::1]', '169.254.169.254', 'no-such-host.invalid'];
@@ -365,7 +371,9 @@ test('a metadata document inside is not fetched, and nobody learns what is there
   expect(await Promise.all(hosts.map(ask))).toEqual(hosts.map(() => [400, true, true]));
 });
 
-test('what is no plain https address is no address of a metadata document', async ({ upstream: { baseUrl } }) => {
+test('a client id that is a URL but not a normalized https URL with a path is refused without a fetch', async ({
+  upstream: { baseUrl },
+}) => {
   const requests: unknown[] = [];
   const web = await startFakeWeb(({ url }, response) => {
     requests.push(url);
@@ -379,7 +387,7 @@ test('what is no plain https address is no address of a metadata document', asyn
   expect(requests).toEqual([]);
 });
 
-test('metadata documents are fetched two at once and twenty a minute for one address, which holds up no other', async ({
+test('one address gets two concurrent and twenty metadata fetches a minute, and other addresses do not wait for it', async ({
   upstream: { baseUrl },
 }) => {
   const open: { url: string; end(): void }[] = [];
@@ -399,7 +407,7 @@ test('metadata documents are fetched two at once and twenty a minute for one add
   const answerAll = () => {
     for (const { end } of open.splice(0)) end();
   };
-  // Two addresses ask for forty slow descriptions each.
+  // Two addresses request forty slow documents each.
   const slow = ['a', 'b'].flatMap((address) =>
     Array.from({ length: 40 }, (_, index) => ask(`${address}-${index}`, address)),
   );
@@ -409,7 +417,7 @@ test('metadata documents are fetched two at once and twenty a minute for one add
   const answering = setInterval(answerAll, 20);
   onTestFinished(() => clearInterval(answering));
   expect((await other).status).toBe(200);
-  // It had a turn before those who came first had all of theirs.
+  // The other address got a slot before the first two addresses had used theirs up.
   expect(begun.indexOf('/other')).toBeLessThan(30);
   const statuses = (await Promise.all(slow)).map(({ status }) => status);
   expect([statuses.filter((status) => status === 200), statuses.filter((status) => status === 429)]).toEqual([
@@ -419,7 +427,7 @@ test('metadata documents are fetched two at once and twenty a minute for one add
   expect((await ask('a-40')).headers.get('retry-after')).toMatch(/^[1-9]/);
   expect((await ask('a-0')).status).toBe(200);
   expect(begun).toHaveLength(41);
-  // What is older than ten minutes is fetched again.
+  // A document that is older than ten minutes is fetched again.
   for (const [minutes, fetched] of [
     [9, 41],
     [2, 42],
@@ -430,7 +438,7 @@ test('metadata documents are fetched two at once and twenty a minute for one add
   }
 });
 
-test('registrations take nothing, and each goes on being good', async ({ server }) => {
+test('all of a hundred registrations stay valid', async ({ server }) => {
   const ids = await Promise.all(Array.from({ length: 100 }, () => server.register()));
   expect(new Set(ids).size).toBe(100);
   for (const id of [ids[0], ids[99]])

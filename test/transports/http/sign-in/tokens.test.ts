@@ -4,7 +4,7 @@ import { type SignInServer, startSignInServer, signInTest as withUpstream } from
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-/** A server whose time is what a test says. */
+/** A server whose clock a test sets. */
 const test = withUpstream.extend('timed', async ({ upstream }) => {
   const clock = { now: 1_000_000 };
   return { clock, server: await startSignInServer({ baseUrl: upstream.baseUrl }, { elapsed: () => clock.now }) };
@@ -12,7 +12,7 @@ const test = withUpstream.extend('timed', async ({ upstream }) => {
 
 const statusOf = async (server: SignInServer, access = '') => (await server.call(access, 'whoami')).status;
 
-test('a code lives for a minute, an access token for an hour, a refresh token for thirty days, each renewed', async ({
+test('a code is valid for a minute, an access token for an hour, and each renewed refresh token for 30 days', async ({
   timed: { clock, server },
 }) => {
   const late = await server.withCode();
@@ -31,7 +31,7 @@ test('a code lives for a minute, an access token for an hour, a refresh token fo
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('a code or a refresh token that was used ends its connection even if it comes when its time is over', async ({
+test('using a code or a refresh token a second time ends its connection even after the token has expired', async ({
   timed: { clock, server },
 }) => {
   const good = await server.withCode();
@@ -50,7 +50,10 @@ test('a code or a refresh token that was used ends its connection even if it com
   expect((await server.refreshTokens(last.body.refresh_token ?? '', clientId)).status).toBe(400);
 });
 
-test('another secret, another address and a state that was lost let nobody in', async ({ upstream, timed }) => {
+test('tokens are refused by a server with another secret or another URL, and after the state is lost', async ({
+  upstream,
+  timed,
+}) => {
   const { server } = timed;
   const { port, origin: publicUrl } = server;
   const { access, refresh, clientId } = await server.signIn();
@@ -64,7 +67,7 @@ test('another secret, another address and a state that was lost let nobody in', 
   }
 });
 
-test('no key has more than 64 connections: the one renewed longest ago ends, and codes that nobody came for do before', async ({
+test('the 65th connection of a key ends the connection renewed longest ago, or an expired code if there is one', async ({
   timed: { clock, server },
 }) => {
   const all = [];

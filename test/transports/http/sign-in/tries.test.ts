@@ -10,7 +10,7 @@ import {
   signInTest as withUpstream,
 } from '../../../support/sign-in.ts';
 
-/** For its servers, no time passes: each count is that of one moment. */
+/** Starts servers whose clock stands still, so that all attempts happen within one minute. */
 const test = withUpstream.extend('serve', ({ upstream }) => async (config: object) => {
   const server = await startSignInServer({ baseUrl: upstream.baseUrl, ...config }, { elapsed: () => 1_000_000 });
   return { upstream, server, request: createAuthorizationRequest(await server.register()).request };
@@ -23,7 +23,9 @@ const enter = (server: SignInServer, request: Record<string, string>, key: strin
     body: new URLSearchParams({ ...request, api_key: key }),
   });
 
-test('tries on the page have a count of their own, and ask the service no more than that', async ({ serve }) => {
+test('attempts on the page are counted separately from API keys in headers, and only counted attempts reach the service', async ({
+  serve,
+}) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
   for (let number = 0; number < 40; number++) guesses.push(await enter(server, request, `svc_live_guess.${number}`));
@@ -32,7 +34,7 @@ test('tries on the page have a count of their own, and ask the service no more t
   const refused = await enter(server, request, goodKey);
   expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   expect(await refused.text()).toMatch(/Too many keys were tried from your address\. Try again in \d+ s/);
-  // Calls with keys are counted elsewhere, and one that the service has accepted is let in everywhere.
+  // Keys in headers have a count of their own. A key that the service has accepted is admitted on the page, too.
   const client = openConnection(server.origin);
   const call = (key: string) => client.send({ headers: validHeaders(key), body: JSON.stringify(toolCall('whoami')) });
   expect((await call(goodKey)).status).toBe(200);
@@ -42,7 +44,7 @@ test('tries on the page have a count of their own, and ask the service no more t
   client.close();
 });
 
-test('what a trusted proxy says last of where a try comes from counts, and what anybody else says does not', async ({
+test('the last X-Forwarded-For entry of a trusted proxy counts as address, and headers of other senders are ignored', async ({
   serve,
 }) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
@@ -59,7 +61,7 @@ test('what a trusted proxy says last of where a try comes from counts, and what 
   expect((await enter(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
 });
 
-test('several calls with one key are one try, and a try that the service does not answer is none', async () => {
+test('concurrent calls with one key are one attempt, and an error of the service removes the attempt', async () => {
   const keys = createKeyAttempts({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
   expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
   expect(await keys.admit('other', 'page')).toBe(60);
@@ -69,7 +71,7 @@ test('several calls with one key are one try, and a try that the service does no
   expect(await keys.admit('other', 'page')).toBeUndefined();
 });
 
-test('keys of one address do not take all the places in which the service is asked', async ({ serve }) => {
+test('attempts from one address do not take all slots for checking keys', async ({ serve }) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { upstream, server, request } = await serve({ trustedProxy });
   const held: (() => void)[] = [];
@@ -85,7 +87,7 @@ test('keys of one address do not take all the places in which the service is ask
   for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
 });
 
-test('a service that does not answer keeps nobody out and lets nobody in', async ({ serve }) => {
+test('if the service fails, a key is neither accepted nor counted as an attempt', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
   upstream.respondWith((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {
