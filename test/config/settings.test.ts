@@ -20,20 +20,20 @@ const overHttp = (environment: NodeJS.ProcessEnv) => problemsOf(environment, {},
 const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 const secret = 'a secret of at least 32 characters';
 
-test('a variable that is left empty, or was never filled in, counts as absent', () => {
+test('a variable that is empty or an unexpanded placeholder counts as absent', () => {
   for (const { variable } of Object.values(settings))
     for (const text of ['', '   ', '${user_config.value}', '${}', ' ${API_KEY} '])
       expect(readConfig({ [variable]: text })).toEqual(readConfig({}));
 });
 
-test('a flag overrides its variable, and secrets have none', () => {
+test('a flag overrides its variable, and secrets have no flag', () => {
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '2000' }).port).toBe(2000);
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '' }).port).toBe(1000);
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const)
     expect(settings[name]).not.toHaveProperty('flag');
 });
 
-test('a secret may be in a file that its variable with _FILE names', () => {
+test('a secret can be read from the file that its _FILE variable names', () => {
   const folder = createTemporaryFolder();
   const file = join(folder, 'secret');
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const) {
@@ -42,7 +42,7 @@ test('a secret may be in a file that its variable with _FILE names', () => {
     expect(readConfig({ [variable]: file })[name]).toBe(secret.replaceAll(' ', '-'));
     expect(findUnknownVariables({ [variable]: file })).toEqual([]);
     expect(problemsOf({ [variable]: file, [settings[name].variable]: 'other' })).toEqual([
-      expect.stringContaining(`must be left out where ${variable} is set`),
+      expect.stringContaining(`must be left out if ${variable} is set`),
     ]);
     writeFileSync(file, ' \n');
     expect(problemsOf({ [variable]: file })).toEqual([expect.stringContaining(`is empty in ${file}`)]);
@@ -104,13 +104,13 @@ test.each(
   Object.entries(accepted).flatMap(([name, rows]) =>
     rows.map(([text, value]) => [name as SettingName, text, value] as const),
   ),
-)('%s may be %s', (name, text, value) => {
+)('the setting %s accepts the text "%s"', (name, text, value) => {
   expect(readConfig({ [settings[name].variable]: text })[name]).toEqual(value);
 });
 
 const inWords = (texts: string) => texts.split(' ');
 
-/** By variable: texts that are refused, each list after what the message says of them. */
+/** The texts that each variable refuses. Each list of texts follows a part of the message that refuses them. */
 const refused: Record<string, Record<string, string[]>> = {
   PORT: { 'a whole number': ['65536', '-1', '80.5', 'http'] },
   CREDIT_BUDGET: { 'a whole number': ['-5'] },
@@ -169,7 +169,7 @@ test.each(
     ),
   ),
 )(
-  '%s may not be %s: the one problem names it, says what it may be, and repeats no secret',
+  'the variable %s refuses the text "%s" with one problem that says what is allowed and repeats no secret',
   (variable, text, reason) => {
     const [problem, ...more] = problemsOf({ [variable]: text });
     expect(problem).toMatch(new RegExp(`^${variable} must `));
@@ -179,7 +179,7 @@ test.each(
   },
 );
 
-test('unknown tools are named, and many do not drown the rest', () => {
+test('a problem names at most five unknown tools, so that a long list does not hide other problems', () => {
   expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { timeoutMs: 'w', tools: 'nope,search_ads,x' })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_PORT must/),
     expect.stringMatching(/^--timeout-ms must/),
@@ -188,8 +188,8 @@ test('unknown tools are named, and many do not drown the rest', () => {
   expect(problemsOf({}, { tools: 'nope,'.repeat(100_000) }).join().length).toBeLessThan(200);
 });
 
-test('listening beyond loopback requires allowed hosts', () => {
-  // Where nothing listens, it is ignored.
+test('a command that listens on a host other than loopback requires a list of allowed hosts', () => {
+  // Without a command, nothing listens, so the host needs no list.
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
   for (const host of ['0.0.0.0', '::'])
     expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
@@ -198,7 +198,7 @@ test('listening beyond loopback requires allowed hosts', () => {
     expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([]);
 });
 
-test('sign-in needs its address, and takes no demo data', () => {
+test('sign-in requires a public URL and cannot be combined with demo data', () => {
   const url = { ...base, AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
   const both = { ...url, AD_LIBRARY_SIGN_IN_SECRET: secret };
   expect(overHttp(both)).toEqual([]);
@@ -211,7 +211,7 @@ test('sign-in needs its address, and takes no demo data', () => {
   expect(overHttp({ ...both, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
 });
 
-test('the shared state needs a secret over HTTP, is not there over stdio, and commands of the library ignore it', () => {
+test('a shared state requires a secret over HTTP, is refused over stdio, and is ignored by library commands', () => {
   const url = { ...base, AD_LIBRARY_STATE_URL: 'redis://redis' };
   expect(overHttp(url)).toEqual([
     expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
@@ -221,7 +221,7 @@ test('the shared state needs a secret over HTTP, is not there over stdio, and co
   expect(problemsOf(url)).toEqual([]);
 });
 
-test('no problem shows the key', () => {
+test('no problem with a setting contains the API key', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       for (const problem of problemsOf({ AD_LIBRARY_API_KEY: `svc_live_CANARY ${text}` }))
@@ -230,28 +230,35 @@ test('no problem shows the key', () => {
   );
 });
 
-/** One slip of the hand: a letter left out, typed twice, or two in each other's place. */
-const slips = [
+/** Typing errors: a missing letter, a repeated letter, and two swapped letters. */
+const typingErrors = [
   (name: string, at: number) => name.slice(0, at) + name.slice(at + 1),
   (name: string, at: number) => name.slice(0, at + 1) + name.slice(at),
   (name: string, at: number) => name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2),
 ];
 
-test('a folder with a name in it that the host did not replace is none', () => {
+test('a folder that contains an unexpanded placeholder counts as absent', () => {
   for (const text of ['${DOCUMENTS}/Ad Library', '/home/x/${user_config.files}'])
     expect(readConfig({ AD_LIBRARY_FILES: text }).files).toBeUndefined();
 });
 
-test('a variable with one slip in it is taken for the setting that was meant', () => {
+test('for a variable with one typing error, the warning suggests the setting that was meant', () => {
   const variables = Object.values(settings).map(({ variable }) => variable);
   const prefix = 'AD_LIBRARY_';
   fc.assert(
-    fc.property(fc.constantFrom(...variables), fc.constantFrom(...slips), fc.nat(), (variable, slip, number) => {
-      const name = variable.slice(prefix.length);
-      const written = prefix + slip(name, number % (name.length - 1));
-      fc.pre(!variables.includes(written));
-      expect(findUnknownVariables({ [written]: '1' })).toEqual([expect.stringMatching(`did you mean ${variable}\\?$`)]);
-    }),
+    fc.property(
+      fc.constantFrom(...variables),
+      fc.constantFrom(...typingErrors),
+      fc.nat(),
+      (variable, makeError, number) => {
+        const name = variable.slice(prefix.length);
+        const wrongVariable = prefix + makeError(name, number % (name.length - 1));
+        fc.pre(!variables.includes(wrongVariable));
+        expect(findUnknownVariables({ [wrongVariable]: '1' })).toEqual([
+          expect.stringMatching(`did you mean ${variable}\\?$`),
+        ]);
+      },
+    ),
     { numRuns: 300 },
   );
 });

@@ -1,8 +1,9 @@
 import { register } from 'node:module';
 
 /*
- * The runner imports `globSync` from `fs`, which Node has from 22 on, for a command that is not used here. On Node 20
- * its `fs` is one that has the name. `node --import glob-sync.mjs <runner>`
+ * The runner of the conformance suite imports `globSync` from `fs` for a command that these tests do not use. Node has
+ * `globSync` since version 22. For Node 20, this module replaces the runner's `fs` with a module that exports the name.
+ * Usage: `node --import glob-sync.mjs <runner>`
  */
 const fs = `
   export * from 'node:fs';

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { clientKinds, connectHttp } from '../support/clients.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { formatHttpRequest, openConnection, openRawSocket, startHttp, toolCall } from '../support/http.ts';
-import { follows } from './follows.ts';
+import { expectProgress } from './expect-progress.ts';
 
 const server = await startHttp({ demo: true });
 afterAll(() => server.close(0));
@@ -12,7 +12,7 @@ const noLimits = { maxCredits: 1000, maxAds: 10_000 };
 
 test.for(clientKinds)('gather_ads over HTTP reports each page until the client cancels the call (%s)', async (kind) => {
   const client = await connectHttp(kind, server.url);
-  await follows(client, countries[kind]);
+  await expectProgress(client, countries[kind]);
   server.logged.length = 0;
   const controller = new AbortController();
   const question = { filters: { query: kind.split(' ').at(-1) === 'v1' ? '-one' : `-${kind.length}` }, ...noLimits };

@@ -8,7 +8,7 @@ import { createGate } from '../../support/gate.ts';
 import { toolCall, validHeaders } from '../../support/http.ts';
 import { runCommand, startCommand, startHttpCommand } from '../../support/process.ts';
 import { startService } from '../../support/service.ts';
-import { follows } from '../follows.ts';
+import { expectProgress } from '../expect-progress.ts';
 import { initialize, request } from './session.ts';
 
 const service = await startService();
@@ -22,7 +22,7 @@ describe.each(clientKinds)('A %s client over stdio', (kind) => {
     return client;
   });
 
-  test('gather_ads over stdio reports each page to the client', () => follows(client, ['DE']));
+  test('gather_ads over stdio reports each page to the client', () => expectProgress(client, ['DE']));
 });
 
 const linesOf = (...messages: object[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');

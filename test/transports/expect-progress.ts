@@ -5,7 +5,7 @@ import type { TestClient } from '../support/clients.ts';
  * Gathers demo ads and expects a progress report for each page.
  * @param countries must differ between the calls of a test file. A second call would read cached pages and report nothing
  */
-export async function follows(client: TestClient, countries: string[]): Promise<void> {
+export async function expectProgress(client: TestClient, countries: string[]): Promise<void> {
   const reports: { progress: number }[] = [];
   const question = { filters: { countries }, maxCredits: 100, maxAds: 250 };
   const { data } = await client.callWithProgress('gather_ads', question, {
