@@ -16,6 +16,7 @@ import {
 } from './gatherings.ts';
 import { formatIsoTime } from './tables.ts';
 
+/** What changed since the last complete gathering of the same question. `fresh` counts new ads. */
 const SinceLast = z.looseObject({
   gatheredAt: z.string().describe('of the last complete gathering of this question'),
   fresh: z.number(),
@@ -24,6 +25,7 @@ const SinceLast = z.looseObject({
   counters: z.looseObject({}).optional(),
 });
 
+/** The estimated price of the ads that are not read yet. */
 export const EstimateView = z
   .looseObject({
     ads: z.number().nullable().describe('those that are read included'),
@@ -35,12 +37,16 @@ export const EstimateView = z
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;
 
-/** Sums of prices, without the rounding errors of binary fractions. */
+/**
+ * Builds the credit fields of an estimate. The sums are rounded, because adding binary fractions leaves rounding
+ * errors. `credits` is null if the two bounds differ.
+ */
 export function buildCreditRange(least: number, most: number | undefined) {
   const [atLeast, atMost] = [roundCredits(least), most === undefined ? undefined : roundCredits(most)];
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
 
+/** The structured result of `gather_ads`. */
 export const GatherOutput = z.looseObject({
   gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
   gatheredAt: z.string().optional().describe('when its oldest part was read'),
@@ -65,8 +71,13 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-const maxGone = 40;
+/** The most ids that `gone` lists. */
+const maxListedGoneIds = 40;
 
+/**
+ * Builds the structured result of a call that gathered ads.
+ * @param options `before`: the contents of the dataset when the call arrived
+ */
 export async function buildGatherOutput(
   gathering: Gathering,
   { contents, before, idsReadByCall }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { before: DatasetContents },
@@ -79,7 +90,7 @@ export async function buildGatherOutput(
     countRepeats(gathering),
   ];
   const read = contents.ads.filter(({ id }) => idsReadByCall.has(normalizeAdId(id)));
-  const earlier = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
+  const earlierItems = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const missing = ids.size - rows.ads.length;
   const last = complete ? findPreviousComplete(gathering, contents) : undefined;
@@ -89,9 +100,9 @@ export async function buildGatherOutput(
     found,
     ...(inParts && { foundInParts: inParts }),
     read: ids.size,
-    added: read.filter(({ id }) => !earlier.has(normalizeAdId(id))).length,
-    updated: read.filter((item) => !hasSameContent(earlier.get(normalizeAdId(item.id)) ?? item, item)).length,
-    gone: changes?.goneIds.slice(0, maxGone).map(sanitizeId) ?? null,
+    added: read.filter(({ id }) => !earlierItems.has(normalizeAdId(id))).length,
+    updated: read.filter((item) => !hasSameContent(earlierItems.get(normalizeAdId(item.id)) ?? item, item)).length,
+    gone: changes?.goneIds.slice(0, maxListedGoneIds).map(sanitizeId) ?? null,
     complete,
     gatheredAt: formatIsoTime(gathering.gatheredAt),
     ...(missing > 0 && { missing }),

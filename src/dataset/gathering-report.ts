@@ -6,7 +6,7 @@ import { joinLines } from '../views/safe-text.ts';
 import type { Stop } from './gather.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
 
-/** `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
+/** Formats an estimate, for example `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
 export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
   const total = formatCount(ads ?? 0, 'ad');
@@ -15,11 +15,12 @@ export function formatEstimate({ ads, pages, credits, atLeast, atMost }: Estimat
   return `${all} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
 
+/** Formats the result of `gather_ads` as text. */
 export function formatGathering(output: GatherOutput): string {
   const { estimate, summary, gathering, added, updated, problem, next, note, read } = output;
   if (gathering === null) return joinLines([summary, next]);
   return joinLines([
-    headline(output),
+    formatHeadline(output),
     estimate && `${estimate.pages === 0 ? 'Estimate' : 'Rest'}: ${formatEstimate(estimate, read)}`,
     note,
     problem,
@@ -29,7 +30,8 @@ export function formatGathering(output: GatherOutput): string {
   ]);
 }
 
-function headline(output: GatherOutput): string {
+/** Formats the first line of the text: what was read, and whether the gathering is complete. */
+function formatHeadline(output: GatherOutput): string {
   const {
     gathering,
     read,
@@ -43,36 +45,43 @@ function headline(output: GatherOutput): string {
     repeats,
   } = output;
   const total = found === null ? foundInParts : `${formatNumber(found)} found`;
-  const again = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
-  const ofTotal = total === undefined ? 'total not stated' : `of ${total}${again}`;
+  const repeatsText = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
+  const ofTotal = total === undefined ? 'total not stated' : `of ${total}${repeatsText}`;
   const state = complete ? `complete, last read ${formatMinute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const lost = missing ? ` ${formatNumber(missing)} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${ofTotal}; ${state}.${lost}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
+  const missingText = missing ? ` ${formatNumber(missing)} of them are no longer in the dataset.` : '';
+  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${ofTotal}; ${state}.${missingText}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
 }
 
 const unlistedText = (ads: number) =>
   `The service counts ${formatCount(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
-const startOver = 'To read the rest, start over with fresh: true, which is charged again.';
+const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
+/** The note of a call that started over instead of continuing an old gathering. */
 export const restartNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
+/** Says how to read the ads of a complete gathering again. */
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
+/**
+ * Formats the note that the dataset has no space for more ads of the gathering. Returns undefined if another limit
+ * ended the call.
+ */
 export function formatDatasetLimit(
   { maxAds = Infinity, maxInParts }: Stop,
   request: { maxAds: number },
 ): string | undefined {
   if (maxInParts === undefined && maxAds >= request.maxAds) return;
-  const room = `${formatCount(maxInParts ?? maxAds, 'ad')} of this gathering${maxInParts === undefined ? '' : ', counting each part'}`;
-  return `The dataset has room for ${room}. Narrow the filters to read others.`;
+  const limitText = `${formatCount(maxInParts ?? maxAds, 'ad')} of this gathering${maxInParts === undefined ? '' : ', counting each part'}`;
+  return `The dataset has room for ${limitText}. Narrow the filters to read others.`;
 }
 
+/** Builds the fields of a result that say why the call stopped and what to do next. */
 export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: ErrorContext) {
-  const next = deadEnd ? startOver : nextSteps[reason];
-  const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
-  const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
+  const next = deadEnd ? startOverHint : nextSteps[reason];
+  const isOwnLimit = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
+  const { kind, text } = error && !isOwnLimit ? explain(error) : { kind: undefined, text: undefined };
   return {
     stopped: reason,
     ...(reason === 'error' && kind && { error: kind }),
@@ -81,11 +90,12 @@ export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: E
   };
 }
 
-/** Explains an error in words, for a result that holds what was read before. */
+/** Explains errors in words, for results that also hold ads which were read before the error. */
 export interface ErrorContext {
   explain(thrown: unknown): { kind: ErrorKind; text: string };
 }
 
+/** The advice for each reason to stop. */
 const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,

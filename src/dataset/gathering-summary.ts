@@ -11,19 +11,24 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { type Differences, formatCounterChanges } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
+/** What reading the rows of a gathering needs. */
 export interface RowContext {
   adRows(): AdRowReader;
-  /** Milliseconds since the epoch. Addresses of pictures expire. */
+  /** Milliseconds since the epoch. It decides which URLs of pictures have expired. */
   now: number;
 }
 
-/** The ads of a gathering are held all at once, so their long texts are left out: a summary does not count them. */
+/**
+ * Replaces the long texts of an ad. All ads of a gathering are in memory at once, and a summary does not count these
+ * texts.
+ */
 const noTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
+/** The rows from which a summary is computed. */
 interface GatheredRows {
   ads: readonly AdRow[];
   countries: readonly Row<'ad_countries'>[];
-  /** How many ads have a picture that cannot be shown any more, because its address has expired. */
+  /** The number of ads whose picture cannot be shown any more, because its URL has expired. */
   expired?: number;
 }
 
@@ -35,31 +40,36 @@ export async function readGatheredRows(
 ) {
   let expired = 0;
   const ads: AdRow[] = [];
-  const places: Row<'ad_countries'>[] = [];
+  const countryRows: Row<'ad_countries'>[] = [];
   for await (const part of adRows().readRows(contents, { json: false, ids }))
     for (const { ad, countries, sent } of part) {
       const picture = selectPicture(sent as Fields, { now });
       if ('reason' in picture && picture.expired) expired++;
       ads.push({ ...ad, ...noTexts });
-      places.push(...countries);
+      countryRows.push(...countries);
     }
-  return { ads, countries: places, expired };
+  return { ads, countries: countryRows, expired };
 }
 
+/**
+ * Formats what changed since the last complete gathering.
+ * @param at when the last complete gathering was read, in milliseconds since the epoch
+ */
 export function formatDifferences(at: number, { newIds, updatedIds, goneIds, counters }: Differences): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
   return joinLines([
     `Since the last complete gathering of ${formatMinute(at)}: ${counts}.`,
-    idsLine('New', newIds),
-    idsLine('Changed', updatedIds),
-    idsLine('No longer listed (they may still be running)', goneIds),
+    formatIdsLine('New', newIds),
+    formatIdsLine('Changed', updatedIds),
+    formatIdsLine('No longer listed (they may still be running)', goneIds),
     formatCounterChanges(counters),
   ]);
 }
 
 const maxIdsInText = 12;
 
-function idsLine(label: string, ids: readonly string[]): string | undefined {
+/** Formats a line of ids. The line names the first ids and counts the others. Returns undefined without ids. */
+function formatIdsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
   const shown = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
   const rest = ids.length - shown.length;
@@ -67,105 +77,120 @@ function idsLine(label: string, ids: readonly string[]): string | undefined {
 }
 
 /**
- * Returns the summary of a gathering: its ads counted by their properties, one property on each line. Values are texts
- * of third parties, so they are cleaned and bounded.
+ * Formats the summary of a gathering: counts of ads by property, one property on each line. The values are third-party
+ * texts, so they are cleaned and cut.
  */
 export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
-  const lines = summaryLines(rows);
+  const lines = buildSummaryLines(rows);
   for (let share = 1; ; share *= 0.8) {
     const text = lines.map((line) => (typeof line === 'string' ? line : line(share))).join('\n');
     if (estimateTokens(text) <= maxTokens || share < 0.01) return text;
   }
 }
 
-/** A line of the summary, or a function that writes it with a share of its values. */
+/** A line of the summary, or a function that formats the line with a share of its values, from 0 to 1. */
 type Line = string | ((share: number) => string);
 
-function summaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[] {
-  const spelled = (name: keyof AdRow) => ads.map((ad) => asSpelled(ad[name]));
-  const coded = (name: keyof AdRow) => ads.map((ad) => inAnyCase(ad[name]));
+function buildSummaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[] {
+  const readValues = (name: keyof AdRow) => ads.map((ad) => toValue(ad[name]));
+  const readCodes = (name: keyof AdRow) => ads.map((ad) => toCodeValue(ad[name]));
   const variants = ads.flatMap(({ variant }) => variant ?? []);
-  const lengths = ads.flatMap(({ videoSeconds, videoCount }) => ((videoSeconds ?? videoCount) ? [videoSeconds] : []));
+  const videoSeconds = ads.flatMap(({ videoSeconds, videoCount }) =>
+    (videoSeconds ?? videoCount) ? [videoSeconds] : [],
+  );
   const countWith = (value: (ad: AdRow) => number | null) =>
     formatNumber(ads.filter((ad) => value(ad) !== null).length);
-  const active = (state: number | null) => ads.filter((ad) => ad.active === state);
-  const [running, ended, unknown] = [active(1).length, active(0).length, active(null).length];
-  const lastSeen = findSeenDays(active(null));
+  const selectAdsByState = (state: number | null) => ads.filter((ad) => ad.active === state);
+  const [running, ended, unknown] = [
+    selectAdsByState(1).length,
+    selectAdsByState(0).length,
+    selectAdsByState(null).length,
+  ];
+  const lastSeen = findSeenDays(selectAdsByState(null));
   const days = ads.map(({ daysRunning }) => daysRunning);
   return [
     `${formatCount(ads.length, 'ad')}: ${formatNumber(running)} still running, ${formatNumber(ended)} ended, ${formatNumber(unknown)} unknown${lastSeen ? `, ${formatSeenDays(lastSeen)}` : ''}.`,
-    countValues('Advertisers', advertisersOf(ads), 10, quote),
-    countValues('Formats', coded('displayFormat'), 8, quoteUnlessConstant),
-    countValues('Calls to action', coded('ctaType'), 8, quoteUnlessConstant),
-    countValues('Months started, newest first', spelled('startedMonth'), 18, quoteUnlessWord, newestFirst),
-    countValues('Landing domains', spelled('landingDomain'), 10, quoteUnlessWord),
+    countValues('Advertisers', listAdvertisers(ads), 10, quote),
+    countValues('Formats', readCodes('displayFormat'), 8, quoteUnlessConstant),
+    countValues('Calls to action', readCodes('ctaType'), 8, quoteUnlessConstant),
+    countValues('Months started, newest first', readValues('startedMonth'), 18, quoteUnlessWord, compareNewestFirst),
+    countValues('Landing domains', readValues('landingDomain'), 10, quoteUnlessWord),
     ...(ads.some(({ landing }) => landing !== null)
-      ? [countValues('Landing pages', spelled('landing'), 6, quoteUnlessWord)]
+      ? [countValues('Landing pages', readValues('landing'), 6, quoteUnlessWord)]
       : []),
-    countValues('Countries (an ad may count for several)', countriesOf(ads, countries), 12, quoteUnlessWord),
-    countValues('Languages of the copy', spelled('language'), 12, quoteUnlessWord),
-    numbersText('Days running', days),
-    ...(lengths.some((seconds) => seconds !== null) ? [numbersText('Seconds of video', lengths)] : []),
+    countValues('Countries (an ad may count for several)', listCountries(ads, countries), 12, quoteUnlessWord),
+    countValues('Languages of the copy', readValues('language'), 12, quoteUnlessWord),
+    formatNumbers('Days running', days),
+    ...(videoSeconds.some((seconds) => seconds !== null) ? [formatNumbers('Seconds of video', videoSeconds)] : []),
     `Ads with data: reach ${countWith(({ audienceReach }) => audienceReach)}, spend ${countWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    // Every ad with visible text has a variant.
+    // An ad has a variant exactly if it has visible text.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
-    countValues('First lines', spelled('firstLine'), 6, quote),
+    countValues('First lines', readValues('firstLine'), 6, quote),
     ...(expired > 0
       ? [`Pictures of ${formatCount(expired, 'ad')} cannot be shown any more: their addresses have expired.`]
       : []),
   ];
 }
 
-/** A value of an ad. Values with the same key count as one; the summary shows their most frequent spelling. */
+/** A value of an ad. Values with the same key count as one value, and the summary shows the most frequent spelling. */
 type Value = { key: string; spelling: string } | null;
 
-const asSpelled = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
+const toValue = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
 
-/** For codes such as `VIDEO` and `DE`: SQL and the filters of a local library compare them in any case, too. */
-const inAnyCase = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` });
+/**
+ * For codes such as `VIDEO` and `DE`, whose case does not matter. SQL and the filters of a local library ignore case,
+ * too.
+ */
+const toCodeValue = (cell: Cell): Value =>
+  cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` };
 
-function advertisersOf(ads: GatheredRows['ads']): Value[] {
+/**
+ * Returns the advertiser of each ad, named by the page name if any of its ads has one, and otherwise by the page id.
+ */
+function listAdvertisers(ads: GatheredRows['ads']): Value[] {
   const keyOf = createAdvertiserKeyFinder(ads);
   const named = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (keyOf(ad) ?? []))));
   return ads.map((ad) => {
     const key = keyOf(ad);
     if (key === null) return null;
-    // An id is shown only if no ad of the page has its name.
+    // An empty spelling is never shown, so the id appears only if no ad of the page has the name.
     return { key, spelling: ad.pageName ?? (named.has(key) ? '' : (ad.pageId ?? '')) };
   });
 }
 
-function countriesOf(ads: GatheredRows['ads'], countries: GatheredRows['countries']): Value[] {
+/** Returns the countries of all ads, and null for each ad without a country. */
+function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): Value[] {
   const ids = new Set(ads.map(({ id }) => id));
   const known = countries.filter(({ id }) => id !== null && ids.has(id));
   const unknown = ids.size - new Set(known.map(({ id }) => id)).size;
-  return [...known.map(({ country }) => inAnyCase(country)), ...Array.from({ length: unknown }, () => null)];
+  return [...known.map(({ country }) => toCodeValue(country)), ...Array.from({ length: unknown }, () => null)];
 }
 
 type Counted = [value: string, ads: number];
 type Order = (left: Counted, right: Counted) => number;
 
-const byName: Order = ([left], [right]) => (left < right ? -1 : 1);
-const commonestFirst: Order = (left, right) => right[1] - left[1] || byName(left, right);
-const newestFirst: Order = (left, right) => byName(right, left);
+const compareNames: Order = ([left], [right]) => (left < right ? -1 : 1);
+const compareByFrequency: Order = (left, right) => right[1] - left[1] || compareNames(left, right);
+const compareNewestFirst: Order = (left, right) => compareNames(right, left);
 
+/** Returns a line that counts the ads of each value, for example `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
 function countValues(
   label: string,
   values: readonly Value[],
   max: number,
   show: (value: string) => string,
-  order = commonestFirst,
+  order = compareByFrequency,
 ): Line {
   const known = values.filter((value) => value !== null);
   const sorted = [...groupBy(known, ({ key }) => key).values()]
-    .map((same): Counted => [commonestSpelling(same), same.length])
+    .map((same): Counted => [findMostFrequentSpelling(same), same.length])
     .sort(order);
   const none = values.length - known.length;
   return (share) => {
     const shown = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
     const others = sorted.slice(shown.length);
     const parts = [
-      // Values are cut only now, because two values that differ behind the cut are different.
+      // Values are cut after counting, because two values may differ only behind the cut.
       ...shown.map(([value, ads]) => `${show(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
       ...(others.length > 0
         ? [`${formatCount(others.length, 'other')} ${formatNumber(sumOf(others.map(([, ads]) => ads)))}`]
@@ -176,23 +201,25 @@ function countValues(
   };
 }
 
-function commonestSpelling(values: readonly NonNullable<Value>[]): string {
+function findMostFrequentSpelling(values: readonly NonNullable<Value>[]): string {
   const spelled = groupBy(
     values.filter(({ spelling }) => spelling !== ''),
     ({ spelling }) => spelling,
   );
-  const [[spelling] = ['']] = [...spelled].map(([text, same]): Counted => [text, same.length]).sort(commonestFirst);
+  const [[spelling] = ['']] = [...spelled].map(([text, same]): Counted => [text, same.length]).sort(compareByFrequency);
   return spelling;
 }
 
+/** The most tokens of a value. */
 const valueTokens = 24;
 
-function numbersText(label: string, values: readonly (number | null)[]): string {
+/** Formats the minimum, median, 90th percentile and maximum of the known values. */
+function formatNumbers(label: string, values: readonly (number | null)[]): string {
   const known = values.filter((value) => value !== null);
   const unknown = values.length - known.length;
-  const without = `unknown for ${formatCount(unknown, 'ad')}`;
-  if (known.length === 0) return `${label}: ${without}`;
-  const at = (percent: number) => Math.round(100 * computePercentile(known, percent)) / 100;
-  const figures = `min ${at(0)}, median ${at(50)}, 90th percentile ${at(90)}, max ${at(100)}`;
-  return `${label}: ${figures}${unknown > 0 ? `; ${without}` : ''}`;
+  const unknownText = `unknown for ${formatCount(unknown, 'ad')}`;
+  if (known.length === 0) return `${label}: ${unknownText}`;
+  const formatPercentile = (percent: number) => Math.round(100 * computePercentile(known, percent)) / 100;
+  const figures = `min ${formatPercentile(0)}, median ${formatPercentile(50)}, 90th percentile ${formatPercentile(90)}, max ${formatPercentile(100)}`;
+  return `${label}: ${figures}${unknown > 0 ? `; ${unknownText}` : ''}`;
 }

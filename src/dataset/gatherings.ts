@@ -8,26 +8,33 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
+/** The question of a gathering: filters with an optional split into parts, or a collection. */
 export interface GatheringQuestion {
   filters?: Filters | undefined;
   split?: readonly Filters[] | undefined;
   collectionId?: string | undefined;
 }
 
-/** Equal for the same question, whatever the order of its filters. */
+/** Returns a key that is equal for equal questions. The order of filters does not matter. */
 export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQuestion): string =>
   hash('sha256', canonical([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
-const partsOfQuestion = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
+const listParts = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
+/** Returns the question without repeated parts in its split. */
 export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
-  const keys = partsOfQuestion(question).map(getQuestionKey);
+  const keys = listParts(question).map(getQuestionKey);
   const split = question.split?.filter((_, index) => keys.indexOf(keys[index] ?? '') === index);
   return { ...question, split };
 }
 
-/** Two gatherings of a question that start at the same place in the order of the dataset are one. */
+/**
+ * Creates the state of a new gathering. Its id follows from the question and the sequence number, so two processes that
+ * start the same gathering create the same id.
+ * @param at when the gathering starts, in milliseconds since the epoch
+ * @param order the sequence number of the gathering
+ */
 export function createGathering(question: GatheringQuestion, at: number, order = at, fresh = false): GatheringState {
   const key = getQuestionKey(question);
   const { filters = {}, split, collectionId = null } = question;
@@ -52,41 +59,50 @@ export function createGathering(question: GatheringQuestion, at: number, order =
   };
 }
 
+/** A part of a gathering: its question and its progress. */
 export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
-  /** What there is of it. */
+  /** The stored gathering of the part; undefined if nothing of it is stored. */
   stored: Gathering | undefined;
 }
 
-/** @returns the gathering, which without `split` is its only part, and where it goes on in each of its parts */
+/**
+ * Returns the gathering of a question, either the newest stored one or a new one, and the progress of each part. A
+ * gathering without `split` is its own only part.
+ * @param fresh whether to start a new gathering even if an earlier one exists
+ */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newest] = fresh ? [] : findGatherings(contents, question);
-  // Later than all others, even if those began by a clock that was fast.
+  // The new gathering sorts after all others, even if other processes have clocks that are ahead.
   const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
   const state = newest ? newest.state : createGathering(question, now, order, fresh);
   if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newest }] };
-  const parts = partsOfQuestion(question).map((part) => partOf(part, state, contents));
+  const parts = listParts(question).map((part) => findPartState(part, state, contents));
   const ids = parts.map((part) => part.state.id);
-  const hasOthers = state.ended && state.parts.join() !== ids.join();
-  const current = hasOthers ? createGathering(question, now, order) : state;
+  const hasOtherParts = state.ended && state.parts.join() !== ids.join();
+  const currentState = hasOtherParts ? createGathering(question, now, order) : state;
   return {
-    gathering: { ...current, parts: ids, ended: current.ended && parts.every((part) => part.state.ended) },
+    gathering: { ...currentState, parts: ids, ended: currentState.ended && parts.every((part) => part.state.ended) },
     parts,
   };
 }
 
 /**
- * Where a part continues: with a complete gathering of the part, of any age, or otherwise with what the whole gathering
- * has begun. A gathering with `fresh` takes nothing that began before it.
+ * Returns where a part continues: at a complete gathering of the part, of any age, or otherwise at what the whole
+ * gathering has begun. A gathering with `fresh` ignores everything that began before it.
  */
-function partOf(question: GatheringQuestion, all: GatheringState, contents: DatasetContents): GatheringPart {
+function findPartState(question: GatheringQuestion, all: GatheringState, contents: DatasetContents): GatheringPart {
   const { fresh, order, startedAt, parts } = all;
-  const begun = findGatherings(contents, question).filter((one) => !fresh || one.order >= order);
-  const stored = begun.find(({ complete }) => complete) ?? begun.find(({ id }) => parts.includes(id)) ?? begun[0];
+  const usableGatherings = findGatherings(contents, question).filter((one) => !fresh || one.order >= order);
+  const stored =
+    usableGatherings.find(({ complete }) => complete) ??
+    usableGatherings.find(({ id }) => parts.includes(id)) ??
+    usableGatherings[0];
   return { question, state: stored ? stored.state : createGathering(question, startedAt, order, fresh), stored };
 }
 
+/** Returns the stored gatherings of a question, the newest first. */
 export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const key = getQuestionKey(question);
   return gatherings.filter((gathering) => gathering.question === key).reverse();
@@ -107,11 +123,11 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   return [...newest.values()].filter(({ storedParts }) => storedParts.every(isNewest));
 }
 
-/** How many ads came from searches or earlier gatherings only; 0 where nothing was gathered. */
+/** Returns how many ads came only from searches or earlier gatherings. Returns 0 if nothing was gathered. */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
-  const inside = new Set(selectNewestGatherings(contents).flatMap(({ adIds }) => [...adIds]));
-  return contents.ads.filter(({ id }) => !inside.has(normalizeAdId(id))).length;
+  const gatheredIds = new Set(selectNewestGatherings(contents).flatMap(({ adIds }) => [...adIds]));
+  return contents.ads.filter(({ id }) => !gatheredIds.has(normalizeAdId(id))).length;
 }
 
 /** Returns how many ads of the dataset a gathering has read. */
@@ -130,49 +146,52 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
   return { credits: roundCredits(sumOf(charges.map((charged) => charged ?? 0))), isExact };
 }
 
-const partsRead = (gathering: Gathering): readonly Gathering[] =>
+/** Returns the gatherings that hold the ids: the parts of a split gathering, or the gathering itself. */
+const listReadParts = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
-/** The total in words, where it is known of some parts only. */
+/** Formats the total if only some parts state one. Returns undefined otherwise. */
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
   const totals = storedParts.flatMap((part) => part.found ?? []);
   if (found !== null || totals.length === 0) return undefined;
   return `${formatNumber(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`;
 }
 
-/** Returns how often parts of a gathering list an ad that another part lists, too: `found` counts such an ad again. */
+/** Returns how many listings of an ad repeat a listing of another part. `found` counts such an ad several times. */
 export const countRepeats = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
-/** How many ads the service counts and did not list while they were read, although its last page was reached. */
+/** Returns how many ads the service counted but did not list, although its last page was reached. */
 export const countUnlistedAds = (gathering: Gathering): number =>
-  gathering.ended ? sumOf(partsRead(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0;
+  gathering.ended ? sumOf(listReadParts(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0;
 
-/** Whether all listed ids are still known, even if some of their ads were evicted. */
+/** Returns whether all listed ids are still stored, even if some of their ads were evicted. */
 export const hasAllIds = (gathering: Gathering): boolean =>
   gathering.ended &&
   gathering.storedParts.length === new Set(gathering.parts).size &&
-  partsRead(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
+  listReadParts(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
-/** By ids, as `normalizeAdId` writes them: the number of the last answer that may have held the ad. */
+/**
+ * Returns, for each id as `normalizeAdId` writes it, the sequence number of the last answer that may contain the ad.
+ */
 export function findLastAnswers(gathering: Gathering): ReadonlyMap<string, number> {
   const orders = new Map<string, number>();
-  for (const { adIds, answerOrder } of partsRead(gathering))
+  for (const { adIds, answerOrder } of listReadParts(gathering))
     for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
   return orders;
 }
 
-/** Times in milliseconds since the epoch. */
+/** A period between two times in milliseconds since the epoch. */
 interface Period {
   from: number;
   to: number;
 }
 
-/** Returns when gatherings read their ads, from the first to the last reading; undefined if nothing was gathered. */
+/** Returns the time of the first and the last reading of all gatherings. Returns undefined if nothing was gathered. */
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // A gathering of several parts has the time of its oldest part.
+  // The time of a split gathering is the time of its oldest part, so the newest time is in its state.
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
     period.to = Math.max(period.to, state.gatheredAt);
@@ -181,10 +200,10 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
 }
 
 /**
- * Returns up to when the launches of ads are known, as milliseconds since the epoch: `complete`, the earliest time at
- * which a question was last read, and `partial`, when the last answer came. Between the two, the launches are missing of
- * all questions that were not read again. Without gatherings, both are the time of the last answer. Undefined for an
- * empty dataset.
+ * Returns the times up to which launches of ads are known, in milliseconds since the epoch. `complete` is the earliest
+ * time at which a question was last read. `partial` is the time of the last answer. Between the two times, launches are
+ * missing from questions that were not read again. Without gatherings, both are the time of the last answer. Returns
+ * undefined for an empty dataset.
  */
 export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
   const readings = contents.gatherings.filter(({ parts }) => parts.length === 0);
@@ -200,7 +219,10 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
   return { complete, partial };
 }
 
-/** The newest gatherings, the newest first. A part of another one stands for itself only if it was paid for by itself. */
+/**
+ * Returns the newest gathering of each question, the newest first. A part of another gathering is included only if the
+ * part was also paid for by itself.
+ */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newest = selectNewestGatherings(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
@@ -209,39 +231,46 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
+/** Formats a question as JSON, or as the id of its collection. */
 export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
 
-/** `countries: US; active: true`, and into how many parts it was split. */
+/** Formats a question for people, for example `countries: US; active: true (in 3 parts)`. */
 export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
   const { filters, collectionId, parts } = gathering;
   if (collectionId !== null) return `collection ${collectionId}`;
-  const each = Object.entries(filters ?? {}).map(([key, value]) => `${key}: ${valueText(value)}`);
-  return `${each.join('; ') || 'all ads'}${parts.length > 0 ? ` (in ${formatCount(parts.length, 'part')})` : ''}`;
+  const filterTexts = Object.entries(filters ?? {}).map(([key, value]) => `${key}: ${formatFilterValue(value)}`);
+  return `${filterTexts.join('; ') || 'all ads'}${parts.length > 0 ? ` (in ${formatCount(parts.length, 'part')})` : ''}`;
 }
 
-function valueText(value: unknown): string {
-  if (Array.isArray(value)) return value.map(valueText).join(', ');
+function formatFilterValue(value: unknown): string {
+  if (Array.isArray(value)) return value.map(formatFilterValue).join(', ');
   return typeof value === 'object' && value !== null ? canonical(value) : String(value);
 }
 
+/** What differs between two gatherings of a question. All lists hold ids of ads. */
 export interface Differences {
   newIds: string[];
-  /** Ads whose content has changed since the earlier gathering read them, even if another call saw the change first. */
+  /**
+   * Ids of ads whose content changed since the earlier gathering read them, even if another call saw the change first.
+   */
   updatedIds: string[];
   goneIds: string[];
   /** How many of the ads in both gatherings have a counter of the service that rose or fell. */
   counters: CounterChanges;
 }
 
+/** For each counter, the number of ads for which it rose and fell. */
 export type CounterChanges = Partial<Record<Counter, { rose: number; fell: number }>>;
 
+/** Returns the last complete gathering of the same question before this one. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
   const earlier = contents.gatherings.filter((other) => other.question === question && other.order < order);
   return earlier.findLast(({ complete }) => complete);
 }
 
+/** Compares a gathering with an earlier one of the same question. */
 export function compareGatherings(before: Gathering, gathering: Gathering, contents: DatasetContents): Differences {
   const { adIds: ids } = gathering;
   const read = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
@@ -250,15 +279,15 @@ export function compareGatherings(before: Gathering, gathering: Gathering, conte
   const counters: CounterChanges = {};
   for (const item of read) {
     const order = orders.get(normalizeAdId(item.id));
-    // The content of an ad that was evicted in between is unknown.
+    // An ad that was evicted and read again has lost its old version, so a change cannot be detected.
     if (order === undefined || item.firstOrder > order) continue;
     const then = findVersionAt(order, item);
     if (then === undefined || !hasSameContent(then, item)) updated.push(item);
     if (then !== undefined && then !== item) addCounterChanges(counters, readCounts(then), readCounts(item));
   }
   return {
-    newIds: idsOf(read.filter(({ id }) => !orders.has(normalizeAdId(id)))),
-    updatedIds: idsOf(updated),
+    newIds: listIds(read.filter(({ id }) => !orders.has(normalizeAdId(id)))),
+    updatedIds: listIds(updated),
     goneIds: [...orders.keys()].filter((id) => !ids.has(id)),
     counters,
   };
@@ -273,7 +302,10 @@ function addCounterChanges(counters: CounterChanges, before: CounterValues, now:
   }
 }
 
-/** Writes `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.` Empty without any change. */
+/**
+ * Formats changed counters: `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.` Returns
+ * an empty text if no counter changed.
+ */
 export function formatCounterChanges(counters: CounterChanges): string {
   const parts = Object.entries(counters).map(([name, { rose, fell }]) => {
     const moves = [rose > 0 && `rose for ${formatNumber(rose)}`, fell > 0 && `fell for ${formatNumber(fell)}`];
@@ -282,4 +314,4 @@ export function formatCounterChanges(counters: CounterChanges): string {
   return parts.length === 0 ? '' : `The service's counters: ${parts.join('; ')}.`;
 }
 
-const idsOf = (ads: readonly StoredItem[]): string[] => ads.map(({ id }) => id);
+const listIds = (ads: readonly StoredItem[]): string[] => ads.map(({ id }) => id);

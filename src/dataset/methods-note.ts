@@ -6,16 +6,18 @@ import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } fro
 import { describeColumns, formatIsoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
-interface MethodsNote {
+/** What the note about the method describes. */
+interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;
   exported: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
-  /** Ids of the ads in the rows, as `idKey` writes them, where these are known. */
+  /** Ids of the ads in the exported rows, as `normalizeAdId` writes them; undefined if the rows have no such ids. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
   version: string;
 }
 
+/** A section of the note. All its contents are optional. */
 interface NotePart {
   heading: string;
   paragraphs?: string[];
@@ -24,14 +26,15 @@ interface NotePart {
   points?: string[];
 }
 
-export function buildMethodNote(options: MethodsNote): NotePart[] {
+/** Builds the note that explains how the exported ads were gathered and what the columns mean. */
+export function buildMethodNote(options: MethodNoteInput): NotePart[] {
   const { contents, coverage, exported, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings.filter((one) => !adIds || [...one.adIds].some((id) => adIds.has(id)));
   const others = contents.gatherings.length - gatherings.length;
   const outside = countAdsOutsideGatherings(contents);
   const rows = sumOf(exported.map((one) => one.rowCount));
-  const isOne = exported.length === 1;
+  const hasOneStatement = exported.length === 1;
   return [
     {
       heading: 'How these ads were gathered',
@@ -40,12 +43,12 @@ export function buildMethodNote(options: MethodsNote): NotePart[] {
       ],
     },
     ...exported.map(({ name, sql, rowCount }) => ({
-      heading: isOne ? 'Statement' : `Statement of ${name}, ${formatCount(rowCount, 'row')}`,
+      heading: hasOneStatement ? 'Statement' : `Statement of ${name}, ${formatCount(rowCount, 'row')}`,
       sql: sql.trim(),
     })),
     {
       heading: 'Gatherings',
-      ...(gatherings.length > 0 && { table: [tableHead, ...gatherings.map(tableRow)] }),
+      ...(gatherings.length > 0 && { table: [tableHeader, ...gatherings.map(buildTableRow)] }),
       paragraphs: [
         contents.gatherings.length === 0 &&
           'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.',
@@ -69,20 +72,23 @@ export function buildMethodNote(options: MethodsNote): NotePart[] {
   ];
 }
 
-const tableHead = ['gathering', 'question', 'gathered', 'found', 'read', 'complete'];
+const tableHeader = ['gathering', 'question', 'gathered', 'found', 'read', 'complete'];
 
-const tableRow = (gathering: Gathering): (string | number)[] => {
+const buildTableRow = (gathering: Gathering): (string | number)[] => {
   const { id, gatheredAt, found, adIds, complete } = gathering;
   const total = found ?? formatFoundInParts(gathering) ?? 'not stated';
   return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
 };
 
+/** Renders the note as Markdown. */
 export const renderNoteMarkdown = (parts: readonly NotePart[]): string =>
   parts
     .flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }, index) => [
       `${index === 0 ? '#' : '##'} ${heading}`,
       sql?.replace(/^/gm, '    '),
-      table.flatMap((row, at) => [tableLine(row), at === 0 ? [`|${'---|'.repeat(row.length)}`] : []].flat()).join('\n'),
+      table
+        .flatMap((row, at) => [formatTableLine(row), at === 0 ? [`|${'---|'.repeat(row.length)}`] : []].flat())
+        .join('\n'),
       ...paragraphs,
       points.map((point) => `- ${point}`).join('\n'),
     ])
@@ -90,10 +96,11 @@ export const renderNoteMarkdown = (parts: readonly NotePart[]): string =>
     .join('\n\n')
     .concat('\n');
 
-const tableLine = (cells: readonly (string | number)[]) =>
-  `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${plain(cell)}\`` : plain(cell))).join(' | ')} |`;
-const plain = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
+const formatTableLine = (cells: readonly (string | number)[]) =>
+  `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${removeTableSyntax(cell)}\`` : removeTableSyntax(cell))).join(' | ')} |`;
+const removeTableSyntax = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
+/** Builds the rows of the note for a sheet of a workbook. */
 export const buildNoteRows = (parts: readonly NotePart[]): SheetCell[][] =>
   parts.flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }): SheetCell[][] => [
     [{ bold: heading }],

@@ -5,9 +5,10 @@ import { quoteUntrusted } from '../views/tokens.ts';
 import { normalizeLabel } from './labels.ts';
 
 /**
- * Returns the stored records with the given names, each once.
- * @param kind what the records are, in the words of an error: `watch`
- * @throws AdLibraryError `invalid_request` for a name that no record has; it suggests a similar name or lists the names
+ * Returns the stored records with these names, each once.
+ * @param kind the noun for the records in the error, such as `watch`
+ * @throws AdLibraryError `invalid_request` for an unknown name; the error suggests a similar name or lists the stored
+ *   names
  */
 export function findRecordsByName<Named extends { name: string }>(
   kind: string,

@@ -10,6 +10,7 @@ import {
 } from '../storage/user-records.ts';
 import { formatDay } from '../views/dates.ts';
 
+/** A section of a stored report. */
 const Section = z.object({
   heading: z.string(),
   text: z.string().optional(),
@@ -20,22 +21,29 @@ const Section = z.object({
   adIds: z.array(z.string()).optional(),
 });
 
-/** The cells of a section with one row, by their columns. Numbers are its figures, and texts say what they measure. */
+/**
+ * The cells of a section with exactly one row, by column. Numbers are figures, and texts say what the figures measure.
+ */
 const Row = z.record(z.string(), z.union([z.number(), z.string()]));
 type Row = z.infer<typeof Row>;
 
-/** One writing of the report: the row of each section, null for a section without exactly one row. */
+/**
+ * One run of the report: its time in milliseconds since the epoch, and the row of each section. A section without
+ * exactly one row has null.
+ */
 const Run = z.object({ at: z.number(), rows: z.array(Row.nullable()) });
 type ReportRun = z.infer<typeof Run>;
 
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(Section),
-  /** The last run, and the last one of an earlier day, the newest first. */
+  /** The last run and the last run of an earlier day, the newest first. */
   runs: z.array(Run),
 });
 
+/** Parses the stored reports. Records that do not match are left out. */
 export const parseReports = (records: RecordsById) => parseNamedRecords(records, ReportRecord);
+/** A stored report with its name. */
 export type SavedReport = ReturnType<typeof parseReports>[number];
 
 /**
@@ -45,11 +53,17 @@ export type SavedReport = ReturnType<typeof parseReports>[number];
 export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
-/** Characters of a report as JSON without its rows, and of one row: the rows of two runs fit beside the largest report. */
-const maxChars = 48 * 1024;
+/**
+ * The most characters of a report as JSON without its rows, and of one row as JSON. Together with the rows of two runs,
+ * the largest report still fits into a record.
+ */
+const maxReportChars = 48 * 1024;
 const maxRowChars = 400;
 
-/** Returns the row that a run stores of a section. Null for a row that is too long: its figures are not compared. */
+/**
+ * Returns the row of a section in the form in which a run stores it. Returns null for a row that is too long to store;
+ * its figures are not compared.
+ */
 export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): Row | null {
   const cells = Object.fromEntries(
     columns.flatMap((name, index) => {
@@ -61,28 +75,31 @@ export function buildStoredRow(columns: readonly string[], row: readonly unknown
 }
 
 /**
- * Returns the figures of an earlier row, by their columns, if they measure the same as those of the row of today: all
- * texts of both rows have to be equal. A row that now names another advertiser has no earlier figures.
+ * Returns the figures of an earlier row by column, if they measure the same as the current row. They do if all texts of
+ * both rows are equal: a row that now names another advertiser has no earlier figures.
  */
 export function selectComparableFigures(
   earlier: Row | null | undefined,
   now: Row | null,
 ): Record<string, number> | undefined {
-  if (!earlier || !now || !isDeepStrictEqual(textsIn(earlier), textsIn(now))) return;
+  if (!earlier || !now || !isDeepStrictEqual(selectTexts(earlier), selectTexts(now))) return;
   const figures = Object.entries(earlier).filter((cell): cell is [string, number] => typeof cell[1] === 'number');
   return figures.length > 0 ? Object.fromEntries(figures) : undefined;
 }
 
-const textsIn = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
+const selectTexts = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
-/** @throws AdLibraryError for a report that cannot be kept, before it is made */
+/**
+ * Checks that a report can be stored, before the report is made.
+ * @throws AdLibraryError if the report is too large, or if there are too many reports
+ */
 export async function checkReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
-  if (JSON.stringify({ title, sections }).length > maxChars) throw createTooLargeError('report', maxChars);
-  const kept = await userRecords.read('report');
-  assertRecordLimit('report', kept.size, kept.size + Number(!kept.has(name)));
+  if (JSON.stringify({ title, sections }).length > maxReportChars) throw createTooLargeError('report', maxReportChars);
+  const storedReports = await userRecords.read('report');
+  assertRecordLimit('report', storedReports.size, storedReports.size + Number(!storedReports.has(name)));
 }
 
-/** Keeps a report with its last run, unless it was removed while it was written again. */
+/** Stores a report with its last run. A report that was removed while it was being written again stays removed. */
 export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isAgain: boolean) {
   return userRecords.update('report', (records) => ({
     put: isAgain && !records.has(name) ? [] : [[name, report]],

@@ -44,8 +44,10 @@ export function openDatasetSql(adRows: AdRowReaders) {
   };
 }
 
+/** SQL over the dataset of one tenant. */
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
+/** Creates a snapshot of a dataset for SQL. Its version changes with every change that a statement can see. */
 export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
   return {
     version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion}`,
@@ -54,53 +56,67 @@ export function createSnapshot(reader: AdRowReader, contents: DatasetContents): 
       for await (const part of reader.readRows(contents, { json })) {
         for (const { ad } of part)
           if (ad.startedAt !== null && ad.startedAt < (earliest ?? '~')) earliest = ad.startedAt;
-        yield* adTables(part);
+        yield* listAdTables(part);
       }
-      yield* otherTables(contents, json);
+      yield* listOtherTables(contents, json);
       const knownUntil = getLaunchesKnownUntil(contents);
       yield { table: 'months', rows: earliest && knownUntil ? buildMonthRows(earliest, knownUntil) : [] };
     },
   };
 }
 
-function* adTables(rows: readonly AdRows[]): Generator<TableRows> {
+function* listAdTables(rows: readonly AdRows[]): Generator<TableRows> {
   yield { table: 'ads', rows: rows.map(({ ad }) => ad) };
   yield { table: 'ad_countries', rows: rows.flatMap(({ countries }) => countries) };
   yield { table: 'ad_platforms', rows: rows.flatMap(({ platforms }) => platforms) };
   yield { table: 'ad_cards', rows: rows.flatMap(({ cards }) => cards) };
 }
 
-function* otherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
+function* listOtherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
   const { ads, pages, gatherings } = contents;
-  yield { table: 'ad_versions', rows: each(ads, (item) => versionRows(item, json)) };
-  yield { table: 'pages', rows: each(pages, (item) => [buildPageRow(parseItem(item), item, jsonOf(item.json, json))]) };
+  yield { table: 'ad_versions', rows: buildRowsLazily(ads, (item) => buildVersionRows(item, json)) };
+  yield {
+    table: 'pages',
+    rows: buildRowsLazily(pages, (item) => [buildPageRow(parseItem(item), item, decodeJson(item.json, json))]),
+  };
   const current = new Set(selectCurrentGatherings(contents));
-  yield { table: 'gatherings', rows: each(gatherings, (one) => [gatheringRow(one, current.has(one))]) };
-  const spelling = new Map(ads.map(({ id }) => [normalizeAdId(id), id]));
-  const spelled = (id: string) => spelling.get(id) ?? id;
-  const adsOf = ({ id: gatheringId, adIds }: Gathering) => [...adIds].map((id) => ({ gatheringId, adId: spelled(id) }));
-  yield { table: 'gathered', rows: each(gatherings, adsOf) };
+  yield { table: 'gatherings', rows: buildRowsLazily(gatherings, (one) => [buildGatheringRow(one, current.has(one))]) };
+  const originalIds = new Map(ads.map(({ id }) => [normalizeAdId(id), id]));
+  const restoreSpelling = (id: string) => originalIds.get(id) ?? id;
+  const listGatheredAds = ({ id: gatheringId, adIds }: Gathering) =>
+    [...adIds].map((id) => ({ gatheringId, adId: restoreSpelling(id) }));
+  yield { table: 'gathered', rows: buildRowsLazily(gatherings, listGatheredAds) };
   const labels = groupLabelsByAd(contents).values();
-  yield { table: 'labels', rows: each(labels, (all) => all.map((one) => ({ ...one, adId: spelled(one.adId) }))) };
+  yield {
+    table: 'labels',
+    rows: buildRowsLazily(labels, (all) => all.map((one) => ({ ...one, adId: restoreSpelling(one.adId) }))),
+  };
 }
 
-/** Rows are made only when they are read: all at once would take too much memory. */
-function* each<Item, Row>(items: Iterable<Item>, rowsOf: (item: Item) => readonly Row[]): Generator<Row> {
+/**
+ * Yields the rows of items one after another. Rows are built only when they are read, because all rows at once would
+ * take too much memory.
+ */
+function* buildRowsLazily<Item, Row>(items: Iterable<Item>, rowsOf: (item: Item) => readonly Row[]): Generator<Row> {
   for (const item of items) yield* rowsOf(item);
 }
 
 const decoder = new TextDecoder();
 
-const jsonOf = (bytes: Uint8Array, wanted: boolean): string => (wanted ? decoder.decode(bytes) : '');
+const decodeJson = (bytes: Uint8Array, isWanted: boolean): string => (isWanted ? decoder.decode(bytes) : '');
 
-const versionRows = (item: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
+const buildVersionRows = (item: StoredItem, hasJson: boolean): Row<'ad_versions'>[] =>
   listContentVersions(item).map(({ at, json }) => ({
     id: item.id,
     gatheredAt: formatIsoTime(at),
-    json: toJsonCell(jsonOf(json, wanted)),
+    json: toJsonCell(decodeJson(json, hasJson)),
   }));
 
-function gatheringRow(gathering: Gathering, isNewest: boolean): Row<'gatherings'> {
+/**
+ * Builds the row of a gathering.
+ * @param isNewest whether the gathering belongs to the view `current_ads`
+ */
+function buildGatheringRow(gathering: Gathering, isNewest: boolean): Row<'gatherings'> {
   const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = gathering;
   return {
     id,
@@ -115,12 +131,13 @@ function gatheringRow(gathering: Gathering, isNewest: boolean): Row<'gatherings'
   };
 }
 
+/** Builds the row of an advertiser page. */
 export function buildPageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
-  return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, sentPageCells(page), {
+  return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, readSentPageCells(page), {
     firstGatheredAt: formatIsoTime(firstAt),
     gatheredAt: formatIsoTime(at),
     json: toJsonCell(json),
   });
 }
 
-const sentPageCells = createCellReader(pageFields);
+const readSentPageCells = createCellReader(pageFields);

@@ -3,38 +3,39 @@ import { crc32, createDeflateRaw } from 'node:zlib';
 import { invalidRequest } from '../api/errors.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
-/** A sheet of a workbook by ECMA-376. Texts are never formulas. Only the part that is being written is in memory. */
+/** A sheet of an Excel workbook (ECMA-376). Texts are never formulas. */
 export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
   rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
-  /** Whether the first row stays in place while the reader scrolls, and has a filter in each cell. */
+  /** Whether the first row stays visible while the reader scrolls, with a filter in each of its cells. */
   isTable: boolean;
 }
 
+/** A column of a sheet. The width is in characters. */
 interface SheetColumn {
   title: string;
   width: number;
   style: keyof typeof styles;
 }
 
-/** A date is the number of days since Excel's first. A text in an object is bold. */
+/** A cell of a sheet. A date is a number, counted as Excel counts days. An object is a bold text. */
 export type SheetCell = string | number | null | { bold: string };
 
 type Write = (bytes: Uint8Array) => Promise<void>;
 
 const xmlHead = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
-const packageTypes = 'http://schemas.openxmlformats.org/package/2006';
-const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+const packageNamespace = 'http://schemas.openxmlformats.org/package/2006';
+const officeNamespace = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
 
-function part(name: string, inside: string): string {
-  return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${office}">${inside}</${name}>`;
+function wrapXml(name: string, inside: string): string {
+  return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${officeNamespace}">${inside}</${name}>`;
 }
 
-/** Formats of cells in the order of `styleSheet`. */
+/** The indexes of the cell formats in `styleSheet`. */
 const styles = { plain: 0, bold: 1, day: 2, time: 3 } as const;
 
-const styleSheet = part(
+const styleSheet = wrapXml(
   'styleSheet',
   '<numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd hh:mm:ss"/></numFmts>' +
     '<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts>' +
@@ -43,35 +44,37 @@ const styleSheet = part(
     '<cellXfs count="4"><xf/><xf fontId="1" applyFont="1"/><xf numFmtId="164" applyNumberFormat="1"/><xf numFmtId="165" applyNumberFormat="1"/></cellXfs>',
 );
 
+/** Opens a workbook that is written while its sheets are added, so that only one chunk of a sheet is in memory. */
 export function openWorkbook(write: Write) {
-  const zip = zipWriter(write);
+  const zip = createZipWriter(write);
   const names: string[] = [];
   return {
     async addSheet(sheet: Sheet): Promise<void> {
       names.push(sheet.name);
-      await zip.add(`xl/worksheets/sheet${names.length}.xml`, sheetXml(sheet));
+      await zip.add(`xl/worksheets/sheet${names.length}.xml`, writeSheetXml(sheet));
     },
     async end(): Promise<void> {
       const each = (write: (id: number, name: string) => string) =>
         names.map((name, at) => write(at + 1, name)).join('');
       const sheets = each((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
-      const ids = each((id) => relation(id, 'worksheet', `worksheets/sheet${id}.xml`));
-      const types = each((id) => override(`worksheets/sheet${id}.xml`, 'worksheet'));
+      const ids = each((id) => formatRelation(id, 'worksheet', `worksheets/sheet${id}.xml`));
+      const types = each((id) => formatContentType(`worksheets/sheet${id}.xml`, 'worksheet'));
       const defaults = [
         'rels" ContentType="application/vnd.openxmlformats-package.relationships+',
         'xml" ContentType="application/',
       ]
         .map((type) => `<Default Extension="${type}xml"/>`)
         .join('');
-      const overrides = override('workbook.xml', 'sheet.main') + override('styles.xml', 'styles') + types;
+      const overrides =
+        formatContentType('workbook.xml', 'sheet.main') + formatContentType('styles.xml', 'styles') + types;
       for (const [path, xml] of [
         ['xl/styles.xml', styleSheet],
-        ['xl/workbook.xml', part('workbook', `<sheets>${sheets}</sheets>`)],
-        ['xl/_rels/workbook.xml.rels', relations(ids + relation(names.length + 1, 'styles', 'styles.xml'))],
-        ['_rels/.rels', relations(relation(1, 'officeDocument', 'xl/workbook.xml'))],
+        ['xl/workbook.xml', wrapXml('workbook', `<sheets>${sheets}</sheets>`)],
+        ['xl/_rels/workbook.xml.rels', wrapRelations(ids + formatRelation(names.length + 1, 'styles', 'styles.xml'))],
+        ['_rels/.rels', wrapRelations(formatRelation(1, 'officeDocument', 'xl/workbook.xml'))],
         [
           '[Content_Types].xml',
-          `${xmlHead}<Types xmlns="${packageTypes}/content-types">${defaults}${overrides}</Types>`,
+          `${xmlHead}<Types xmlns="${packageNamespace}/content-types">${defaults}${overrides}</Types>`,
         ],
       ] as const)
         await zip.add(path, [xml]);
@@ -80,39 +83,41 @@ export function openWorkbook(write: Write) {
   };
 }
 
-const relations = (inside: string) =>
-  `${xmlHead}<Relationships xmlns="${packageTypes}/relationships">${inside}</Relationships>`;
-const relation = (id: number, type: string, target: string) =>
-  `<Relationship Id="rId${id}" Type="${office}/${type}" Target="${target}"/>`;
-const override = (path: string, type: string) =>
+const wrapRelations = (inside: string) =>
+  `${xmlHead}<Relationships xmlns="${packageNamespace}/relationships">${inside}</Relationships>`;
+const formatRelation = (id: number, type: string, target: string) =>
+  `<Relationship Id="rId${id}" Type="${officeNamespace}/${type}" Target="${target}"/>`;
+const formatContentType = (path: string, type: string) =>
   `<Override PartName="/xl/${path}" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.${type}+xml"/>`;
 
-async function* sheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<string> {
+async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<string> {
   const letters = columns.map((_, index) => columnLetters(index));
-  const frozen = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
-  const view = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozen : ''}</sheetView></sheetViews>`;
+  const frozenPane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
+  const view = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozenPane : ''}</sheetView></sheetViews>`;
   const widths = columns.map(
     ({ width }, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`,
   );
-  const [start = '', end = ''] = part('worksheet', `${view}<cols>${widths.join('')}</cols><sheetData>\0`).split('\0');
+  const [start = '', end = ''] = wrapXml('worksheet', `${view}<cols>${widths.join('')}</cols><sheetData>\0`).split(
+    '\0',
+  );
   const pause = createEventLoopYielder();
   let number = 0;
-  const rowXml = async (cells: readonly SheetCell[]) => {
+  const formatRow = async (cells: readonly SheetCell[]) => {
     number++;
     const xml: string[] = [];
     for (const [at, cell] of cells.entries()) {
-      xml.push(cellXml(cell, `${letters[at]}${number}`, styles[columns[at]?.style ?? 'plain']));
-      if (typeof cell === 'string' && cell.length > longCell) await pause();
+      xml.push(formatCell(cell, `${letters[at]}${number}`, styles[columns[at]?.style ?? 'plain']));
+      if (typeof cell === 'string' && cell.length > longCellChars) await pause();
     }
     await pause();
     return `<row r="${number}">${xml.join('')}</row>`;
   };
   yield start;
-  if (isTable) yield rowXml(columns.map(({ title }) => ({ bold: title })));
+  if (isTable) yield formatRow(columns.map(({ title }) => ({ bold: title })));
   for await (const batch of rows) {
     let xml = '';
     for (const cells of batch) {
-      xml += await rowXml(cells);
+      xml += await formatRow(cells);
       if (xml.length < flushChars) continue;
       yield xml;
       xml = '';
@@ -122,11 +127,14 @@ async function* sheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<stri
   yield `</sheetData>${isTable ? `<autoFilter ref="A1:${letters.at(-1)}${number}"/>` : ''}${end}`;
 }
 
-/** Characters of a cell after which other callers get a turn, and of XML that is compressed at once. */
-const longCell = 1000;
+/**
+ * After a cell of this many characters, the event loop may run other calls. XML is compressed in chunks of
+ * `flushChars`.
+ */
+const longCellChars = 1000;
 const flushChars = 200_000;
 
-function cellXml(cell: SheetCell, at: string, style: number): string {
+function formatCell(cell: SheetCell, at: string, style: number): string {
   if (cell === null) return '';
   const look = typeof cell === 'object' ? styles.bold : typeof cell === 'number' ? style : styles.plain;
   const head = `<c r="${at}"${look === 0 ? '' : ` s="${look}"`}`;
@@ -138,12 +146,15 @@ function cellXml(cell: SheetCell, at: string, style: number): string {
 const columnLetters = (index: number): string =>
   (index >= 26 ? columnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 
-/** Escapes a text for XML and leaves out what XML cannot hold. `_x0041_` is escaped, too: a sheet would read the letter A. */
+/**
+ * Escapes a text for XML and removes characters that XML cannot contain. Texts such as `_x0041_` are escaped, too,
+ * because Excel would read them as the letter A.
+ */
 const escapeXml = (text: string): string =>
   text
-    .replace(unwritable, '')
-    .replace(escapeLike, '_x005F_')
-    // Five searches for one character each take a tenth of the time of a pattern with a function.
+    .replace(invalidXmlCharacters, '')
+    .replace(escapeLookalike, '_x005F_')
+    // Five searches for single characters take a tenth of the time of one pattern with a replacer function.
     .replaceAll('&', '&#38;')
     .replaceAll('<', '&#60;')
     .replaceAll('>', '&#62;')
@@ -151,11 +162,11 @@ const escapeXml = (text: string): string =>
     .replaceAll('\r', '&#13;');
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out.
-const unwritable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
-const escapeLike = /_(?=x[0-9a-f]{4}_)/gi;
+const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
+const escapeLookalike = /_(?=x[0-9a-f]{4}_)/gi;
 
-/** A ZIP file (APPNOTE 6.3) whose parts are compressed and written while they are made. */
-function zipWriter(writeBytes: Write) {
+/** Writes a ZIP file (APPNOTE 6.3). Entries are compressed and written while their contents are produced. */
+function createZipWriter(writeBytes: Write) {
   const entries: Buffer[] = [];
   let at = 0;
   const write = async (...parts: Buffer[]) => {
@@ -167,49 +178,67 @@ function zipWriter(writeBytes: Write) {
     async add(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
       const start = at;
       const name = Buffer.from(path);
-      // Checksum and sizes follow the part (bit 3), and names are UTF-8 (bit 11).
-      const head = [20, 0x0808, 8, 0, 0x21].map(short);
-      await write(record('PK\x03\x04', ...head, long(0), long(0), long(0), short(name.length), short(0)), name);
+      // The checksum and sizes follow the entry (flag bit 3), and names are UTF-8 (flag bit 11).
+      const head = [20, 0x0808, 8, 0, 0x21].map(toUint16);
+      await write(
+        buildRecord('PK\x03\x04', ...head, toUint32(0), toUint32(0), toUint32(0), toUint16(name.length), toUint16(0)),
+        name,
+      );
       const packedStart = at;
       const total = { crc: 0, size: 0 };
-      async function* countRows() {
+      async function* readBytes() {
         for await (const text of texts) {
           const bytes = Buffer.from(text);
           total.crc = crc32(bytes, total.crc);
           total.size += bytes.length;
-          if (total.size > maxPartBytes)
+          if (total.size > maxEntryBytes)
             throw invalidRequest('A sheet would have more than 4 GB. Select fewer columns or rows.');
           yield bytes;
         }
       }
-      await pipeline(countRows, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
+      await pipeline(readBytes, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
         for await (const bytes of packed) await write(bytes);
       });
-      const sizes = [total.crc, at - packedStart, total.size].map(long);
-      await write(record('PK\x07\x08', ...sizes));
-      const about = [short(name.length), ...Array.from({ length: 4 }, () => short(0)), long(0), long(start)];
-      entries.push(Buffer.concat([record('PK\x01\x02', short(20), ...head, ...sizes, ...about), name]));
+      const sizes = [total.crc, at - packedStart, total.size].map(toUint32);
+      await write(buildRecord('PK\x07\x08', ...sizes));
+      const entryFields = [
+        toUint16(name.length),
+        ...Array.from({ length: 4 }, () => toUint16(0)),
+        toUint32(0),
+        toUint32(start),
+      ];
+      entries.push(Buffer.concat([buildRecord('PK\x01\x02', toUint16(20), ...head, ...sizes, ...entryFields), name]));
     },
     async end(): Promise<void> {
       const start = at;
       const directory = Buffer.concat(entries);
-      const parts = short(entries.length);
+      const parts = toUint16(entries.length);
       await write(directory);
       await write(
-        record('PK\x05\x06', short(0), short(0), parts, parts, long(directory.length), long(start), short(0)),
+        buildRecord(
+          'PK\x05\x06',
+          toUint16(0),
+          toUint16(0),
+          parts,
+          parts,
+          toUint32(directory.length),
+          toUint32(start),
+          toUint16(0),
+        ),
       );
     },
   };
 }
 
-const maxPartBytes = 0xffff_ffff;
+const maxEntryBytes = 0xffff_ffff;
 
-const record = (signature: string, ...fields: Buffer[]) => Buffer.concat([Buffer.from(signature, 'latin1'), ...fields]);
+const buildRecord = (signature: string, ...fields: Buffer[]) =>
+  Buffer.concat([Buffer.from(signature, 'latin1'), ...fields]);
 
-const numberIn = (length: number) => (value: number) => {
+const createNumberWriter = (length: number) => (value: number) => {
   const bytes = Buffer.alloc(length);
   bytes.writeUIntLE(value, 0, length);
   return bytes;
 };
-const short = numberIn(2);
-const long = numberIn(4);
+const toUint16 = createNumberWriter(2);
+const toUint32 = createNumberWriter(4);
