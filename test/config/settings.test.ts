@@ -6,7 +6,7 @@ import { findUnknownVariables, readConfig, SettingsError } from '../../src/confi
 import { type Flags, type SettingName, settings } from '../../src/config/settings.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
-function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, command = 'library serve'): readonly string[] {
+function findProblems(environment: NodeJS.ProcessEnv, flags: Flags = {}, command = 'library serve'): readonly string[] {
   try {
     readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], command });
   } catch (error) {
@@ -16,7 +16,7 @@ function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, command =
   return [];
 }
 
-const overHttp = (environment: NodeJS.ProcessEnv) => problemsOf(environment, {}, 'http');
+const findHttpProblems = (environment: NodeJS.ProcessEnv) => findProblems(environment, {}, 'http');
 const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 const secret = 'a secret of at least 32 characters';
 
@@ -41,12 +41,12 @@ test('a secret can be read from the file that its _FILE variable names', () => {
     writeFileSync(file, `${secret.replaceAll(' ', '-')}\n`);
     expect(readConfig({ [variable]: file })[name]).toBe(secret.replaceAll(' ', '-'));
     expect(findUnknownVariables({ [variable]: file })).toEqual([]);
-    expect(problemsOf({ [variable]: file, [settings[name].variable]: 'other' })).toEqual([
+    expect(findProblems({ [variable]: file, [settings[name].variable]: 'other' })).toEqual([
       expect.stringContaining(`must be left out if ${variable} is set`),
     ]);
     writeFileSync(file, ' \n');
-    expect(problemsOf({ [variable]: file })).toEqual([expect.stringContaining(`is empty in ${file}`)]);
-    expect(problemsOf({ [variable]: folder })).toEqual([expect.stringContaining(`cannot be read from ${folder}`)]);
+    expect(findProblems({ [variable]: file })).toEqual([expect.stringContaining(`is empty in ${file}`)]);
+    expect(findProblems({ [variable]: folder })).toEqual([expect.stringContaining(`cannot be read from ${folder}`)]);
   }
   expect(findUnknownVariables({ AD_LIBRARY_PORT_FILE: file })).toHaveLength(1);
 });
@@ -56,9 +56,9 @@ const postgres = (other: object) => ({
   ...{ engine: 'postgres', host: 'db.example', port: 5432, user: 'me', database: 'ads' },
   ...{ ssl: { rejectUnauthorized: true }, ...other },
 });
-const ofHosts = (isPublic: boolean, ...listed: object[]) => ({ public: isPublic, listed });
+const createMediaHosts = (isPublic: boolean, ...listed: object[]) => ({ public: isPublic, listed });
 
-const accepted: Partial<Record<SettingName, [text: string, value: unknown][]>> = {
+const acceptedTexts: Partial<Record<SettingName, [text: string, value: unknown][]>> = {
   demo: [
     ...['true', '1', 'YES', 'on'].map((text): [string, boolean] => [text, true]),
     ...['false', '0', 'no', 'Off'].map((text): [string, boolean] => [text, false]),
@@ -79,11 +79,11 @@ const accepted: Partial<Record<SettingName, [text: string, value: unknown][]>> =
     ['[fd00::]/8', { address: 'fd00::', prefix: 8, family: 'ipv6' }],
   ],
   mediaHosts: [
-    ['public', ofHosts(true)],
-    ['none', ofHosts(false)],
-    ['Public, CDN.example.com', ofHosts(true, { host: 'cdn.example.com' })],
-    ['localhost:8080', ofHosts(false, { host: 'localhost', port: 8080 })],
-    ['[::1]:443,2130706433', ofHosts(false, { host: '[::1]', port: 443 }, { host: '127.0.0.1' })],
+    ['public', createMediaHosts(true)],
+    ['none', createMediaHosts(false)],
+    ['Public, CDN.example.com', createMediaHosts(true, { host: 'cdn.example.com' })],
+    ['localhost:8080', createMediaHosts(false, { host: 'localhost', port: 8080 })],
+    ['[::1]:443,2130706433', createMediaHosts(false, { host: '[::1]', port: 443 }, { host: '127.0.0.1' })],
   ],
   stateUrl: [
     ['redis://redis', redis],
@@ -101,17 +101,17 @@ const accepted: Partial<Record<SettingName, [text: string, value: unknown][]>> =
 };
 
 test.each(
-  Object.entries(accepted).flatMap(([name, rows]) =>
+  Object.entries(acceptedTexts).flatMap(([name, rows]) =>
     rows.map(([text, value]) => [name as SettingName, text, value] as const),
   ),
 )('the setting %s accepts the text "%s"', (name, text, value) => {
   expect(readConfig({ [settings[name].variable]: text })[name]).toEqual(value);
 });
 
-const inWords = (texts: string) => texts.split(' ');
+const splitWords = (texts: string) => texts.split(' ');
 
 /** The texts that each variable refuses. Each list of texts follows a part of the message that refuses them. */
-const refused: Record<string, Record<string, string[]>> = {
+const refusedTexts: Record<string, Record<string, string[]>> = {
   PORT: { 'a whole number': ['65536', '-1', '80.5', 'http'] },
   CREDIT_BUDGET: { 'a whole number': ['-5'] },
   CACHE_SECONDS: { 'a whole number': ['15m'] },
@@ -137,33 +137,40 @@ const refused: Record<string, Record<string, string[]>> = {
   STATE_SECRET: { 'at least 32': ['a short secret'] },
   TRUSTED_PROXY: { '10.0.0.0/8': ['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'] },
   BASE_URL: {
-    'https://': inWords(
+    'https://': splitWords(
       'http://api.example.com http://localhost.example.com http://127.0.0.1.a.example http://0.0.0.0:3',
     ),
-    address: [...inWords('ftp://a.example.com file:///etc/passwd api.example.com https://'), 'https://a.example/\nads'],
-    'a user, query': inWords('https://u:secret@a.example https://a.example?key=secret https://a.example#x'),
+    address: [
+      ...splitWords('ftp://a.example.com file:///etc/passwd api.example.com https://'),
+      'https://a.example/\nads',
+    ],
+    'a user, query': splitWords('https://u:secret@a.example https://a.example?key=secret https://a.example#x'),
   },
   MEDIA_HOSTS: {
-    'host names and host:port': inWords('https://a.example a.example/ads *.a.example a.example:0 a.example:65536 ::1'),
+    'host names and host:port': splitWords(
+      'https://a.example a.example/ads *.a.example a.example:0 a.example:65536 ::1',
+    ),
     'anything beside none': ['none, cdn.example.com'],
     'at least one name': [','],
   },
   STATE_URL: {
     'redis://': [
-      ...inWords('http://redis:6379 redis:// redis:6379 redis://redis:99999 redis://redis/name redis://secret%@redis'),
-      ...inWords('redis://:secret@a,b redis://:secret@a?password=secret'),
+      ...splitWords(
+        'http://redis:6379 redis:// redis:6379 redis://redis:99999 redis://redis/name redis://secret%@redis',
+      ),
+      ...splitWords('redis://:secret@a,b redis://:secret@a?password=secret'),
       'redis://user:secret@a/\nb',
     ],
     'postgres://': [
-      ...inWords('postgres://me:secret@db postgres://db/ads?password=secret postgres://:secret@db/ads'),
-      ...inWords('postgres://me:secret@db,other/ads postgres://me:secret@db/ads?sslmode=allow'),
+      ...splitWords('postgres://me:secret@db postgres://db/ads?password=secret postgres://:secret@db/ads'),
+      ...splitWords('postgres://me:secret@db,other/ads postgres://me:secret@db/ads?sslmode=allow'),
       'postgres://me:secret%@db/ads',
     ],
   },
 };
 
 test.each(
-  Object.entries(refused).flatMap(([name, reasons]) =>
+  Object.entries(refusedTexts).flatMap(([name, reasons]) =>
     Object.entries(reasons).flatMap(([reason, texts]) =>
       texts.map((text) => [`AD_LIBRARY_${name}`, text, reason] as const),
     ),
@@ -171,7 +178,7 @@ test.each(
 )(
   'the variable %s refuses the text "%s" with one problem that says what is allowed and repeats no secret',
   (variable, text, reason) => {
-    const [problem, ...more] = problemsOf({ [variable]: text });
+    const [problem, ...more] = findProblems({ [variable]: text });
     expect(problem).toMatch(new RegExp(`^${variable} must `));
     expect(problem).toContain(reason);
     expect(problem).not.toContain('secret');
@@ -180,51 +187,51 @@ test.each(
 );
 
 test('a problem names at most five unknown tools, so that a long list does not hide other problems', () => {
-  expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { timeoutMs: 'w', tools: 'nope,search_ads,x' })).toEqual([
+  expect(findProblems({ AD_LIBRARY_PORT: 'x' }, { timeoutMs: 'w', tools: 'nope,search_ads,x' })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_PORT must/),
     expect.stringMatching(/^--timeout-ms must/),
     '--tools lists unknown tools: nope, x. Tools: search_ads, get_ad',
   ]);
-  expect(problemsOf({}, { tools: 'nope,'.repeat(100_000) }).join().length).toBeLessThan(200);
+  expect(findProblems({}, { tools: 'nope,'.repeat(100_000) }).join().length).toBeLessThan(200);
 });
 
 test('a command that listens on a host other than loopback requires a list of allowed hosts', () => {
   // Without a command, nothing listens, so the host needs no list.
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
   for (const host of ['0.0.0.0', '::'])
-    expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
-  expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0', AD_LIBRARY_ALLOWED_HOSTS: 'ads.example.com' })).toEqual([]);
+    expect(findProblems({ AD_LIBRARY_HOST: host })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
+  expect(findProblems({ AD_LIBRARY_HOST: '0.0.0.0', AD_LIBRARY_ALLOWED_HOSTS: 'ads.example.com' })).toEqual([]);
   for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]'])
-    expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([]);
+    expect(findProblems({ AD_LIBRARY_HOST: host })).toEqual([]);
 });
 
 test('sign-in requires a public URL and cannot be combined with demo data', () => {
   const url = { ...base, AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
   const both = { ...url, AD_LIBRARY_SIGN_IN_SECRET: secret };
-  expect(overHttp(both)).toEqual([]);
-  expect(overHttp({ ...both, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
-  expect(overHttp(url)).toEqual([]);
-  expect(overHttp({ ...base, AD_LIBRARY_SIGN_IN_SECRET: secret })).toEqual([
+  expect(findHttpProblems(both)).toEqual([]);
+  expect(findHttpProblems({ ...both, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
+  expect(findHttpProblems(url)).toEqual([]);
+  expect(findHttpProblems({ ...base, AD_LIBRARY_SIGN_IN_SECRET: secret })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_PUBLIC_URL .*must be set/),
   ]);
-  expect(overHttp({ ...url, AD_LIBRARY_DEMO: 'true' })).toEqual([]);
-  expect(overHttp({ ...both, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
+  expect(findHttpProblems({ ...url, AD_LIBRARY_DEMO: 'true' })).toEqual([]);
+  expect(findHttpProblems({ ...both, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
 });
 
 test('a shared state requires a secret over HTTP, is refused over stdio, and is ignored by library commands', () => {
   const url = { ...base, AD_LIBRARY_STATE_URL: 'redis://redis' };
-  expect(overHttp(url)).toEqual([
+  expect(findHttpProblems(url)).toEqual([
     expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
   ]);
-  expect(overHttp({ ...url, AD_LIBRARY_STATE_SECRET: secret })).toEqual([]);
-  expect(problemsOf(url, {}, 'stdio')).toEqual([expect.stringContaining('only for http')]);
-  expect(problemsOf(url)).toEqual([]);
+  expect(findHttpProblems({ ...url, AD_LIBRARY_STATE_SECRET: secret })).toEqual([]);
+  expect(findProblems(url, {}, 'stdio')).toEqual([expect.stringContaining('only for http')]);
+  expect(findProblems(url)).toEqual([]);
 });
 
 test('no problem with a setting contains the API key', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
-      for (const problem of problemsOf({ AD_LIBRARY_API_KEY: `svc_live_CANARY ${text}` }))
+      for (const problem of findProblems({ AD_LIBRARY_API_KEY: `svc_live_CANARY ${text}` }))
         expect(problem).not.toContain('CANARY');
     }),
   );

@@ -5,22 +5,22 @@ import { httpTest } from '../support/fixtures.ts';
 import { openConnection, validHeaders } from '../support/http.ts';
 import { envelope, initialize, openSession, request } from './stdio/session.ts';
 
-interface Asked {
+interface AskedRequest {
   method: string;
   params?: unknown;
 }
 
-type Ask = (asked: Asked) => Promise<{ result?: object; error?: { code: number; message: string } }>;
+type Ask = (asked: AskedRequest) => Promise<{ result?: object; error?: { code: number; message: string } }>;
 
 const isObject = (value: unknown): value is { _meta?: object; name?: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const messageOf = ({ method, params }: Asked, isModern: boolean) =>
+const createMessage = ({ method, params }: AskedRequest, isModern: boolean) =>
   request(1, method, isModern && isObject(params) ? { ...params, _meta: { ...envelope, ...params._meta } } : params);
 
-const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`);
-const listJson = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
-const list = (levels: number) => JSON.parse(listJson(levels));
+const createNestedObject = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`);
+const formatNestedList = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+const createNestedList = (levels: number) => JSON.parse(formatNestedList(levels));
 
 const transports = [
   ['HTTP', '2025-11-25'],
@@ -35,7 +35,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     if (transport === 'stdio') {
       const { ask } = await openSession(isModern ? { revision: '' } : {});
       if (isModern) await ask(request(0, 'tools/list', { _meta: envelope }));
-      return (asked) => ask(messageOf(asked, isModern));
+      return (asked) => ask(createMessage(asked, isModern));
     }
     const { send } = openConnection((await serve(documentedResponse)).server.origin);
     return async (asked) => {
@@ -45,7 +45,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
         ...(isModern && { 'mcp-protocol-version': '2026-07-28', 'mcp-method': asked.method }),
         ...(isModern && name !== undefined && { 'mcp-name': String(name) }),
       };
-      return (await send({ headers, body: JSON.stringify(messageOf(asked, isModern)) })).json;
+      return (await send({ headers, body: JSON.stringify(createMessage(asked, isModern)) })).json;
     };
   });
 
@@ -110,11 +110,11 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
   }) => {
     const call = (args: object) => ask({ method: 'tools/call', params: { name: 'search_ads', arguments: args } });
     for (const [name, args] of [
-      ['filters', { filters: nested(33) }],
-      ['filters', { filters: `{"a":${listJson(30_000)}}` }],
-      ['filters', { filters: { countries: list(50), more: 1 } }],
-      ['limit', { limit: list(50) }],
-      ['surprise', { surprise: nested(50) }],
+      ['filters', { filters: createNestedObject(33) }],
+      ['filters', { filters: `{"a":${formatNestedList(30_000)}}` }],
+      ['filters', { filters: { countries: createNestedList(50), more: 1 } }],
+      ['limit', { limit: createNestedList(50) }],
+      ['surprise', { surprise: createNestedObject(50) }],
     ] as const) {
       const { isError, content, _meta } = Object((await call(args)).result);
       expect([isError, _meta['ad-library/error']]).toEqual([true, { kind: 'invalid_request', retryable: false }]);
@@ -122,8 +122,9 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
       expect(content[0].text).toContain('Nothing was sent, nothing was charged.');
     }
     expect(upstream.requests).toEqual([]);
-    expect(await call({ filters: nested(32), fresh: true })).not.toHaveProperty('result.isError');
-    if (transport === 'HTTP') expect(upstream.requests.map(({ body }) => JSON.parse(body))).toEqual([nested(32)]);
+    expect(await call({ filters: createNestedObject(32), fresh: true })).not.toHaveProperty('result.isError');
+    if (transport === 'HTTP')
+      expect(upstream.requests.map(({ body }) => JSON.parse(body))).toEqual([createNestedObject(32)]);
   });
 });
 
@@ -133,7 +134,7 @@ test.for([5000, 100_000])(
   async (levels) => {
     const { stdin, lines } = await openSession();
     const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
-    stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${listJson(levels)}}`)}\n`);
+    stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${formatNestedList(levels)}}`)}\n`);
     await waitUntil(() => lines.length === 1);
     const text = JSON.stringify(lines);
     expect(text).toContain('"kind":"invalid_request"');

@@ -17,20 +17,21 @@ import { deriveUuid } from '../../support/uuid-of.ts';
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
 
-const namesIn = (text: string) => new Set(text.match(/caller [\w.-]+/g));
+const findCallerNames = (text: string) => new Set(text.match(/caller [\w.-]+/g));
 
 describe('Callers that share a server', async () => {
   /** The service waits until this many requests have arrived, then answers them in reverse order. */
-  let together = 1;
-  const held: (() => void)[] = [];
-  const hold = () =>
+  let requestsPerRound = 1;
+  const releaseFunctions: (() => void)[] = [];
+  const waitForRound = () =>
     new Promise<void>((resolve) => {
-      held.push(resolve);
-      if (held.length === together) for (const release of held.splice(0).reverse()) release();
+      releaseFunctions.push(resolve);
+      if (releaseFunctions.length === requestsPerRound)
+        for (const release of releaseFunctions.splice(0).reverse()) release();
     });
   const upstream = await startUpstream(
     answerWith(async (name, path) => {
-      await hold();
+      await waitForRound();
       return path === '/v1/whoami'
         ? identity(name)
         : { items: [{ id: 'ad', headline: name }], cursor: null, hasMore: false };
@@ -57,11 +58,11 @@ describe('Callers that share a server', async () => {
             }),
           ),
         );
-      together = keys.length;
+      requestsPerRound = keys.length;
       const answers = await callAll(3, 'whoami');
       for (const { name, data, text } of answers) {
         expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
-        expect(namesIn(text)).toEqual(new Set([name]));
+        expect(findCallerNames(text)).toEqual(new Set([name]));
       }
       expect(answers).toHaveLength(24);
 
@@ -69,11 +70,11 @@ describe('Callers that share a server', async () => {
       const before = upstream.requests.length;
       for (const round of ['sent to the service', 'cached']) {
         for (const { name, text } of await callAll(3, 'search_ads')) {
-          expect(namesIn(text), round).toEqual(new Set([name]));
+          expect(findCallerNames(text), round).toEqual(new Set([name]));
         }
         expect(upstream.requests.length - before).toBe(keys.length);
       }
-      together = 1;
+      requestsPerRound = 1;
       await Promise.all(clients.map((client) => client.close()));
     },
   );
@@ -94,8 +95,8 @@ describe('Callers that share a server', async () => {
 });
 
 describe('A call in progress', () => {
-  const added = { collection: {}, itemType: 'ads', itemId: deriveUuid('i'), added: true };
-  const saving = (collection: string) => ({
+  const addedItem = { collection: {}, itemType: 'ads', itemId: deriveUuid('i'), added: true };
+  const createSaveArguments = (collection: string) => ({
     collectionId: deriveUuid(collection),
     itemType: 'ads',
     itemId: deriveUuid('i'),
@@ -105,19 +106,19 @@ describe('A call in progress', () => {
   const test = base.extend('serveHolding', ({ serve, upstream }) => async (config: Partial<Config> = {}) => {
     const gates = new Map<string, ReturnType<typeof createGate>>();
     const gateFor = (path: string) => gates.get(path) ?? gates.set(path, createGate()).get(path) ?? createGate();
-    const saves = answerWith((_, path) => gateFor(path).opened.then(() => added));
+    const saves = answerWith((_, path) => gateFor(path).opened.then(() => addedItem));
     const { server } = await serve(
       (request, response) => (request.url === '/v1/whoami' ? documentedResponse : saves)(request, response),
       config,
     );
     const { call } = openConnection(server.origin);
     /** Waits until requests that the server sends to the service must have arrived there. */
-    const arrived = async () => {
+    const waitForArrival = async () => {
       for (const _ of [1, 2]) await call('whoami', {}, 'svc_live_somebody');
     };
-    const asked = () => upstream.requests.filter(({ path }) => path !== '/v1/whoami');
+    const listRequests = () => upstream.requests.filter(({ path }) => path !== '/v1/whoami');
     const release = (collection: string) => gateFor(`/v1/collections/${deriveUuid(collection)}/items`).open();
-    return { server, asked, arrived, release };
+    return { server, asked: listRequests, arrived: waitForArrival, release };
   });
 
   test('a free call is aborted when its caller disconnects', async ({ serveHolding }) => {
@@ -180,10 +181,10 @@ describe('A call in progress', () => {
   }) => {
     const { server, asked, arrived, release } = await serveHolding({ callsPerKey: 1 });
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
-    const first = client.call('add_collection_item', saving('first'));
+    const first = client.call('add_collection_item', createSaveArguments('first'));
     await waitUntil(() => asked().length === 1);
     const cancel = new AbortController();
-    const second = client.call('add_collection_item', saving('second'), cancel.signal);
+    const second = client.call('add_collection_item', createSaveArguments('second'), cancel.signal);
     second.catch(() => {});
     await arrived();
     release('first');

@@ -5,7 +5,7 @@ import { httpTest as test } from '../../support/fixtures.ts';
 import { toolCall } from '../../support/http.ts';
 import { deriveUuid } from '../../support/uuid-of.ts';
 
-const [busy, other] = ['svc_live_busy', 'svc_live_other'];
+const [busyKey, otherKey] = ['svc_live_busy', 'svc_live_other'];
 const adIds = Array.from({ length: 200 }, (_, index) => deriveUuid(`${index}`));
 const sections = (content: object) => Array.from({ length: 20 }, (_, nr) => ({ heading: `Part ${nr}`, ...content }));
 const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(150)), '0', '&') AS c${at}`);
@@ -15,7 +15,7 @@ const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
 const reportOf = (content: object) => toolCall('write_report', { title: 'Heavy', sections: sections(content) });
 
 /** Expensive calls, and how many of them one key makes at the same time. */
-const heavy = {
+const expensiveCalls = {
   'a report of 200 MB': { calls: 1, call: reportOf({ sql: wideTable }) },
   'sixteen reports of 240 cards': { calls: 16, call: reportOf({ adIds: adIds.slice(0, 12) }) },
   'a CSV of fourteen million line breaks': {
@@ -27,19 +27,19 @@ const heavy = {
 /** Longer than one step of the work takes on a slow machine, and much shorter than all the work. */
 const maxBlockedMs = 1500;
 
-test.for(Object.entries(heavy))(
+test.for(Object.entries(expensiveCalls))(
   'while one key requests %s, another key is answered and the event loop is not blocked',
   async ([_, { calls, call }], { serve, upstream }) => {
     const service = serveAds(upstream, 0);
     service.ads = adIds.map((_, index) => createAd(index, { body: 'Walk more. '.repeat(100) }));
     const { post } = await serve(service.respond);
-    await post(busy, toolCall('gather_ads', { filters: {}, maxAds: 200, maxCredits: 100 }));
-    await post(other);
+    await post(busyKey, toolCall('gather_ads', { filters: {}, maxAds: 200, maxCredits: 100 }));
+    await post(otherKey);
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
     let ended = 0;
-    const heavyCalls = Array.from({ length: calls }, () => post(busy, call).finally(() => ended++));
-    expect((await post(other)).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+    const heavyCalls = Array.from({ length: calls }, () => post(busyKey, call).finally(() => ended++));
+    expect((await post(otherKey)).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect(ended).toBeLessThan(calls);
     await Promise.all(heavyCalls);
     delay.disable();

@@ -6,7 +6,7 @@ import { waitUntil } from '../../support/deadline.ts';
 import { documentedResponse, errorResponse } from '../../support/faulty-upstream.ts';
 import { httpTest } from '../../support/fixtures.ts';
 import { openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
-import { modern } from '../stdio/session.ts';
+import { createLatestRequest } from '../stdio/session.ts';
 
 const key = 'svc_live_caller';
 const publicUrl = 'https://ads.example.com';
@@ -115,7 +115,9 @@ test.for([
 
 test('the result of export_ads has a link in revision 2026-07-28, too', async ({ open }) => {
   const { send, origin } = await open({ demo: true });
-  const { json } = await send(modern('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }));
+  const { json } = await send(
+    createLatestRequest('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }),
+  );
   expect(json.result.structuredContent.link).toContain(`${origin}/files/`);
 });
 

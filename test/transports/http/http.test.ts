@@ -5,7 +5,7 @@ import { documentedResponse } from '../../support/faulty-upstream.ts';
 import { httpTest } from '../../support/fixtures.ts';
 import { openConnection, toolCall, validHeaders } from '../../support/http.ts';
 import { startHttpCommand } from '../../support/process.ts';
-import { initialize, modern } from '../stdio/session.ts';
+import { createLatestRequest, initialize } from '../stdio/session.ts';
 
 describe('A client over HTTP', () => {
   testClient(async () => {
@@ -45,16 +45,16 @@ describe('Revision 2026-07-28', () => {
     connection: { send },
   }) => {
     for (const method of ['tools/list', 'prompts/list', 'server/discover']) {
-      const { json, text } = await send(modern(method));
+      const { json, text } = await send(createLatestRequest(method));
       expect(json).toMatchObject({ result: { ttlMs: 3_600_000, cacheScope: 'public' } });
-      expect((await send(modern(method))).text).toBe(text);
+      expect((await send(createLatestRequest(method))).text).toBe(text);
     }
   });
 
   test('a call with a request state that the server never issued is refused and does not run', async ({
     connection: { send, logged },
   }) => {
-    const call = modern('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });
+    const call = createLatestRequest('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });
     expect((await send(call)).json).toMatchObject({ error: { code: -32_602 } });
     expect(logged.join('')).not.toContain('"call"');
   });

@@ -13,18 +13,18 @@ const largeCallOf = (number: number) =>
   toolCall('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
 const largeCall = largeCallOf(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
-const other = 'svc_live_other';
+const otherKey = 'svc_live_other';
 
 test('a key can send large bodies while four other keys send large bodies slowly', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse);
-  for (const key of [...keys, other]) await post(key);
+  for (const key of [...keys, otherKey]) await post(key);
   for (const key of keys)
     for (let connection = 0; connection < 4; connection++) {
       const { socket } = openRawSocket(server.port);
       onTestFinished(() => void socket.destroy());
       socket.write(formatHttpRequest(largeCall, validHeaders(key)).slice(0, 70_000));
     }
-  const answers = await Promise.all(Array.from({ length: 8 }, () => post(other, largeCall)));
+  const answers = await Promise.all(Array.from({ length: 8 }, () => post(otherKey, largeCall)));
   for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
 });
 
@@ -33,11 +33,11 @@ test('a large request is refused as busy if no slot becomes free after its body 
 }, async ({ serve, upstream }) => {
   const gate = createGate();
   const { post } = await serve(documentedResponse);
-  for (const key of [...keys, other]) await post(key);
+  for (const key of [...keys, otherKey]) await post(key);
   upstream.respondWith(answerWhenOpen(gate));
   const running = keys.flatMap((key) => [post(key, largeCallOf(1)), post(key, largeCallOf(2))]);
   await waitUntil(() => upstream.requests.filter(({ path }) => path !== '/v1/whoami').length === 8);
-  const { status, headers, json } = await post(other, largeCall);
+  const { status, headers, json } = await post(otherKey, largeCall);
   expect([status, Number(headers['retry-after']) > 0]).toEqual([503, true]);
   expect(json).toMatchObject({
     jsonrpc: '2.0',
@@ -50,7 +50,7 @@ test('a large request is refused as busy if no slot becomes free after its body 
   });
   gate.open();
   for (const { status } of await Promise.all(running)) expect(status).toBe(200);
-  expect((await post(other, largeCall)).status).toBe(200);
+  expect((await post(otherKey, largeCall)).status).toBe(200);
 });
 
 /** Serves large bodies within a bound of 400 KB for all bodies that are arriving. */
@@ -69,7 +69,7 @@ async function serveBodies() {
   onTestFinished(() => listener.close(0));
   onTestFinished(gate.open);
   const port = Number(new URL(listener.url).port);
-  const trickle = (key: string, bytes: number) => {
+  const sendPartOfBody = (key: string, bytes: number) => {
     const socket = openRawSocket(port);
     onTestFinished(() => void socket.socket.destroy());
     const text = formatHttpRequest({ text: 'x'.repeat(500_000) }, validHeaders(key));
@@ -78,7 +78,7 @@ async function serveBodies() {
   };
   const send = (key: string, bytes: number) =>
     openConnection(listener.url).send({ headers: validHeaders(key), body: JSON.stringify('x'.repeat(bytes)) });
-  return { trickle, send };
+  return { trickle: sendPartOfBody, send };
 }
 
 plainTest('if too many bytes arrive, the largest body of the key with the most bytes is refused', async () => {

@@ -18,58 +18,66 @@ const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onC
   onCleanup(() => server.close(0));
   return server;
 });
-const good = 'svc_live_good';
+const goodKey = 'svc_live_good';
 
-const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
-const without = (name: string) => Object.fromEntries(Object.entries(validHeaders()).filter(([key]) => key !== name));
+const createNestedList = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+const removeHeader = (name: string) =>
+  Object.fromEntries(Object.entries(validHeaders()).filter(([key]) => key !== name));
 const whoami = JSON.stringify(toolCall('whoami'));
-const modern = (meta: object) =>
+const createLatestCall = (meta: object) =>
   JSON.stringify(request(1, 'tools/call', { name: 'whoami', arguments: {}, _meta: meta }));
 
 interface InvalidRequest {
   status: number;
   /** The setting that the answer names. */
-  names?: string;
+  namedSetting?: string;
   path?: string;
   method?: 'GET' | 'DELETE' | 'PUT' | 'POST';
   headers?: Record<string, string> | string[];
   body?: string;
 }
 
-const having = (more: Record<string, string>) => ({ headers: { ...validHeaders(), ...more } });
-const keyed = (key: string) => ({ headers: validHeaders(key) });
-const twice = (key: string) => ({
+const withHeaders = (more: Record<string, string>) => ({ headers: { ...validHeaders(), ...more } });
+const withKey = (key: string) => ({ headers: validHeaders(key) });
+const withTwoKeys = (key: string) => ({
   headers: [...Object.entries(validHeaders('svc_live_a')).flat(), 'authorization', `Bearer ${key}`],
 });
-const version = 'io.modelcontextprotocol/protocolVersion';
+const versionField = 'io.modelcontextprotocol/protocolVersion';
 
 /** Requests that are refused for different reasons. None of them closes the connection. */
 const invalidRequests: Record<string, InvalidRequest> = {
-  'without a key': { status: 401, headers: without('authorization') },
-  'with a key of another service': { status: 401, ...keyed('sk-123') },
-  'with a key that holds a space': { status: 401, ...keyed('svc_live_a b') },
-  'with a key in capital letters': { status: 401, ...keyed('SVC_LIVE_abc') },
-  'with nothing after Bearer': { status: 401, ...keyed('') },
-  'with Basic authentication': { status: 401, ...having({ authorization: 'Basic c3Zj' }) },
-  'with two keys': { status: 401, ...twice('svc_live_b') },
-  'with the same key twice': { status: 401, ...twice('svc_live_a') },
+  'without a key': { status: 401, headers: removeHeader('authorization') },
+  'with a key of another service': { status: 401, ...withKey('sk-123') },
+  'with a key that holds a space': { status: 401, ...withKey('svc_live_a b') },
+  'with a key in capital letters': { status: 401, ...withKey('SVC_LIVE_abc') },
+  'with nothing after Bearer': { status: 401, ...withKey('') },
+  'with Basic authentication': { status: 401, ...withHeaders({ authorization: 'Basic c3Zj' }) },
+  'with two keys': { status: 401, ...withTwoKeys('svc_live_b') },
+  'with the same key twice': { status: 401, ...withTwoKeys('svc_live_a') },
   'with a key in the URL': { status: 400, path: '/mcp?key=svc_live_abc' },
   'with a percent-encoded key in the URL': { status: 400, path: '/mcp?api_key=svc%5flive%5fabc' },
-  'to a foreign host': { status: 403, ...having({ host: 'evil.example' }), names: '--allowed-hosts' },
-  'to an IP address': { status: 403, ...having({ host: '10.1.2.3' }) },
-  'to a foreign host whose name begins with localhost': { status: 403, ...having({ host: 'localhost.evil.example' }) },
-  'from a foreign web page': { status: 403, ...having({ origin: 'https://evil.example' }), names: '--allowed-origins' },
-  'from a web page without an origin': { status: 403, ...having({ origin: 'null' }) },
-  'with a form as body': { status: 415, ...having({ 'content-type': 'application/x-www-form-urlencoded' }) },
-  'with plain text as body': { status: 415, ...having({ 'content-type': 'text/plain; application/json' }) },
-  'without a Content-Type header': { status: 415, headers: without('content-type') },
-  'that accepts only HTML': { status: 406, ...having({ accept: 'text/html' }) },
-  'that accepts only a stream of events': { status: 406, ...having({ accept: 'text/event-stream' }) },
-  'that refuses JSON': { status: 406, ...having({ accept: 'application/json;q=0, */*' }) },
+  'to a foreign host': { status: 403, ...withHeaders({ host: 'evil.example' }), namedSetting: '--allowed-hosts' },
+  'to an IP address': { status: 403, ...withHeaders({ host: '10.1.2.3' }) },
+  'to a foreign host whose name begins with localhost': {
+    status: 403,
+    ...withHeaders({ host: 'localhost.evil.example' }),
+  },
+  'from a foreign web page': {
+    status: 403,
+    ...withHeaders({ origin: 'https://evil.example' }),
+    namedSetting: '--allowed-origins',
+  },
+  'from a web page without an origin': { status: 403, ...withHeaders({ origin: 'null' }) },
+  'with a form as body': { status: 415, ...withHeaders({ 'content-type': 'application/x-www-form-urlencoded' }) },
+  'with plain text as body': { status: 415, ...withHeaders({ 'content-type': 'text/plain; application/json' }) },
+  'without a Content-Type header': { status: 415, headers: removeHeader('content-type') },
+  'that accepts only HTML': { status: 406, ...withHeaders({ accept: 'text/html' }) },
+  'that accepts only a stream of events': { status: 406, ...withHeaders({ accept: 'text/event-stream' }) },
+  'that refuses JSON': { status: 406, ...withHeaders({ accept: 'application/json;q=0, */*' }) },
   'with an empty body': { status: 400, body: '' },
   'with a body that is not JSON': { status: 400, body: '{"jsonrpc": "2.0", ' },
   'with JSON that is not a message': { status: 400, body: '"hello"' },
-  'with a body that is nested 30,000 levels deep': { status: 400, body: nested(30_000) },
+  'with a body that is nested 30,000 levels deep': { status: 400, body: createNestedList(30_000) },
   'with arguments that are nested 10,000 levels deep': {
     status: 400,
     body: whoami.replace('{}', `{"filters":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`),
@@ -78,13 +86,13 @@ const invalidRequests: Record<string, InvalidRequest> = {
   'with an empty batch': { status: 400, body: '[]' },
   'with an unknown protocol revision in its header': {
     status: 400,
-    ...having({ 'mcp-protocol-version': '1999-01-01' }),
+    ...withHeaders({ 'mcp-protocol-version': '1999-01-01' }),
   },
   'with an unknown protocol revision in its envelope': {
     status: 400,
-    body: modern({ ...envelope, [version]: '2031-01-01' }),
+    body: createLatestCall({ ...envelope, [versionField]: '2031-01-01' }),
   },
-  'with an incomplete envelope': { status: 400, body: modern({ [version]: '2026-07-28' }) },
+  'with an incomplete envelope': { status: 400, body: createLatestCall({ [versionField]: '2026-07-28' }) },
   'with the method GET': { status: 405, method: 'GET' },
   'with the method DELETE': { status: 405, method: 'DELETE' },
   'to an unknown path': { status: 404, path: '/sse' },
@@ -93,7 +101,7 @@ const invalidRequests: Record<string, InvalidRequest> = {
 describe('HTTP requests', () => {
   test.for(Object.entries(invalidRequests))(
     'a request %s is refused, and the next request on the connection is answered',
-    async ([_, { status, names = '', ...options }], { server }) => {
+    async ([_, { status, namedSetting: names = '', ...options }], { server }) => {
       const connection = openConnection(server.origin);
       const hasBody = options.method === undefined;
       const refused = await connection.send({ ...(hasBody && { body: whoami }), ...options });
@@ -103,7 +111,7 @@ describe('HTTP requests', () => {
       expect(refused.text).not.toMatch(/svc_live_a|evil/);
       if (status === 401) expect(refused.headers['www-authenticate']).toMatch(/^Bearer /);
 
-      const next = await connection.call('whoami', {}, good);
+      const next = await connection.call('whoami', {}, goodKey);
       expect(next.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
       expect(connection.connections()).toBe(1);
       await connection.close();
@@ -122,7 +130,7 @@ describe('HTTP requests', () => {
       expect(status).toBe(413);
       expect(headers.connection).toBe('close');
     }
-    expect((await openConnection(server.origin).call('whoami', {}, good)).status).toBe(200);
+    expect((await openConnection(server.origin).call('whoami', {}, goodKey)).status).toBe(200);
   });
 
   test('a body of more than 64 KB is read only if the service has accepted the key', async ({ server }) => {
@@ -145,7 +153,7 @@ describe('HTTP requests', () => {
 
   test('a body in chunks without a Content-Length is read', async ({ server }) => {
     const { json } = await openConnection(server.origin).send({
-      headers: validHeaders(good),
+      headers: validHeaders(goodKey),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
     });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
@@ -176,11 +184,11 @@ describe('The Accept header', () => {
     'application/json;q=0.5, text/event-stream',
     'text/event-stream, application/json',
   ])('a request with the Accept header %j is answered in JSON in every revision', async (accept, { server }) => {
-    const { accept: _, ...others } = validHeaders(good);
+    const { accept: _, ...others } = validHeaders(goodKey);
     const headers = { ...others, ...(accept !== undefined && { accept }) };
     for (const [more, body] of [
       [{}, whoami],
-      [latest, modern(envelope)],
+      [latest, createLatestCall(envelope)],
     ] as const) {
       const answer = await openConnection(server.origin).send({ headers: { ...headers, ...more }, body });
       expect(answer).toMatchObject({ status: 200, json: { result: { structuredContent: { authenticated: true } } } });
@@ -191,7 +199,7 @@ describe('The Accept header', () => {
     const gather = (meta: object) =>
       JSON.stringify(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 0 }, _meta: meta }));
     const typeOf = async (accept: string, more: object, meta: object) => {
-      const headers = { ...validHeaders(good), ...more, accept };
+      const headers = { ...validHeaders(goodKey), ...more, accept };
       const body = gather({ ...meta, progressToken: 'p' });
       return (await openConnection(server.origin).send({ headers, body })).headers['content-type'];
     };
@@ -204,12 +212,12 @@ describe('The Accept header', () => {
 
 test('the server accepts /mcp/ with a slash at the end, but no other path with a slash', async ({ server }) => {
   const { send } = openConnection(server.origin);
-  const headers = validHeaders(good);
+  const headers = validHeaders(goodKey);
   for (const path of ['/mcp/', '/mcp/?output=text']) {
     const { status, json } = await send({ path, headers, body: whoami });
     expect([status, json.result.isError]).toEqual([200, undefined]);
   }
-  expect((await send({ path: '/mcp/', headers: without('authorization'), body: whoami })).status).toBe(401);
+  expect((await send({ path: '/mcp/', headers: removeHeader('authorization'), body: whoami })).status).toBe(401);
   for (const path of ['/mcp//', '/healthz/', '/MCP/'])
     expect((await send({ path, headers, body: whoami })).status, path).toBe(404);
 });
@@ -222,7 +230,7 @@ test('an unknown JSON-RPC method gets status 200 or 404, depending on the revisi
   const method = 'tools/forget';
   const ask = (headers: Record<string, string>, params: object) =>
     connection.send({
-      headers: { ...validHeaders(good), ...headers },
+      headers: { ...validHeaders(goodKey), ...headers },
       body: JSON.stringify(request(5, method, params)),
     });
   for (let round = 0; round < 2; round++) {
@@ -230,7 +238,7 @@ test('an unknown JSON-RPC method gets status 200 or 404, depending on the revisi
     expect(legacy).toMatchObject({ status: 200, json: { id: 5, error: { code: -32_601 } } });
     const modern = await ask({ 'mcp-protocol-version': revision, 'mcp-method': method }, { _meta: envelope });
     expect(modern).toMatchObject({ status: 404, json: { id: 5, error: { code: -32_601 } } });
-    const { json } = await connection.send({ headers: validHeaders(good), body: whoami });
+    const { json } = await connection.send({ headers: validHeaders(goodKey), body: whoami });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   }
   await connection.close();
@@ -248,7 +256,7 @@ test('web pages of allowed origins can call the server after a preflight request
   });
   expect(asked.status).toBe(204);
   expect(asked.headers).toMatchObject({ 'access-control-allow-origin': origin });
-  const called = await connection.send({ headers: { ...validHeaders(good), origin }, body: whoami });
+  const called = await connection.send({ headers: { ...validHeaders(goodKey), origin }, body: whoami });
   expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin });
   const foreign = await connection.send({ method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
   expect(foreign.status).toBe(403);

@@ -9,22 +9,22 @@ import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeader
 import { deriveUuid } from '../../support/uuid-of.ts';
 
 /** A clock that stands still, so that all attempts happen within one minute. */
-const still = { elapsed: () => 1_000_000 };
+const stoppedClock = { elapsed: () => 1_000_000 };
 
-function holding() {
-  const held: ServerResponse[] = [];
-  const behaviour: Behaviour = (_, response) => void held.push(response);
-  return { held, behaviour };
+function createUnansweringService() {
+  const openResponses: ServerResponse[] = [];
+  const behaviour: Behaviour = (_, response) => void openResponses.push(response);
+  return { held: openResponses, behaviour };
 }
 
-const acceptingGood: Behaviour = (request, response, body) => {
+const acceptGoodKeys: Behaviour = (request, response, body) => {
   const isGood = request.headers.authorization?.includes('good');
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
 test('an unknown key is counted when it arrives, not when the service rejects it', async ({ serve }) => {
-  const { held, behaviour } = holding();
-  const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, still);
+  const { held, behaviour } = createUnansweringService();
+  const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, stoppedClock);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
   const refused = await Promise.all(Array.from({ length: 17 }, () => Promise.race(guesses)));
   expect(refused[0]).toMatchObject({ status: 429 });
@@ -38,7 +38,7 @@ test('an unknown key is counted when it arrives, not when the service rejects it
 test('keys that the service rejects use up the limit, and accepted keys pass in spite of the limit', async ({
   serve,
 }) => {
-  const { post } = await serve(acceptingGood, { refusalsPerMinute: 2 }, still);
+  const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 2 }, stoppedClock);
   const good = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
   for (const key of good) expect((await post(key)).status).toBe(200);
   for (const number of [1, 2]) expect((await post(`svc_live_guess.${number}`)).status).toBe(200);
@@ -52,7 +52,7 @@ test('keys that the service rejects use up the limit, and accepted keys pass in 
 test('an attempt is counted before its body arrives, and a request without a key is not an attempt', async ({
   serve,
 }) => {
-  const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, still);
+  const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, stoppedClock);
   const { send, close } = openConnection(server.origin);
   const body = JSON.stringify(toolCall('whoami'));
   for (let time = 0; time < 10; time++) {
@@ -60,21 +60,21 @@ test('an attempt is counted before its body arrives, and a request without a key
     expect((await post('wrong')).status).toBe(401);
     expect((await post('svc_live_lists', { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
   }
-  const half = (key: string) => {
+  const sendIncompleteRequest = (key: string) => {
     const { socket, received } = openRawSocket(server.port);
     socket.write(formatHttpRequest(toolCall('whoami'), validHeaders(key)).slice(0, -9));
     return { socket, received };
   };
-  const first = half('svc_live_half.1');
-  const halves = [1, 2, 3].map((number) => half(`svc_live_half.${number}`));
+  const first = sendIncompleteRequest('svc_live_half.1');
+  const halves = [1, 2, 3].map((number) => sendIncompleteRequest(`svc_live_half.${number}`));
   await waitUntil(() => halves.filter(({ received }) => received().startsWith('HTTP/1.1 429')).length === 2);
   for (const { socket } of [first, ...halves]) socket.destroy();
   await close();
 });
 
 test('an attempt is counted if its caller disconnects', async ({ serve }) => {
-  const { held, behaviour } = holding();
-  const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
+  const { held, behaviour } = createUnansweringService();
+  const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
   const connection = openConnection(server.origin);
   const body = toolCall('add_collection_item', {
     collectionId: deriveUuid('c'),
@@ -96,8 +96,8 @@ test.for([
 ] as const)(
   'an attempt stays counted if another call with the same key fails earlier because of %s',
   async ([_, other], { serve }) => {
-    const { held, behaviour } = holding();
-    const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, still);
+    const { held, behaviour } = createUnansweringService();
+    const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
     const guess = post('svc_live_guess.1');
     await waitUntil(() => held.length === 1);
     expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
@@ -110,7 +110,7 @@ test.for([
 test.for([402, 403, 404, 422, 429])(
   'an error %i from the service makes a key known, and the same error from a gateway does not',
   async (status, { serve, upstream }) => {
-    const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, still);
+    const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, stoppedClock);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
     upstream.respondWith((_, response) => void response.writeHead(status).end('<h1>Gateway</h1>'));
     expect((await post('svc_live_gateway')).json).toMatchObject({ result: { isError: true } });
@@ -126,7 +126,7 @@ test('tools that need no service call serve only keys that the service accepted,
   serve,
   upstream,
 }) => {
-  const { post } = await serve(acceptingGood, { refusalsPerMinute: 60 }, still);
+  const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 60 }, stoppedClock);
   const query = toolCall('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
   for (const body of [query, toolCall('view_ads', { adIds: ['x'] })])
     expect((await post('svc_live_made_up', body)).json).toMatchObject({
@@ -141,7 +141,7 @@ test('tools that need no service call serve only keys that the service accepted,
 });
 
 test('reading the page of the board with an unknown key counts as an attempt', async ({ serve }) => {
-  const { post } = await serve(holding().behaviour, { refusalsPerMinute: 5 }, still);
+  const { post } = await serve(createUnansweringService().behaviour, { refusalsPerMinute: 5 }, stoppedClock);
   const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
   const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, read)));
   const statuses = answers.map(({ status }) => status).toSorted();
@@ -151,7 +151,7 @@ test('reading the page of the board with an unknown key counts as an attempt', a
 
 test('an accepted key stays known for 15 minutes, and an attempt is counted for one minute', async ({ serve }) => {
   const clock = { now: 1_000_000 };
-  const { post } = await serve(acceptingGood, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
+  const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
   const statuses = async (...keys: string[]) => {
     const all = [];
     for (const key of keys) all.push((await post(`svc_live_${key}`)).status);

@@ -3,8 +3,8 @@ import { documentedResponse } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { openConnection, toolCall, validHeaders } from '../../support/http.ts';
 
-const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
-const secret = 'a secret of sign-in, at least 32 characters';
+const browserHeaders = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+const signInSecret = 'a secret of sign-in, at least 32 characters';
 const publicUrl = 'https://ads.example.com';
 
 test('browsers get the welcome page with the URL of the endpoint at / and /mcp, and other clients do not', async ({
@@ -12,13 +12,13 @@ test('browsers get the welcome page with the URL of the endpoint at / and /mcp, 
 }) => {
   const { server, get } = await serve(documentedResponse);
   for (const path of ['/', '/mcp']) {
-    const page = await get(path, browser);
+    const page = await get(path, browserHeaders);
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
     expect(page.text).toContain(`<pre class="address">${server.url}</pre>`);
     expect(page.text).toContain('Authorization: Bearer svc_live_…');
     expect(page.text).not.toMatch(/<script|<a |claude\.ai|Demo data/);
-    expect((await get(path, { ...browser, host: 'evil.example' })).status).toBe(403);
+    expect((await get(path, { ...browserHeaders, host: 'evil.example' })).status).toBe(403);
   }
   expect(await get('/mcp', { accept: 'text/event-stream' })).toMatchObject({ status: 405, headers: { allow: 'POST' } });
   expect((await get('/', { accept: '*/*' })).status).toBe(404);
@@ -27,11 +27,16 @@ test('browsers get the welcome page with the URL of the endpoint at / and /mcp, 
 test('the welcome page shows the public URL, the hosts that can sign in, and whether the data is demo data', async ({
   serve,
 }) => {
-  const open = await serve(documentedResponse, { publicUrl, signInSecret: secret, trustedProxy: { ...loopback } });
-  const signIn = (await open.get('/', { ...browser, host: 'ads.example.com' })).text;
+  const open = await serve(documentedResponse, {
+    publicUrl,
+    signInSecret: signInSecret,
+    trustedProxy: { ...loopback },
+  });
+  const signIn = (await open.get('/', { ...browserHeaders, host: 'ads.example.com' })).text;
   expect(signIn).toContain(`<pre class="address">${publicUrl}/mcp</pre>`);
   expect(signIn).toMatch(/claude\.ai.*ChatGPT.*Claude Code/s);
-  const demo = (await (await serve(documentedResponse, { demo: true, baseUrl: undefined })).get('/', browser)).text;
+  const demo = (await (await serve(documentedResponse, { demo: true, baseUrl: undefined })).get('/', browserHeaders))
+    .text;
   expect(demo).toContain('No key is needed');
   expect(demo).not.toContain('Bearer');
 });

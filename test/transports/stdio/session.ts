@@ -29,7 +29,7 @@ export const initialize = (protocolVersion: string, name = 'test', capabilities:
   request(0, 'initialize', { protocolVersion, capabilities, clientInfo: { name, version: '1' } });
 
 /** Returns the headers and the body of an HTTP request of revision 2026-07-28. */
-export const modern = (method: string, params: Record<string, unknown> = {}) => ({
+export const createLatestRequest = (method: string, params: Record<string, unknown> = {}) => ({
   headers: {
     ...{ ...validHeaders(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
     ...(typeof params.name === 'string' && { 'mcp-name': params.name }),

@@ -23,35 +23,39 @@ import {
  * of the sign-in page.
  */
 function createHost(clientMetadataUrl?: string) {
-  const kept: Record<string, unknown> = {};
+  const storedValues: Record<string, unknown> = {};
   let page: URL | undefined;
   const provider: OAuthClientProvider = {
     redirectUrl: redirectUri,
     ...(clientMetadataUrl && { clientMetadataUrl }),
     clientMetadata: { client_name: 'A host', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' },
     state: () => 'the state of the host',
-    clientInformation: () => kept.client as never,
-    saveClientInformation: (client) => void Object.assign(kept, { client }),
-    tokens: () => kept.tokens as never,
-    saveTokens: (tokens) => void Object.assign(kept, { tokens }),
+    clientInformation: () => storedValues.client as never,
+    saveClientInformation: (client) => void Object.assign(storedValues, { client }),
+    tokens: () => storedValues.tokens as never,
+    saveTokens: (tokens) => void Object.assign(storedValues, { tokens }),
     redirectToAuthorization: (url) => {
       page = url;
     },
-    saveCodeVerifier: (verifier) => void Object.assign(kept, { verifier }),
-    codeVerifier: () => String(kept.verifier),
-    saveDiscoveryState: (discovery) => void Object.assign(kept, { discovery }),
-    discoveryState: () => kept.discovery as never,
+    saveCodeVerifier: (verifier) => void Object.assign(storedValues, { verifier }),
+    codeVerifier: () => String(storedValues.verifier),
+    saveDiscoveryState: (discovery) => void Object.assign(storedValues, { discovery }),
+    discoveryState: () => storedValues.discovery as never,
     invalidateCredentials: (which) => {
-      for (const name of which === 'all' ? ['client', 'tokens', 'verifier'] : [which]) delete kept[name];
+      for (const name of which === 'all' ? ['client', 'tokens', 'verifier'] : [which]) delete storedValues[name];
     },
   };
-  return { provider, kept: kept as { tokens?: { access_token: string; refresh_token: string } }, page: () => page };
+  return {
+    provider,
+    kept: storedValues as { tokens?: { access_token: string; refresh_token: string } },
+    page: () => page,
+  };
 }
 
 type Host = ReturnType<typeof createHost>;
 
 /** Acts as the person on the sign-in page: submits the key and returns the URL that the browser is redirected to. */
-async function agree(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
+async function submitKey(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
   const shown = await (await fetch(page ?? '')).text();
   const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
   const request = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
@@ -77,37 +81,37 @@ const clients = {
     };
   },
 };
-const kinds = Object.keys(clients) as (keyof typeof clients)[];
-const identified = { structuredContent: { authenticated: true } };
+const clientKinds = Object.keys(clients) as (keyof typeof clients)[];
+const identityResult = { structuredContent: { authenticated: true } };
 
-async function openAgreed(kind: keyof typeof clients, server: SignInServer, host: Host) {
+async function connectSignedIn(kind: keyof typeof clients, server: SignInServer, host: Host) {
   const { open, client } = clients[kind](server, host);
   onTestFinished(() => client.close());
   await open();
   return () => client.callTool({ name: 'whoami', arguments: {} });
 }
 
-test.for(kinds)(
+test.for(clientKinds)(
   'the official client %s signs in with only the URL of the server and renews its tokens',
   async (kind, { server }) => {
     const host = createHost();
     const first = clients[kind](server, host);
     await expect(first.open()).rejects.toThrow();
-    const back = await agree(server, host.page());
+    const back = await submitKey(server, host.page());
     expect(back.origin + back.pathname).toBe(redirectUri);
     expect(Object.fromEntries(back.searchParams)).toMatchObject({ state: 'the state of the host', iss: server.origin });
     await first.finish(back);
-    const call = await openAgreed(kind, server, host);
-    expect(await call()).toMatchObject(identified);
+    const call = await connectSignedIn(kind, server, host);
+    expect(await call()).toMatchObject(identityResult);
     // The client replaces an access token that is not valid without asking the person again.
     const { tokens } = host.kept;
     if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
-    expect(await call()).toMatchObject(identified);
+    expect(await call()).toMatchObject(identityResult);
     expect(host.kept.tokens?.refresh_token).not.toBe(tokens?.refresh_token);
   },
 );
 
-test.for(kinds)(
+test.for(clientKinds)(
   'the official client %s signs in with a metadata document like those of ChatGPT and Claude',
   async (kind, { upstream: { baseUrl } }) => {
     const id = 'https://chat.example.com/oauth/client.json';
@@ -132,8 +136,8 @@ test.for(kinds)(
     const shown = await (await fetch(host.page() ?? '')).text();
     for (const text of ['A chat', '<dd>chat.example.com</dd>', '<dd>host.example.com</dd>'])
       expect(shown).toContain(text);
-    await first.finish(await agree(server, host.page(), ''));
-    expect(await (await openAgreed(kind, server, host))()).toMatchObject(identified);
+    await first.finish(await submitKey(server, host.page(), ''));
+    expect(await (await connectSignedIn(kind, server, host))()).toMatchObject(identityResult);
     expect(requests).toEqual(['chat.example.com/oauth/client.json']);
   },
 );
@@ -155,7 +159,7 @@ test('sign-in passes the authorization scenarios of the official conformance sui
   run.stdout?.on('data', (text: string) => {
     output += text;
     const page = /^http\S+\/authorize\?\S+$/m.exec(text)?.[0];
-    if (page) void agree(server, new URL(page)).then((back) => waitUntil(() => fetch(back).then(isTrue, isFalse)));
+    if (page) void submitKey(server, new URL(page)).then((back) => waitUntil(() => fetch(back).then(isTrue, isFalse)));
   });
   run.stderr?.on('data', (text: string) => {
     output += text;

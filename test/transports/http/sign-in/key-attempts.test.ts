@@ -16,7 +16,7 @@ const test = withUpstream.extend('serve', ({ upstream }) => async (config: objec
   return { upstream, server, request: createAuthorizationRequest(await server.register()).request };
 });
 
-const enter = (server: SignInServer, request: Record<string, string>, key: string, forwarded?: string) =>
+const submitKey = (server: SignInServer, request: Record<string, string>, key: string, forwarded?: string) =>
   server.send('/authorize', {
     method: 'POST',
     headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
@@ -28,17 +28,18 @@ test('attempts on the page are counted separately from API keys in headers, and 
 }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
-  for (let number = 0; number < 40; number++) guesses.push(await enter(server, request, `svc_live_guess.${number}`));
+  for (let number = 0; number < 40; number++)
+    guesses.push(await submitKey(server, request, `svc_live_guess.${number}`));
   expect(guesses.map(({ status }) => status)).toEqual([...Array(5).fill(400), ...Array(35).fill(429)]);
   expect(upstream.requests).toHaveLength(5);
-  const refused = await enter(server, request, goodKey);
+  const refused = await submitKey(server, request, goodKey);
   expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   expect(await refused.text()).toMatch(/Too many keys were tried from your address\. Try again in \d+ s/);
   // Keys in headers have a count of their own. A key that the service has accepted is admitted on the page, too.
   const client = openConnection(server.origin);
   const call = (key: string) => client.send({ headers: validHeaders(key), body: JSON.stringify(toolCall('whoami')) });
   expect((await call(goodKey)).status).toBe(200);
-  expect((await enter(server, request, goodKey)).status).toBe(303);
+  expect((await submitKey(server, request, goodKey)).status).toBe(303);
   for (let number = 0; number < 5; number++) expect((await call(`svc_live_other.${number}`)).status).toBe(200);
   expect((await call('svc_live_other.5')).status).toBe(429);
   client.close();
@@ -50,15 +51,15 @@ test('the last X-Forwarded-For entry of a trusted proxy counts as address, and h
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
   const from = async (forwarded: string | undefined, number: number) =>
-    (await enter(server, request, `svc_live_guess.${number}`, forwarded)).status;
+    (await submitKey(server, request, `svc_live_guess.${number}`, forwarded)).status;
   let number = 0;
   const first = ['203.0.113.1', '1.1.1.1, 203.0.113.2', '203.0.113.3:4711', '[2001:db8::1]:443', '2001:db8:0:1::1'];
   for (const address of [...first, undefined]) expect(await from(address, number++)).toBe(400);
   const same = ['9.9.9.9, 203.0.113.1', '::ffff:203.0.113.2', '203.0.113.3', '2001:db8::abcd:1', '2001:DB8:0:1:8::'];
   for (const address of [...same, 'unknown', '']) expect(await from(address, number++)).toBe(429);
   const plain = await serve({ refusalsPerMinute: 1 });
-  expect((await enter(plain.server, plain.request, 'svc_live_a', '203.0.113.1')).status).toBe(400);
-  expect((await enter(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
+  expect((await submitKey(plain.server, plain.request, 'svc_live_a', '203.0.113.1')).status).toBe(400);
+  expect((await submitKey(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
 });
 
 test('concurrent calls with one key are one attempt, and an error of the service removes the attempt', async () => {
@@ -74,16 +75,16 @@ test('concurrent calls with one key are one attempt, and an error of the service
 test('attempts from one address do not take all slots for checking keys', async ({ serve }) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { upstream, server, request } = await serve({ trustedProxy });
-  const held: (() => void)[] = [];
-  upstream.respondWith((_, response) => void held.push(() => response.writeHead(401).end()));
+  const answerFunctions: (() => void)[] = [];
+  upstream.respondWith((_, response) => void answerFunctions.push(() => response.writeHead(401).end()));
   const guesses = Array.from({ length: 20 }, (_, number) =>
-    enter(server, request, `svc_live_guess.${number}`, '203.0.113.1'),
+    submitKey(server, request, `svc_live_guess.${number}`, '203.0.113.1'),
   );
   await waitUntil(() => upstream.requests.length === 4);
-  const other = enter(server, request, 'svc_live_other', '203.0.113.2');
+  const other = submitKey(server, request, 'svc_live_other', '203.0.113.2');
   await waitUntil(() => upstream.requests.length === 5);
   upstream.respondWith((_, response) => void response.writeHead(401).end());
-  for (const answer of held) answer();
+  for (const answer of answerFunctions) answer();
   for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
 });
 
@@ -91,7 +92,7 @@ test('if the service fails, a key is neither accepted nor counted as an attempt'
   const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
   upstream.respondWith((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {
-    const answer = await enter(server, request, goodKey);
+    const answer = await submitKey(server, request, goodKey);
     expect([answer.status, answer.headers.get('location')]).toEqual([503, null]);
     expect(await answer.text()).toContain('could not be checked');
   }

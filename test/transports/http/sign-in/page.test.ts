@@ -28,7 +28,7 @@ async function startCallback() {
   return { received, uri: `http://127.0.0.1:${port}/callback` };
 }
 
-const addressOf = (server: SignInServer, request: Record<string, string>) =>
+const createPageUrl = (server: SignInServer, request: Record<string, string>) =>
   `${server.origin}/authorize?${new URLSearchParams(request)}`;
 
 inChromium('The sign-in page', () => {
@@ -38,16 +38,16 @@ inChromium('The sign-in page', () => {
   });
   afterAll(() => browser.close());
 
-  async function open(options: { colorScheme?: 'light' | 'dark' } = {}) {
+  async function openPage(options: { colorScheme?: 'light' | 'dark' } = {}) {
     const page = await browser.newPage({ viewport: { width: 360, height: 740 }, ...options });
     onTestFinished(() => page.close());
-    const complaints: string[] = [];
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    return { page, complaints };
+    const consoleMessages: string[] = [];
+    page.on('console', (message) => consoleMessages.push(message.text()));
+    page.on('pageerror', (error) => consoleMessages.push(error.message));
+    return { page, complaints: consoleMessages };
   }
 
-  const problemsOn = async (page: Page) => ({
+  const findPageProblems = async (page: Page) => ({
     axe: await findViolations(page.locator('html')),
     isTooWide: await page.evaluate('document.documentElement.scrollWidth > innerWidth'),
     small: await page
@@ -60,9 +60,9 @@ inChromium('The sign-in page', () => {
     const { received, uri } = await startCallback();
     const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
     const { request, verifier } = createAuthorizationRequest(clientId, { redirect_uri: uri });
-    const { page, complaints } = await open();
-    await page.goto(addressOf(server, request));
-    expect(await problemsOn(page)).toEqual(noProblems);
+    const { page, complaints } = await openPage();
+    await page.goto(createPageUrl(server, request));
+    expect(await findPageProblems(page)).toEqual(noProblems);
     const facts = await page.locator('dl').innerText();
     expect(facts).toContain('a program on your own computer');
     expect(facts).toMatch(/Key of\s+127\.0\.0\.1:\d+/);
@@ -71,7 +71,7 @@ inChromium('The sign-in page', () => {
     await page.keyboard.type('250');
     await page.keyboard.press('Enter');
     await page.getByText('The service does not accept this key.').waitFor();
-    expect(await problemsOn(page)).toEqual(noProblems);
+    expect(await findPageProblems(page)).toEqual(noProblems);
     expect(await page.title()).toMatch(/^Not connected yet/);
     const field = page.getByLabel('API key');
     expect(await field.inputValue()).toBe('');
@@ -105,13 +105,13 @@ inChromium('The sign-in page', () => {
   }) => {
     const { received, uri } = await startCallback();
     const { request } = createAuthorizationRequest(await server.register(uri), { redirect_uri: uri });
-    const { page } = await open({ colorScheme: 'dark' });
-    await page.goto(addressOf(server, { ...request, response_type: 'token' }));
-    expect(await problemsOn(page)).toEqual(noProblems);
+    const { page } = await openPage({ colorScheme: 'dark' });
+    await page.goto(createPageUrl(server, { ...request, response_type: 'token' }));
+    expect(await findPageProblems(page)).toEqual(noProblems);
     await page.getByRole('link', { name: /^Back to/ }).click();
     await expect.poll(() => received[0]?.searchParams.get('error')).toBe('unsupported_response_type');
-    await page.goto(addressOf(server, request));
-    expect(await problemsOn(page)).toEqual(noProblems);
+    await page.goto(createPageUrl(server, request));
+    expect(await findPageProblems(page)).toEqual(noProblems);
     await page.getByRole('button', { name: 'Cancel' }).click();
     await expect.poll(() => received[1]?.searchParams.get('error')).toBe('access_denied');
   });
@@ -121,15 +121,15 @@ inChromium('The sign-in page', () => {
   }) => {
     const name = '<script>document.title="run"</script><style>*{display:none}</style>';
     const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
-    const { page } = await open();
-    await page.goto(addressOf(server, request));
+    const { page } = await openPage();
+    await page.goto(createPageUrl(server, request));
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('<script>');
     expect(await page.title()).toMatch(/^Connect <script>/);
     const fields = Object.entries({ ...request, api_key: goodKey }).map(
       ([field, value]) => `<input name="${field}" value="${value}">`,
     );
     const evil = createServer((_, response) =>
-      response.end(`<iframe src="${addressOf(server, request).replaceAll('&', '&amp;')}"></iframe>
+      response.end(`<iframe src="${createPageUrl(server, request).replaceAll('&', '&amp;')}"></iframe>
         <form method="post" action="${server.origin}/authorize">${fields.join('')}<button>Win</button></form>`),
     );
     const { port, close } = await listenOnLoopback(evil);

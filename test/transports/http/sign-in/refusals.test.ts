@@ -15,17 +15,17 @@ import {
   signInTest as test,
 } from '../../../support/sign-in.ts';
 
-const page = (server: SignInServer, request: Record<string, string>) =>
+const requestPage = (server: SignInServer, request: Record<string, string>) =>
   server.send(`/authorize?${new URLSearchParams(request)}`);
 
-const key = { api_key: goodKey, budget: '' };
+const validFields = { api_key: goodKey, budget: '' };
 const otherApp = 'https://other.example.com/callback';
 
 test('the pages, documents and status codes of sign-in have the security headers and content that RFCs require', async ({
   server,
 }) => {
   const { request } = createAuthorizationRequest(await server.register());
-  const shown = await page(server, request);
+  const shown = await requestPage(server, request);
   expect(Object.fromEntries(shown.headers)).toMatchObject({
     'x-frame-options': 'DENY',
     'cache-control': 'no-store',
@@ -61,7 +61,10 @@ test('an invalid request never redirects, and an unregistered redirect URI is no
 }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const pagesOf = async (wrong: Record<string, string>) => {
-    const answers = [await page(server, { ...request, ...wrong }), await server.submit({ ...request, ...wrong }, key)];
+    const answers = [
+      await requestPage(server, { ...request, ...wrong }),
+      await server.submit({ ...request, ...wrong }, validFields),
+    ];
     for (const { status, headers } of answers) expect([status, headers.get('location')]).toEqual([400, null]);
     return Promise.all(answers.map((answer) => answer.text()));
   };
@@ -80,7 +83,7 @@ test('an invalid request never redirects, and an unregistered redirect URI is no
   ] as const)
     for (const shown of await pagesOf(wrong))
       expect(shown).toContain(`href="${redirectUri}?error=${error}&amp;state=a+state&amp;iss=`);
-  expect((await page(server, { ...request, resource: '' })).status).toBe(200);
+  expect((await requestPage(server, { ...request, resource: '' })).status).toBe(200);
   const twice = await server.send(`/authorize?${new URLSearchParams(request)}&redirect_uri=https://evil.example.com`);
   expect(twice.status).toBe(400);
   const { searchParams } = readLocation(await server.submit(request, { cancel: 'yes' }));
@@ -98,14 +101,16 @@ test.for([
   'https:\\\\evil.example.com',
   `https://host.example.com/${'a'.repeat(500)}`,
 ])('an app cannot register %s, neither alone nor together with an acceptable URI', async (uri, { server }) => {
-  expect(await registered(server, [uri])).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
-  const [status, { client_id: clientId, redirect_uris: uris }] = await registered(server, [uri, redirectUri]);
+  expect(await registerUris(server, [uri])).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
+  const [status, { client_id: clientId, redirect_uris: uris }] = await registerUris(server, [uri, redirectUri]);
   expect([status, uris]).toEqual([201, [redirectUri]]);
-  expect((await page(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status).toBe(400);
-  expect((await page(server, createAuthorizationRequest(clientId).request)).status).toBe(200);
+  expect((await requestPage(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status).toBe(
+    400,
+  );
+  expect((await requestPage(server, createAuthorizationRequest(clientId).request)).status).toBe(200);
 });
 
-async function registered(server: SignInServer, uris: unknown) {
+async function registerUris(server: SignInServer, uris: unknown) {
   const body = JSON.stringify({ redirect_uris: uris });
   const headers = { 'content-type': 'application/json' };
   const answer = await server.send('/register', { method: 'POST', headers, body });
@@ -114,7 +119,7 @@ async function registered(server: SignInServer, uris: unknown) {
 
 test('a registration that also lists a URI of a desktop app succeeds with the other URIs', async ({ server }) => {
   const web = ['https://www.cursor.com/agents/mcp/oauth/callback', 'http://localhost:8787/callback'];
-  const [status, { redirect_uris: uris }] = await registered(server, [
+  const [status, { redirect_uris: uris }] = await registerUris(server, [
     'cursor://anysphere.cursor-mcp/oauth/callback',
     ...web,
   ]);
@@ -124,15 +129,15 @@ test('a registration that also lists a URI of a desktop app succeeds with the ot
 test('a registration with more than ten redirect URIs or 2,000 characters is refused', async ({ server }) => {
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
-  expect((await registered(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
+  expect((await registerUris(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
   for (const wrong of [uris(11, 40), uris(5, 450), [], 'https://host.example.com/'])
-    expect((await registered(server, wrong))[0]).toBe(400);
+    expect((await registerUris(server, wrong))[0]).toBe(400);
 });
 
 test('a redirect URI on loopback may differ from the registered URI only in its port', async ({ server }) => {
   const clientId = await server.register('http://127.0.0.1/callback');
   const at = async (uri: string) =>
-    (await page(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status;
+    (await requestPage(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status;
   expect(await at('http://127.0.0.1:45678/callback')).toBe(200);
   for (const uri of ['http://127.0.0.1:45678/other', 'http://localhost:45678/callback', 'http://127.0.0.2/callback'])
     expect(await at(uri)).toBe(400);
@@ -189,7 +194,7 @@ test('a code, access token, refresh token or client id is refused wherever anoth
     expect((await server.refreshTokens(token, clientId)).status).toBe(400);
   for (const code of [access, refresh, clientId]) expect((await server.token({ ...good, code })).status).toBe(400);
   for (const id of [access, refresh, good.code])
-    expect((await page(server, createAuthorizationRequest(id).request)).status).toBe(400);
+    expect((await requestPage(server, createAuthorizationRequest(id).request)).status).toBe(400);
 });
 
 test('an app can revoke its own connection and no connection of another app', async ({ server }) => {
@@ -227,7 +232,7 @@ test('the form is accepted from the sign-in page and from programs, and refused 
   const { request } = createAuthorizationRequest(await server.register());
   const post = async (
     headers: Record<string, string>,
-    body: string | URLSearchParams = new URLSearchParams({ ...request, ...key }),
+    body: string | URLSearchParams = new URLSearchParams({ ...request, ...validFields }),
   ) => {
     const answer = await server.send('/authorize', { method: 'POST', headers, body });
     return [answer.status, answer.headers.has('location')];
@@ -241,11 +246,11 @@ test('the form is accepted from the sign-in page and from programs, and refused 
     expect(await post(headers as Record<string, string>)).toEqual([403, false]);
   expect(await post({ origin: server.origin, 'sec-fetch-site': 'same-origin' })).toEqual([303, true]);
   expect(await post({})).toEqual([303, true]);
-  expect(await post({}, JSON.stringify({ ...request, ...key }))).toEqual([415, false]);
+  expect(await post({}, JSON.stringify({ ...request, ...validFields }))).toEqual([415, false]);
   const inAddress = `/authorize?api_key=${goodKey}`;
-  const body = new URLSearchParams({ ...request, ...key });
+  const body = new URLSearchParams({ ...request, ...validFields });
   expect((await server.send(inAddress, { method: 'POST', body })).status).toBe(400);
-  const long = await server.submit({ ...request, state: 'x'.repeat(20_000) }, key);
+  const long = await server.submit({ ...request, state: 'x'.repeat(20_000) }, validFields);
   expect([long.status, long.headers.get('x-frame-options')]).toEqual([413, 'DENY']);
 });
 
@@ -276,13 +281,13 @@ test('no page, URL, log line, error or token contains the key in readable form',
     { api_key: '', budget: goodKey },
   ])
     await look(await server.submit(request, fields));
-  await look(await server.submit({ ...request, response_type: 'token' }, key));
-  await look(await page(server, { ...request, api_key: goodKey }));
-  const agreed = await server.submit(request, key);
+  await look(await server.submit({ ...request, response_type: 'token' }, validFields));
+  await look(await requestPage(server, { ...request, api_key: goodKey }));
+  const agreed = await server.submit(request, validFields);
   await look(agreed);
   const { access, refresh } = await server.signIn();
   upstream.respondWith((_, response) => void response.destroy());
-  await look(await server.submit(request, key));
+  await look(await server.submit(request, validFields));
   upstream.respondWith(errorResponse(401));
   seen.push(JSON.stringify((await server.call(access, 'whoami')).result.raw));
   seen.push(JSON.stringify(await server.refreshTokens(refresh, clientId)));
@@ -312,7 +317,7 @@ test('every path refuses a key in its URL, and /metrics is hidden under the publ
 test('the name of an app is shown as escaped text on one short line', async ({ server }) => {
   const name = `<img src=x onerror=alert(1)> ”Claude“ \u202e\u200b\n${'verified '.repeat(40)}`;
   const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
-  const html = await (await page(server, request)).text();
+  const html = await (await requestPage(server, request)).text();
   expect(html).toContain('&lt;img src=x onerror=alert(1)> ');
   expect(html).not.toMatch(/<img|\u202e|\u200b/);
   expect(/<dt>App<\/dt><dd>(.*?)<\/dd>/.exec(html)?.[1]?.length).toBeLessThan(140);
@@ -320,33 +325,33 @@ test('the name of an app is shown as escaped text on one short line', async ({ s
 });
 
 const chat = 'https://chat.example.com';
-const describedAt = (path: string, more = {}) =>
+const createDocument = (path: string, more = {}) =>
   JSON.stringify({ client_id: `${chat}${path}`, client_name: 'A chat', redirect_uris: [redirectUri], ...more });
 
 test('an invalid metadata document is refused, and a slow document is refused after a timeout', async ({
   upstream: { baseUrl },
 }) => {
   const answers: Record<string, (response: ServerResponse, path: string) => unknown> = {
-    '/larger-than-5-kb': (response, path) => response.end(describedAt(path, { more: 'x'.repeat(5000) })),
-    '/of-another-address': (response, path) => response.end(describedAt(`${path}?`)),
+    '/larger-than-5-kb': (response, path) => response.end(createDocument(path, { more: 'x'.repeat(5000) })),
+    '/of-another-address': (response, path) => response.end(createDocument(`${path}?`)),
     '/that-redirects': (response) => response.writeHead(302, { location: '/good' }).end(),
-    '/that-is-not-there': (response, path) => response.writeHead(404).end(describedAt(path)),
+    '/that-is-not-there': (response, path) => response.writeHead(404).end(createDocument(path)),
     '/that-is-no-json': (response) => response.end('<h1>Client</h1>'),
-    '/without-addresses': (response, path) => response.end(describedAt(path, { redirect_uris: [] })),
+    '/without-addresses': (response, path) => response.end(createDocument(path, { redirect_uris: [] })),
     '/that-needs-a-key': (response, path) =>
-      response.end(describedAt(path, { token_endpoint_auth_method: 'private_key_jwt' })),
+      response.end(createDocument(path, { token_endpoint_auth_method: 'private_key_jwt' })),
     '/that-breaks-off': (response) => response.write('{', () => response.destroy()),
     '/that-never-ends': (response) => response.write('{'),
   };
   const requests: string[] = [];
   const web = await startFakeWeb(({ url: path = '' }, response) => {
     requests.push(path);
-    const answer = answers[path] ?? (() => response.end(describedAt(path)));
+    const answer = answers[path] ?? (() => response.end(createDocument(path)));
     answer(response, path);
   });
   const server = await startSignInServer({ baseUrl }, web);
   const paths = Object.keys(answers);
-  const ask = (path: string) => page(server, createAuthorizationRequest(`${chat}${path}`).request);
+  const ask = (path: string) => requestPage(server, createAuthorizationRequest(`${chat}${path}`).request);
   for (const shown of await Promise.all(paths.map(ask))) {
     expect(shown.status, shown.url).toBe(400);
     expect(await shown.text()).toContain('chat.example.com');
@@ -365,7 +370,7 @@ test('a metadata document on an internal host is never fetched, and the timing d
   });
   const ask = async (host: string) => {
     const started = performance.now();
-    const shown = await page(server, createAuthorizationRequest(`https://${host}/client.json`).request);
+    const shown = await requestPage(server, createAuthorizationRequest(`https://${host}/client.json`).request);
     return [shown.status, /could not be read/.test(await shown.text()), performance.now() - started > 1900];
   };
   expect(await Promise.all(hosts.map(ask))).toEqual(hosts.map(() => [400, true, true]));
@@ -377,13 +382,13 @@ test('a client id that is a URL but not a normalized https URL with a path is re
   const requests: unknown[] = [];
   const web = await startFakeWeb(({ url }, response) => {
     requests.push(url);
-    response.end(describedAt('/c'));
+    response.end(createDocument('/c'));
   });
   const server = await startSignInServer({ baseUrl }, web);
   const paths = [':8443/c', '/', '/a/../c', '/c#d'].map((path) => chat + path);
   const hosts = ['http://chat.example.com/c', 'https://a@chat.example.com/c', 'https://CHAT.example.com/c'];
   for (const id of [...paths, ...hosts])
-    expect([id, (await page(server, createAuthorizationRequest(id).request)).status]).toEqual([id, 400]);
+    expect([id, (await requestPage(server, createAuthorizationRequest(id).request)).status]).toEqual([id, 400]);
   expect(requests).toEqual([]);
 });
 
@@ -394,7 +399,7 @@ test('one address gets two concurrent and twenty metadata fetches a minute, and 
   const begun: string[] = [];
   const web = await startFakeWeb(({ url = '' }, response) => {
     begun.push(url);
-    open.push({ url, end: () => response.end(describedAt(url)) });
+    open.push({ url, end: () => response.end(createDocument(url)) });
   });
   const clock = { now: 1_000_000 };
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
@@ -442,5 +447,5 @@ test('all of a hundred registrations stay valid', async ({ server }) => {
   const ids = await Promise.all(Array.from({ length: 100 }, () => server.register()));
   expect(new Set(ids).size).toBe(100);
   for (const id of [ids[0], ids[99]])
-    expect((await page(server, createAuthorizationRequest(id ?? '').request)).status).toBe(200);
+    expect((await requestPage(server, createAuthorizationRequest(id ?? '').request)).status).toBe(200);
 });
