@@ -8,7 +8,7 @@ const mask = '***';
 /** Returns the value without the key, or the value itself if the key does not occur in its texts or field names. */
 type MaskKey = <Value>(value: Value, json?: string) => Value;
 
-/** The functions of keys in use. Creating one takes about as long as searching an answer. */
+/** Caches the functions by key. Creating a function takes about as long as searching one answer. */
 const cachedMaskers = new LRUCache<string, MaskKey>({ max: 1000 });
 
 /**
@@ -64,7 +64,7 @@ const withDigitCase = (form: string, digitCase: 'lower' | 'upper') =>
     (_, start: string, digits: string) => start + (digitCase === 'lower' ? digits.toLowerCase() : digits.toUpperCase()),
   );
 
-/** Texts that are nested deeper are masked as a whole. The answer was paid for, so masking must not fail. */
+/** Values that are nested deeper than this are masked entirely. Masking must not fail, because the answer was paid for. */
 const maxDepth = 1000;
 
 /** Returns the value with every text and field name changed, or the value itself if nothing changes. */

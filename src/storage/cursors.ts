@@ -3,9 +3,10 @@ import type { CursorMemory, CursorState } from './call-state.ts';
 import type { StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
-/** A cursor may be used without its filters for a day. */
+/** A caller can use a cursor without its filters for a day. */
 const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 
+/** Returns a function that opens the cursors of a tenant in a store. */
 export const openCursors =
   (shared: StoreAccess) =>
   (tenantId: string): CursorMemory => {

@@ -15,27 +15,31 @@ const maxSlotBytes = 16 * MB;
 export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
-  /** A monotonic clock, in milliseconds. */
+  /** A clock of this process, in milliseconds. */
   now: () => number;
-  /** Bytes of accounts that spent nothing. Bounded, because anybody can invent keys. */
+  /** The largest memory of accounts that spent nothing. A limit is necessary, because anybody can invent keys. */
   maxBytes?: number;
-  /** Bytes of accounts that spent something. Nobody can invent such accounts without paying the service. */
+  /** The largest memory of accounts that spent something. Nobody can create such accounts without paying the service. */
   maxLastingBytes?: number;
 }
 
 /**
- * The ledger of one process. Accounts that spent something or have a call in progress stay; the others only displace each
- * other. When there is no room for another paying account, paid calls of new keys are refused before they are sent.
+ * Creates the ledger of one process. Accounts that spent something or have a call in progress are never evicted; other
+ * accounts evict only each other. If the memory for paying accounts is full, the ledger refuses paid calls of new keys
+ * before they are sent.
  */
 export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
   return openLedger(openMemoryStore(now, { maxBytes, maxLastingBytes }));
 }
 
-/** Bytes of parsed documents, which are cached so that each statement does not parse all labels again. */
+/** The largest memory of parsed documents. They are cached so that not every SQL statement parses all labels again. */
 const maxParsedBytes = 32 * MB;
 
-/** Opens a store in the memory of this process. @param now in milliseconds since the epoch */
+/**
+ * Opens a store in the memory of this process.
+ * @param now the clock of the store, in milliseconds. The store uses it for ages and expiry only
+ */
 export function openMemoryStore(now: () => number, options: MemoryStoreOptions = {}): StoreAccess {
   const store = new MemoryStore(now, options);
   return {

@@ -2,10 +2,11 @@ import { LRUCache } from 'lru-cache';
 import type { AcceptedKeys } from './call-state.ts';
 import { markTtlMs, type StoreAccess } from './store/access.ts';
 
-/** How long an accepted key counts as one, in milliseconds, and how many do in one process: the least used go first. */
+/** How long a key counts as accepted, in milliseconds, and how many keys one process remembers. */
 const acceptedTtlMs = 15 * 60_000;
 const maxAccepted = 10_000;
 
+/** Remembers accepted keys in this process. If there are too many keys, forgets the key that was used the longest time ago. */
 export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   const accepted = new LRUCache<string, true>({
     max: maxAccepted,
@@ -20,7 +21,7 @@ export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   };
 }
 
-/** The key of a person's own process, which is a good one until the service rejects it. */
+/** Remembers the keys of a process that serves one person. Such a key counts as accepted until the service rejects it. */
 export function createSingleUserKeys(): AcceptedKeys {
   const rejected = new Set<string>();
   return {
@@ -31,13 +32,15 @@ export function createSingleUserKeys(): AcceptedKeys {
 }
 
 interface AcceptedKeyDocument {
+  /** When the service accepted the key last, by the clock of the store. */
   at: number;
 }
 
+/** Opens the keys that replicas share, and the connections that people have signed in. */
 export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAccess) {
   const localKeys = createMemoryKeys(() => performance.now());
   const documentKeyOf = (tenantId: string) => keyOf(tenantId, 'accepted');
-  /** The register of all replicas. While the store is away, each replica knows what it heard last. */
+  /** While the store is unreachable, each replica uses what it learned last. */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
       const read = await documents.read<AcceptedKeyDocument>(documentKeyOf(tenantId)).catch(() => undefined);
@@ -58,12 +61,12 @@ export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAcc
     },
   };
   return {
-    /** The secret with which tenant ids are made. */
+    /** The secret from which tenant ids are derived. */
     tenantSecret: encryption.hashName('tenant secret'),
     keys,
-    /** Whether a key was accepted lately, as this replica heard last. */
+    /** Returns whether a key was accepted recently. Asks the store only if this replica does not know the key. */
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
-    /** The connections that people signed in with a key, as sign-in stores them. */
+    /** The connections that people have signed in with a key. Sign-in defines the form of the document. */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(keyOf(tenantId, 'connections'))).doc,
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>

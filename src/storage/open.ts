@@ -10,7 +10,7 @@ import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
-/** All that outlives a call. */
+/** All state that outlives a call. */
 export interface State extends CallState {
   datasets: Datasets;
   exports: ExportStore;
@@ -18,20 +18,21 @@ export interface State extends CallState {
 }
 
 interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
-  /** The service whose answers are cached; undefined if there is none. */
+  /** The URL of the service whose answers are stored; undefined if there is no service. */
   baseUrl: string | undefined;
-  /** The folder for the datasets of one person; undefined for memory. */
+  /** The folder that stores the dataset of one person; undefined to store it in memory. */
   folder: string | undefined;
-  /** Where files are written; undefined for memory. */
+  /** Where exported files are written; undefined to store them in memory. */
   exportTarget: ExportTarget | undefined;
-  /** The key whose answers the folder keeps. */
+  /** The key whose answers the folder stores. */
   apiKey: string | undefined;
-  /** Whether the folder counts spending by day, for all processes that use it. */
+  /** Whether the budget is daily. The folder then counts the spending of all processes that use it. */
   countsDays: boolean | undefined;
+  /** The state that replicas share; undefined if this process shares none. */
   shared: ReplicaState | undefined;
 }
 
-/** Opens the state that all replicas share, or that of this process, in memory or in a person's folder. */
+/** Opens the state: in a store that replicas share, in the folder of a person, or in the memory of this process. */
 export function openState(options: OpenStateOptions): State {
   const { baseUrl, apiKey, shared, now, folder, exportTarget, countsDays } = options;
   if (shared) return shared.state(options);
@@ -43,10 +44,11 @@ export function openState(options: OpenStateOptions): State {
 }
 
 const MB = 1024 * 1024;
-/** Bytes of answers, and of cursors and full windows, for all tenants together. */
+/** The largest memory of cached answers, and of cursors and full usage windows, for all tenants together. */
 const maxAnswerBytes = 128 * MB;
 const maxSmallStoreBytes = 16 * MB;
 
+/** Opens the state in the memory of this process. */
 export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): State {
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {

@@ -3,7 +3,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { StoreAccess } from './store/access.ts';
 import type { LeaseHolder } from './store/leases.ts';
 
-/** Slots by name, each for one call at a time: calls that read the same ads run one after the other. */
+/** Named slots, each for one call at a time. Calls that read the same ads run one after the other. */
 export interface Slots {
   /**
    * Waits for a slot. Resolves to a function that frees the slot.
@@ -16,14 +16,14 @@ interface StoredSlot extends LeaseHolder {
   id: string;
 }
 
-/** How long the store remembers a slot, in milliseconds: longer than any call lasts. */
+/** How long the store keeps a slot, in milliseconds. This is longer than any call. */
 const slotTtlMs = 3_600_000;
 
-/** Opens slots that all processes which use the store share. A process that has died loses its slots. */
+/** Opens the slots that all processes of a store share. The slots of a process that has died become free. */
 export function openSlots({ documents, leases, queue, keyOf }: StoreAccess): Slots {
   return {
     acquire: async (name, signal) => {
-      // Stored under this kind since the first version.
+      // The stored kind is still named `turn`, so that different versions of this program share their slots.
       const [id, key] = [randomUUID(), keyOf(name, 'turn')];
       leases.open(id);
       const isTaken = (slot: StoredSlot, now: number) =>

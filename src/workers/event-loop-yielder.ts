@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** How long this thread may compute before other callers get an event-loop turn, in milliseconds. */
+/** The longest time that this thread may compute before it yields to the event loop, in milliseconds. */
 const maxComputingMs = 5;
 
 /**
- * Returns a function to await between the steps of long work in the thread that answers callers. It gives other callers
- * an event-loop turn if the work has computed for long enough since the last turn.
+ * Returns a function to await between the steps of long work in the thread that answers callers. The function yields to
+ * the event loop if the work has computed for `maxComputingMs` since it last yielded, so that other calls make progress.
  */
 export function createEventLoopYielder(): () => Promise<void> {
   let lastYieldAt = performance.now();

@@ -3,32 +3,43 @@ import { Semaphore } from './semaphore.ts';
 import { startWorker, type WorkerSource } from './start-worker.ts';
 
 interface PoolOptions {
-  /** The name of the work, for the message that too much of it waits. */
+  /** The plural noun of the work, for the message of an overloaded pool: "Too many pictures are waiting." */
   workName: string;
+  /** The largest number of waiting calls of all tenants. By default 256. */
   maxWaiting?: number;
   worker: WorkerSource;
-  /** What a worker is started with; `stop` is added to it, see PooledWorker. */
+  /** The data that each worker starts with. The pool adds `stop`; see `PooledWorker`. */
   workerData?: object;
-  /** The most that compute at once, each for another tenant, and the most that are kept besides those that are lent. */
+  /**
+   * The largest number of workers that compute at the same time, each for another tenant. Workers that are checked out
+   * do not count.
+   */
   maxWorkers: number;
+  /** How long an idle worker lives, in milliseconds. */
   idleMs: number;
 }
 
+/** The error of a request that a worker did not answer in time. */
 export class WorkerTimeoutError extends Error {
-  override readonly name = 'WorkerLate';
+  override readonly name = 'WorkerTimeoutError';
 }
 
+/** The error of a request whose worker has failed or was terminated. */
 export class WorkerDiedError extends Error {
-  override readonly name = 'WorkerDied';
+  override readonly name = 'WorkerDiedError';
 }
 
-/** With turns between tenants. The user of the pool decides what a worker holds, and finds it again by that. */
+/**
+ * A pool of worker threads. A semaphore shares the workers fairly between tenants. Each worker has `data` that the user
+ * of the pool chooses, for example the dataset that the worker has loaded. `takeIdleWorker` finds a worker by this data.
+ */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #slots: Semaphore;
   readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
+  /** Workers that are in use for longer than one slot. */
   readonly #checkedOut = new Set<PooledWorker<Request, Reply, Data>>();
-  /** Idle workers, the one unused for longest first. */
+  /** Idle workers with the timers that end them. The worker that has been idle for the longest time comes first. */
   readonly #idle = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
@@ -37,18 +48,22 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     this.#slots = new Semaphore({ maxRunning: maxWorkers, maxRunningPerKey: 1, ...named });
   }
 
-  /** Does work when it is the tenant's turn. @throws AdLibraryError `busy` where too many wait */
+  /**
+   * Waits for a free slot of the tenant, then runs `work`.
+   * @throws AdLibraryError `busy` if too many calls are waiting
+   */
   runInSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     return this.#slots.run(tenantId, signal, work);
   }
 
+  /** Takes the first idle worker whose data matches; undefined if there is none. */
   takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
     const [worker] = [...this.#idle.keys()].filter(({ data }) => matches(data));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
-  /** Starts a worker. If there would be too many, it replaces an idle one. */
+  /** Starts a worker. Terminates idle workers first if the pool would otherwise exceed `maxWorkers`. */
   startWorker(data: Data): PooledWorker<Request, Reply, Data> {
     for (const idleWorker of this.#idle.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
@@ -62,17 +77,19 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     return worker;
   }
 
+  /** Makes a worker available for `takeIdleWorker`, and terminates it after `idleMs`. */
   returnToIdle(worker: PooledWorker<Request, Reply, Data>): void {
     if (!worker.isAlive || this.#checkedOut.has(worker)) return;
     this.#idle.set(worker, setTimeout(() => void worker.terminate(), this.#options.idleMs).unref());
   }
 
-  /** Takes a worker out for longer than a turn: another may be started in its place. */
+  /** Reserves a worker for longer than one slot. The pool may start another worker meanwhile. */
   checkOut(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
     this.#checkedOut.add(worker);
   }
 
+  /** Takes a checked-out worker back. Terminates the worker if the pool has `maxWorkers` others by now. */
   checkIn(worker: PooledWorker<Request, Reply, Data>): void {
     this.#checkedOut.delete(worker);
     if (!worker.isAlive) return;
@@ -81,6 +98,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     this.returnToIdle(worker);
   }
 
+  /** Terminates all workers. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers, ...this.#checkedOut].map((worker) => worker.terminate()));
   }
@@ -92,19 +110,21 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 }
 
 interface RequestOptions {
-  /** How long the worker may take; then it is ended. */
+  /** The time limit, in milliseconds. A worker that exceeds it is terminated. */
   ms: number;
-  /** Sets `stop`. The worker stays alive if it answers within the grace. */
+  /** Cancels the request by setting `stop`. */
   signal?: AbortSignal | undefined;
+  /** How long a worker may take to answer after `stop` was set, in milliseconds. Afterwards it is terminated. */
   graceMs?: number;
 }
 
-/** How long loading a worker may take, in milliseconds. */
+/** The time limit for loading a worker, in milliseconds. */
 const startTimeoutMs = 20_000;
 
 /**
- * One thread, which reports once that it is ready. Each request is answered before the next is sent. Its `workerData`
- * has `stop`, a shared whole number: not 0 when the current request is to stop.
+ * A worker thread that answers one request after the other. The thread sends one message when it is ready. Its
+ * `workerData` contains `stop`, the buffer of a shared `Int32Array`. The first element is 1 if the thread should stop
+ * working on the current request.
  */
 export class PooledWorker<Request, Reply, Data> {
   data: Data;
@@ -126,17 +146,21 @@ export class PooledWorker<Request, Reply, Data> {
     this.#thread.on('message', (reply) => this.#pendingReply?.resolve(reply));
     this.#thread.on('error', (cause) => this.terminate(new WorkerDiedError('The worker failed.', { cause })));
     this.#thread.on('exit', () => this.terminate());
-    // Only now, because a listener keeps the process alive.
+    // This call must follow the listeners, because adding a listener keeps the process alive.
     this.#thread.unref();
     this.#ready = this.#waitForReply(startTimeoutMs);
     this.#ready.catch(() => {});
   }
 
+  /** False once the thread has ended or was told to. */
   get isAlive(): boolean {
     return this.#endReason === undefined;
   }
 
-  /** @throws WorkerLate, WorkerDied, or the signal's reason when that aborts */
+  /**
+   * Sends a request and returns the reply.
+   * @throws WorkerTimeoutError; WorkerDiedError; the reason of the signal if it aborts
+   */
   async sendRequest(request: Request, { ms, signal, graceMs = 0 }: RequestOptions): Promise<Reply> {
     signal?.throwIfAborted();
     await this.#ready;
@@ -158,6 +182,7 @@ export class PooledWorker<Request, Reply, Data> {
     }
   }
 
+  /** Terminates the thread. A pending request fails with the error. */
   async terminate(error: Error = new WorkerDiedError('The worker was ended.')): Promise<void> {
     if (!this.#endReason) this.#onEnd();
     this.#endReason ??= error;
@@ -165,8 +190,12 @@ export class PooledWorker<Request, Reply, Data> {
     await this.#thread.terminate();
   }
 
+  /** Waits for the next message of the thread, and terminates the thread if none comes in time. */
   async #waitForReply(timeoutMs: number): Promise<Reply> {
-    const timer = setTimeout(() => this.terminate(new WorkerTimeoutError('The worker took too long.')), timeoutMs);
+    const timer = setTimeout(
+      () => this.terminate(new WorkerTimeoutError('The worker did not reply in time.')),
+      timeoutMs,
+    );
     try {
       return await new Promise<Reply>((resolve, reject) => {
         this.#pendingReply = { resolve, reject };

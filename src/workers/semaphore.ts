@@ -2,18 +2,19 @@ import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 
 interface SemaphoreOptions {
-  /** The most turns at once, for all keys together and for one. */
+  /** The largest number of slots in use at the same time, for all keys together. */
   maxRunning: number;
+  /** The same for one key. By default, one key may use all slots. */
   maxRunningPerKey?: number;
-  /** How many may wait, all keys together. By default 64 keys with four each. */
+  /** The largest number of waiting calls, for all keys together. By default 256: four for each of 64 keys. */
   maxWaiting?: number;
-  /** The name of the work, for the message that too much of it waits. */
+  /** The plural noun of the work, for the error message: "Too many pictures are waiting." */
   workName: string;
   /** A monotonic clock, in milliseconds. */
   now?: () => number;
 }
 
-/** The most keys whose last turn is remembered. The last turn of any other key began before all of these. */
+/** The number of keys whose last slot is remembered. Any other key got its last slot before all of these keys. */
 const maxRememberedKeys = 1000;
 
 interface Waiter {
@@ -22,38 +23,42 @@ interface Waiter {
 }
 
 /**
- * A counting semaphore with turns between keys: tenants, or addresses. Among those who wait, the key with the fewest
- * turns running comes first, then the one whose last turn began longest ago; of one key, who came first.
+ * A counting semaphore that shares its slots fairly between keys, such as tenants or IP addresses. A free slot goes to
+ * the waiting key that uses the fewest slots. Among equal keys, it goes to the key that got its last slot the longest
+ * time ago. The calls of one key get slots in the order in which they came.
  *
- * Where too many wait, the newest of the key with the most waiting is refused, never the first of a key. So a key with
- * nothing waiting gets a place, unless every place is held by another key.
+ * If too many calls are waiting, the semaphore refuses the newest call of the key with the most waiting calls, but never
+ * the only waiting call of a key. Therefore a key without waiting calls gets a place in the queue, unless each place
+ * belongs to another key.
  */
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Waiter[]>();
-  /** The number of the last turn of each key. */
+  /** For each key, the sequence number of the last slot that it got. */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #slotCount = 0;
-  /** How long recent turns took, in milliseconds, as a moving average. */
+  /** The moving average of how long recent slots were in use, in milliseconds. */
   #typicalSlotMs = 1000;
 
   constructor(options: SemaphoreOptions) {
     this.#options = { maxRunningPerKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
   }
 
+  /** The number of slots in use. */
   get running(): number {
     return [...this.#running.values()].reduce((sum, running) => sum + running, 0);
   }
 
+  /** The number of waiting calls. */
   get waiting(): number {
     return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
   /**
-   * Resolves when it is the key's turn, to a function that ends the turn.
-   * @throws AdLibraryError `busy` where too many wait, or where the signal's time was over before there was a turn; the
-   * signal's reason if it aborts for another
+   * Waits for a free slot. Resolves to a function that frees the slot.
+   * @throws AdLibraryError `busy` if too many calls are waiting, or if the signal times out first; the reason of the
+   * signal if it aborts otherwise
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
@@ -73,6 +78,7 @@ export class Semaphore {
     };
   }
 
+  /** Waits for a free slot, runs `work`, and frees the slot. @throws as `acquire`, and what `work` throws */
   async run<Result>(key: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     const release = await this.acquire(key, signal);
     try {
@@ -97,7 +103,7 @@ export class Semaphore {
   #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
     if (this.waiting >= this.#options.maxWaiting) {
       const longestKey = [...this.#waiting.keys()].reduce(
-        (one, other) => (this.#countWaiting(other) > this.#countWaiting(one) ? other : one),
+        (left, right) => (this.#countWaiting(right) > this.#countWaiting(left) ? right : left),
         key,
       );
       if (longestKey === key || this.#countWaiting(longestKey) === 1) throw this.#createBusyError(key);
@@ -125,9 +131,9 @@ export class Semaphore {
       const [nextKey] = [...this.#waiting.keys()]
         .filter((key) => this.#canRun(key))
         .sort(
-          (one, other) =>
-            this.#countRunning(one) - this.#countRunning(other) ||
-            (this.#lastSlotNumbers.peek(one) ?? 0) - (this.#lastSlotNumbers.peek(other) ?? 0),
+          (left, right) =>
+            this.#countRunning(left) - this.#countRunning(right) ||
+            (this.#lastSlotNumbers.peek(left) ?? 0) - (this.#lastSlotNumbers.peek(right) ?? 0),
         );
       if (nextKey === undefined) return;
       this.#begin(nextKey);

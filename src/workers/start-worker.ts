@@ -2,15 +2,17 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
+/** The location of the code of a worker. */
 export interface WorkerSource {
-  /** The module that starts the worker: where the paths begin. */
+  /** The URL of the module that starts the worker. The paths are relative to this URL. */
   baseUrl: string;
-  /** The worker's TypeScript, and what the build makes of it. */
+  /** The path of the TypeScript source, for runs without a build. */
   sourcePath: string;
+  /** The path of the built file, which is beside the bundle. */
   builtPath: string;
 }
 
-/** The build puts the worker beside the bundle. Node 20 reads TypeScript only after tsx was registered in it. */
+/** Starts a worker thread: the built file if this module is built too, and the TypeScript source otherwise. */
 export function startWorker(
   { baseUrl: from, sourcePath: source, builtPath: built }: WorkerSource,
   workerData: object,
@@ -23,13 +25,15 @@ export function startWorker(
     execArgv: [],
     argv: [],
     env: {},
-    // Standard output belongs to the protocol. Nobody reads this one: reading would keep the process alive.
+    // Standard output carries the messages of the MCP protocol, so the worker must not write to it. The worker gets
+    // streams of its own, which nobody reads, because reading would keep the process alive.
     stdin: false,
     stdout: true,
     stderr: true,
   });
 }
 
+/** Returns code that loads a TypeScript worker. Node 20 can load TypeScript only after tsx was registered in the worker. */
 function createSourceLoader(worker: URL): string {
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx/package.json'));
   const api = new URL('dist/esm/api/index.mjs', tsx);

@@ -25,7 +25,7 @@ type ServeOptions = OpenOptions & {
   listen(fetch: Library['fetch']): Promise<{ address: string; close(): Promise<void> }>;
 };
 
-/** `library serve`. @throws LockHeld, or Error when the address cannot be taken */
+/** `library serve`. @throws LockHeldError, or Error when the address cannot be taken */
 export async function serveLibrary({ listen, ...options }: ServeOptions) {
   const { library, lock, close } = await openOwned(options);
   const token = newToken();
@@ -59,7 +59,7 @@ export type ImportedFile = ImportReport & { name: string };
 
 /**
  * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
- * @throws LockHeld; Error when a file cannot be read (earlier files are already stored)
+ * @throws LockHeldError; Error when a file cannot be read (earlier files are already stored)
  */
 export async function importFiles(target: DatabaseOptions, files: readonly string[], stdin: AsyncIterable<Uint8Array>) {
   for (const file of files)
@@ -77,7 +77,7 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
 
 /**
  * `library pictures`, and `library import --pictures`: fetches the pictures of ads into a folder, for the library of this
- * process or of another. @throws LockHeld, or Error when a file cannot be written
+ * process or of another. @throws LockHeldError, or Error when a file cannot be written
  */
 export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
   withLibrary(target, (library) => fetchMissingPictures(library, options));

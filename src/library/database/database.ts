@@ -21,7 +21,7 @@ const takenOver = 'database_taken_over';
 /**
  * Takes a database file for this process, because the engine has no locks that hold between processes; makes the file
  * if there is none.
- * @throws LockHeld, or Error when the file cannot be written
+ * @throws LockHeldError, or Error when the file cannot be written
  */
 export async function lockDatabase(path: string) {
   if (path === ':memory:') return { database: path, check() {}, announce() {}, release() {} };
