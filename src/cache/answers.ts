@@ -88,7 +88,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stateCharge' | 'settleL
     const name = await cache.resolveName(tenantId, answerNameOf(call));
     const onLost = (id: string) => meter.settleLost(call, id);
     const claim = await cache.claim(call, name, { after: call.fresh ? now() : undefined, onLost });
-    if (claim.kind === 'found') return replayCached(claim.found);
+    if (claim.kind === 'cached') return replayCached(claim.cachedAnswer);
     // The call may have been charged, so nobody sends it again unless somebody asks for it.
     if (claim.kind === 'lost') throw lostCall();
     const report = (error: unknown): undefined => void onError(error);

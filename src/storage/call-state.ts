@@ -61,7 +61,7 @@ export type Claim =
    */
   | { kind: 'granted'; put(answer: CachedAnswer): Promise<void>; forget(): Promise<void>; end(): Promise<void> }
   /** The cache has an answer. */
-  | { kind: 'found'; found: CachedAnswer }
+  | { kind: 'cached'; cachedAnswer: CachedAnswer }
   /** The process that sent the call has died, so the service may have charged for an answer that nobody has. */
   | { kind: 'lost' };
 

@@ -3,68 +3,76 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
+/** The answer that an item came from. */
 export interface ItemSource {
   /** The operation whose answer held the version. */
   listedBy: string;
   requestId: string | null;
 }
 
-/** An ad or a page: its newest version, in which fields that the newest answer lacks keep their earlier values. */
+/** A stored ad or page. Fields that the newest answer lacks keep their earlier values. */
 export interface StoredItem extends ItemSource, ItemVersion {
-  /** As the service spells it. */
+  /** The id as the service spells it. */
   id: string;
+  /** When the first version came, in milliseconds since 1970. */
   firstAt: number;
+  /** The sequence number of the answer that brought the first version. */
   firstOrder: number;
-  /** Earlier versions in which any field differed, the oldest first. Some of them differ in counters alone. */
+  /** Earlier versions with different field values, the oldest first. Some of them differ only in counters. */
   versions: readonly ItemVersion[];
 }
 
+/** One version of an item. A version comes with one answer or with several answers in a row. */
 export interface ItemVersion {
   /**
-   * When the version came first and last, in milliseconds since the epoch. The times are for readers only, because
-   * clocks err.
+   * When the first and the last answer with this version came, in milliseconds since 1970. These times are only shown to
+   * readers. They do not decide which version is newer, because clocks can be wrong.
    */
   since: number;
   at: number;
-  /** The numbers of the first and the last answer with the version. A newer answer has a higher number. */
+  /** The sequence numbers of the first and the last answer with this version. A newer answer has a higher number. */
   sinceOrder: number;
   order: number;
-  /** The object as UTF-8 JSON. */
+  /** The item as UTF-8 JSON. */
   json: Uint8Array;
 }
 
+/** One version of an item, as it is added to a dataset. */
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
-  /** When the first version came, if that was earlier. */
+  /** When the first version came, and its sequence number, if the first version is not this one. */
   firstAt?: number | undefined;
   firstOrder?: number | undefined;
 }
 
 const encoder = new TextEncoder();
 
+/** Returns the item as an object. */
 export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
   JSON.parse(asBuffer(json).toString()) as JsonObject;
 
-/** The same bytes: a `Buffer` reads texts beyond ASCII in two thirds of the time of a decoder. */
+/** Returns a `Buffer` over the same bytes. A `Buffer` decodes non-ASCII text in two thirds of the time of a `TextDecoder`. */
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** Unlike a small `Buffer`, this shares its memory with no other. */
+/** Returns a value as UTF-8 JSON. A small `Buffer` would keep the memory of others alive, because it is a part of a pool. */
 export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
-/** Earlier versions that an item keeps. */
+/** The largest number of earlier versions that an item keeps. */
 const maxEarlierVersions = 10;
 
+/** Creates an item with one version. */
 export function createItem(record: ItemRecord): StoredItem {
   const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
   return { id, listedBy, requestId, firstAt, firstOrder, ...pickVersion(record), versions: [] };
 }
 
 /**
- * Returns the item with one more version. A version that comes late, because two processes wrote at once, is inserted as
- * an earlier one; the newest version takes those of its fields that no newer version has.
- * @returns the same object if the version is known already
+ * Adds a version to an item and returns the new item. Two processes that write at the same time may add versions in the
+ * wrong order. A version that comes late becomes an earlier version, and the newest version takes over the fields that
+ * no newer version has.
+ * @returns the same object if nothing changes
  */
 export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
   const first = createItem(record);
@@ -82,8 +90,15 @@ export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
         addsNothing(newObject, parseItem(version)) ||
         (isDuringVersion(version, record) && hasSameContent(version, record)),
     );
-    const all = isKnown ? stored.versions : [...stored.versions, pickVersion(record)].sort(compareVersions);
-    const { versions, ...newest } = removeSurplusVersions({ ...stored, firstAt, firstOrder, versions: all });
+    const versionsWithRecord = isKnown
+      ? stored.versions
+      : [...stored.versions, pickVersion(record)].sort(compareVersions);
+    const { versions, ...newest } = removeSurplusVersions({
+      ...stored,
+      firstAt,
+      firstOrder,
+      versions: versionsWithRecord,
+    });
     const isSame = firstOrder === stored.firstOrder && versions.every((version) => stored.versions.includes(version));
     if (isSame && isDeepStrictEqual(merged, storedObject)) return stored;
     return { ...newest, versions, json: encodeJson(merged) };
@@ -97,13 +112,13 @@ export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
-/** Whether an answer came while a version was the newest. */
+/** Returns whether an answer came between the first and the last answer with a version. */
 const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 
 /**
- * Removes the versions that are too many. A version goes first that differs from the next one in counters alone, and the
- * next one then counts since the removed one came: so counters that change each day push no earlier content out.
+ * Removes surplus versions. A version that differs from the next one only in counters is removed first, and the next
+ * version takes over its start. Therefore counters that change every day do not displace earlier content.
  */
 function removeSurplusVersions(item: StoredItem): StoredItem {
   let { versions, since, sinceOrder } = item;
@@ -122,23 +137,27 @@ function removeSurplusVersions(item: StoredItem): StoredItem {
   return { ...item, since, sinceOrder, versions };
 }
 
-/** Returns the version after the answer of that number; undefined if the versions do not go back so far. */
+/**
+ * Returns the version that was current after the answer with this sequence number; undefined if the stored versions do not
+ * go back so far.
+ */
 export const findVersionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
-/** Returns the earlier versions of an ad whose content differs from that of the next one, the oldest first. */
+/** Returns the earlier versions of an ad whose content differs from the content of the next version, the oldest first. */
 export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
 
 type JsonHolder = Pick<ItemVersion, 'json'>;
 
-/** Whether two versions of an ad differ in nothing that counts as a change of the ad. */
+/** Returns whether two versions of an ad have the same content. Counters and signatures, for example, are not content. */
 export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
   left.json === right.json || computeFacts(left).content === computeFacts(right).content;
 
+/** Returns the counters of a version of an ad. */
 export const readCounts = (version: JsonHolder): CounterValues => computeFacts(version).counts;
 
-/** What follows from the bytes of a version alone, so that the versions of a large dataset are parsed once. */
+/** Caches what is computed from the bytes of a version, so that the versions of a large dataset are parsed only once. */
 const cachedFacts = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
 function computeFacts({ json }: JsonHolder) {
@@ -151,7 +170,7 @@ function computeFacts({ json }: JsonHolder) {
   return facts;
 }
 
-/** Whether a version has no field that the earlier one lacks or holds another value of. */
+/** Returns whether each field of the new object has the same value in the stored object. */
 const addsNothing = (came: JsonObject, before: JsonObject): boolean => hasSameFields(mergeItems(came, before), before);
 
 const pickVersion = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
@@ -167,10 +186,10 @@ type JsonObject = Record<string, unknown>;
 const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Objects of which a list shows fewer fields than the single item. */
+/** Fields that hold objects. In lists, these objects have fewer fields than in the answer for a single item. */
 const nestedFields = ['page', 'website'];
 
-/** The newer object, in which the fields that it lacks keep their earlier values. */
+/** Returns the newer object, with the fields of the earlier object that the newer one lacks. */
 function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
   const merged = { ...earlier, ...newer };
   for (const name of nestedFields) {
@@ -181,8 +200,8 @@ function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
 }
 
 /**
- * Whether two answers say the same of an item, so that they make one version. Links to the application, the day on which
- * an ad was last seen and signatures in media addresses differ in every answer.
+ * Returns whether two objects count as the same version. Links to the application, the day on which an ad was last seen,
+ * and signatures in media URLs differ in every answer, so they are ignored.
  */
 const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
   [...new Set([...Object.keys(left), ...Object.keys(right)])].every(
@@ -198,10 +217,10 @@ function hasSameField(name: string, left: unknown, right: unknown): boolean {
 const ignoredFields = new Set(['appUrl', 'lastSeenAt']);
 const mediaFieldPattern = /image|video|thumb|picture|media|preview/i;
 const urlQuery = /[?#].*$/s;
-/** Deeper than any object of the service. Values below are compared as they are. */
+/** The largest depth at which signatures are removed. No object of the service is nested so deep. */
 const maxDepth = 8;
 
-/** The object without the queries of media addresses. The query of a link is part of the ad and stays. */
+/** Returns the value without the queries of media URLs. The queries of links stay, because they are part of the ad. */
 function removeSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
   if (typeof value !== 'object' || value === null || depth >= maxDepth) return value;

@@ -2,12 +2,16 @@ import { LRUCache } from 'lru-cache';
 import type { AnswerCache, CachedAnswer, Claim } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
-/** The overhead of an answer: its receipt, and what its schema made of it. */
+/** The overhead of a cached answer: its receipt, and the value that its schema has parsed. */
 const answerBytes = 3 * 1024;
 
-/** The most tombstones: marks of groups that were forgotten, for reads that began before. */
+/**
+ * The largest number of tombstones. A tombstone marks a forgotten group, so that an answer to a call from before is not
+ * served afterwards.
+ */
 const maxForgottenGroups = 10_000;
 
+/** Creates a cache of answers in the memory of this process. */
 export function createMemoryAnswers(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedAnswer>(options);
   const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
@@ -22,8 +26,7 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
     claim: async ({ tenantId }, name, { after = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return uncachedClaim;
       const cachedAnswer = cache.get(tenantId, name);
-      if (cachedAnswer && isNewerThan(cachedAnswer, after, options.now()))
-        return { kind: 'found', found: cachedAnswer };
+      if (cachedAnswer && isNewerThan(cachedAnswer, after, options.now())) return { kind: 'cached', cachedAnswer };
       return {
         ...uncachedClaim,
         put: async (answer) => put(tenantId, name, answer),
@@ -38,11 +41,14 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
   return { ...answers, put, forget };
 }
 
-/** Whether an answer came after a time; one from the future came before a clock was set back. */
+/**
+ * Returns whether an answer came after a time. An answer with a time in the future is older: it came before the clock was
+ * set back.
+ */
 export const isNewerThan = ({ at }: CachedAnswer, time: number, now: number): boolean =>
   at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
 
-/** Of a call whose answer is not cached. */
+/** The claim of a call whose answer is not cached. */
 const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},

@@ -11,15 +11,16 @@ import { openMemoryStore } from './in-memory.ts';
 import { openUserRecords, readContentRecords } from './user-records.ts';
 
 const MB = 1024 * 1024;
-/** The share that the largest tenant keeps when there is no more room for all. */
+/** The share of its bytes that the largest tenant keeps when all datasets together exceed the memory limit. */
 const shrinkFactor = 0.75;
-/** Characters of answers that are not parsed yet, of all tenants together. */
+/** The largest size of answers that are not parsed yet, in characters, for all tenants together. */
 const maxUnparsedChars = 16 * MB;
 /**
- * How long answers may pile up before the oldest are parsed, in milliseconds, so that the next call does not wait for
- * the last one.
+ * The delay before the oldest answers are parsed, in milliseconds. Without the delay, the next call would wait for the
+ * parsing of the last answer.
  */
 const parseDelayMs = 10;
+/** The assumed size of an answer without text, and the overhead of each answer, in characters. */
 const typicalAnswerChars = 100_000;
 const answerOverheadChars = 1000;
 
@@ -28,10 +29,10 @@ interface UnparsedAnswer {
   chars: number;
 }
 
-/** Bytes of the labels, watches and reports of all tenants together: beyond that, no more are taken. */
+/** The largest memory of labels, watches and reports, for all tenants together. Beyond it, new records are refused. */
 const maxRecordBytes = 64 * MB;
 
-/** Whether an answer is equal to the one before it, character for character. */
+/** Returns whether an answer has exactly the same text as the previous answer, and came later. */
 const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
@@ -41,9 +42,12 @@ const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean
   batch.at >= previousBatch.at;
 
 /**
- * The datasets of all tenants in the memory of this process: when there is no more room, the largest tenant loses what
- * came longest ago. Answers are parsed when somebody reads the tenant's dataset, so that no caller waits for that. If
- * too many answers are unread, those of the tenant that has not read for longest are parsed between other work.
+ * The datasets of all tenants in the memory of this process. If all datasets together exceed the memory limit, the
+ * largest tenant loses its oldest items.
+ *
+ * Answers are parsed only when a caller reads the dataset of the tenant, so that paid calls do not wait for parsing. If
+ * too many answers are waiting, the answers of the tenant that has not read for the longest time are parsed between
+ * other work.
  */
 export class MemoryDatasets implements Datasets {
   readonly #records = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
@@ -51,7 +55,7 @@ export class MemoryDatasets implements Datasets {
   readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
-  /** Unread answers by tenant, the oldest first. */
+  /** Answers that are not parsed yet, by tenant, the oldest first. */
   readonly #unparsedAnswers = new Map<string, UnparsedAnswer[]>();
   #unparsedChars = 0;
   #parseTimer: NodeJS.Timeout | undefined;
@@ -64,6 +68,7 @@ export class MemoryDatasets implements Datasets {
     this.#emptyDataset = new MemoryDataset(maxBytesEach);
   }
 
+  /** The memory of all datasets, in bytes. Parses all waiting answers first. */
   get bytes(): number {
     for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId);
     return this.#bytes;
@@ -109,12 +114,16 @@ export class MemoryDatasets implements Datasets {
       this.#parseTimer ??= setTimeout(() => this.#parseOldAnswers(), parseDelayMs).unref();
   }
 
-  /** Parses enough answers at once, however many have come: one at a time, a busy server would never be done. */
+  /**
+   * Parses old answers until the waiting answers are within `maxUnparsedChars`. If each run parsed only one answer, a busy
+   * server would never catch up.
+   */
   #parseOldAnswers(): void {
     this.#parseTimer = undefined;
     for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId, maxUnparsedChars);
   }
 
+  /** Parses the oldest answers of a tenant until all waiting answers have at most `maxChars` characters. */
   #parseAnswers(tenantId: string, maxChars = 0): void {
     const unread = this.#unparsedAnswers.get(tenantId) ?? [];
     while (unread.length > 0 && this.#unparsedChars > maxChars) {
@@ -138,7 +147,7 @@ export class MemoryDatasets implements Datasets {
       dataset.shrinkIfTooLarge();
     });
     while (this.#bytes > this.#maxBytes) {
-      const largest = [...this.#datasets].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
+      const largest = [...this.#datasets].reduce((left, right) => (right[1].bytes > left[1].bytes ? right : left));
       this.#resize(...largest, () => largest[1].shrinkTo(shrinkFactor * largest[1].bytes));
     }
   }
@@ -151,7 +160,7 @@ export class MemoryDatasets implements Datasets {
     if (!dataset.isEmpty) this.#bytes += dataset.bytes;
   }
 
-  /** The room of a tenant if all others keep what they have, but at least a fair share. */
+  /** Returns the memory that a tenant may use while all others keep theirs, but at least an equal share of the limit. */
   #availableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenants = this.#datasets.size + (bytes === 0 ? 1 : 0);

@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
 
+/** Options of a `TenantCache`. */
 export interface TenantCacheOptions {
-  /** Bytes for all tenants together, of which one has half at most. */
+  /** The memory limit for all tenants together. One tenant may use at most half of it. */
   maxBytes: number;
-  /** How long an entry lives, in milliseconds. */
+  /** The lifetime of an entry, in milliseconds. */
   ttlMs: number;
-  /** In milliseconds since the epoch. */
+  /** The time of this process, in milliseconds since 1970. */
   now: () => number;
 }
 
@@ -15,13 +16,13 @@ interface Entry<Value> {
   storedAt: number;
 }
 
-/** The overhead of an entry: its place in the cache, the entry, its name. Then the overhead of a tenant's cache. */
+/** The overhead of an entry and its name in the cache, and the overhead of the cache of one tenant, in bytes. */
 const entryOverheadBytes = 1024;
 const tenantOverheadBytes = 4096;
 
 /**
- * Bounded memory for each tenant, and for all: a tenant's own entries give way to its next ones, and where all are too
- * many, those of the tenant who used theirs longest ago.
+ * A cache with a memory limit for each tenant and for all tenants together. A tenant that reaches its limit evicts its own
+ * entries. If all tenants together reach the limit, the tenant that used its entries the longest time ago loses them.
  */
 export class TenantCache<Value> {
   readonly #options: TenantCacheOptions;
@@ -35,10 +36,12 @@ export class TenantCache<Value> {
     });
   }
 
+  /** The estimated memory of all entries. */
   get bytes(): number {
     return this.#tenants.calculatedSize;
   }
 
+  /** Returns a value; undefined if there is none, or if it is too old. */
   get(tenantId: string, name: string): Value | undefined {
     const entry = this.#tenants.get(tenantId)?.get(name);
     if (entry === undefined || this.#isAlive(entry)) return entry?.value;
@@ -46,6 +49,7 @@ export class TenantCache<Value> {
     return undefined;
   }
 
+  /** Stores a value. @param bytes the estimated memory of the value */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
@@ -59,6 +63,7 @@ export class TenantCache<Value> {
     if (entries?.delete(name)) this.#countBytes(tenantId, entries);
   }
 
+  /** Removes all entries of a tenant whose names begin with `prefix`. */
   removeByPrefix(tenantId: string, prefix: string): void {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
@@ -66,7 +71,7 @@ export class TenantCache<Value> {
     this.#countBytes(tenantId, entries);
   }
 
-  /** An entry from the future is as old as the clock was wrong. */
+  /** An entry with a time in the future was stored before the clock was set back. The difference counts as its age. */
   #isAlive({ storedAt }: Entry<Value>): boolean {
     return Math.abs(this.#options.now() - storedAt) < this.#options.ttlMs;
   }
@@ -77,16 +82,22 @@ export class TenantCache<Value> {
   }
 }
 
-/** In bytes, rounded up from what V8 needs for many small objects, keys of their own, or deep nesting. */
+/**
+ * The memory of parsed JSON in V8, in bytes. The numbers are rounded up from measurements of many small objects, of
+ * objects with different keys, and of deep nesting.
+ */
 const bytesPerValue = 24;
 const bytesPerContainer = 64;
 const bytesPerKey = 80;
 const bytesPerCharacter = 2;
 
-/** The most memory that JSON takes once it is parsed, in bytes: `{}` takes twenty bytes for each character. */
+/**
+ * Estimates the memory of a parsed JSON value, in bytes. The estimate is an upper bound. The length of the text would be
+ * no measure, because `{}` takes about twenty bytes for each character.
+ */
 export function estimateJsonMemory(json: unknown): number {
   let bytes = 0;
-  // No recursion: an answer may be nested as deep as it is long.
+  // A loop instead of recursion, because an answer may be nested so deep that recursion would exhaust the stack.
   const containers: object[] = [];
   const count = (value: unknown) => {
     bytes += bytesPerValue;

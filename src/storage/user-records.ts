@@ -5,26 +5,28 @@ import { formatNumber } from '../views/numbers.ts';
 import type { StoreAccess } from './store/access.ts';
 
 /**
- * The kinds of records beside a dataset, and how many there may be of each kind: a person's labels, watches and reports,
- * and what is known of pictures. The records stay when ads are evicted to make room.
+ * The kinds of records that are stored beside a dataset, and the largest number of each kind: labels, watches and reports
+ * of a person, and perceptual hashes of pictures. The records stay when ads are evicted.
  */
 export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 
+/** The kind of a record. */
 export type RecordKind = keyof typeof maxRecords;
 
-/** JSON values by their ids. The one that was put first comes first; a new value keeps its place. */
+/** JSON values by their ids, in the order in which the ids were first stored. Replacing a value keeps its position. */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
+/** The records of one account. */
 export interface UserRecords {
   /** Whether the records outlive this process. */
   isLasting: boolean;
-  /** The result stays as it is while others change records. */
+  /** Reads all records of a kind. The result does not change when other callers change records. */
   read(kind: RecordKind): Promise<RecordsById>;
   /**
-   * Changes records of a kind in one step, all or nothing, however many processes change records at once. When it
+   * Changes records of a kind atomically, even if several processes change records at the same time. When the promise
    * resolves, the change is on the disk or in the store.
-   * @param change receives the records and may run again: its last result counts
-   * @throws AdLibraryError `invalid_request` if there would be too many
+   * @param change receives the current records. It may run several times, and its last result counts
+   * @throws AdLibraryError `invalid_request` if there would be too many records, `busy` if the store is nearly full
    */
   update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result>;
 }
@@ -35,18 +37,19 @@ interface RecordChange<Result> {
   result: Result;
 }
 
-/** Characters of one record as JSON. */
+/** The largest size of one record as JSON, in characters. */
 const maxRecordChars = 64 * 1024;
-/** How long records live after their last use, and how often their use is written down, in milliseconds. */
+/** How long records live after their last use, and how often their use is recorded, in milliseconds. */
 const ttlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
-/** All records of one kind: one document, because one step must tell whether more fit. */
+/** All records of one kind. They are one document, so that one atomic change can check the number of records. */
 interface WrittenRecords {
   usedAt: number;
   records: [id: string, value: unknown][];
 }
 
+/** Reads the records of a kind. Extends their lifetime in the background if they were not used for `touchIntervalMs`. */
 async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, kind: RecordKind) {
   const key = keyOf(tenantId, 'own', kind);
   const { doc, now, version } = await documents.read<WrittenRecords>(key);
@@ -60,6 +63,7 @@ async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, 
   return { records: new Map(doc?.records), version };
 }
 
+/** Reads the labels and the picture hashes of a tenant, which are part of the contents of a dataset. */
 export async function readContentRecords(source: StoreAccess, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
     readRecords(source, tenantId, 'label'),
@@ -73,16 +77,18 @@ export async function readContentRecords(source: StoreAccess, tenantId: string):
   };
 }
 
+/** The records that are part of the contents of a dataset. */
 export interface ContentRecords {
   labels: RecordsById;
-  /** Changes with the labels alone. */
+  /** Changes with each change of the labels, and only then. */
   labelsVersion: string;
-  /** What `picturePrint` makes of an ad's picture, by `idKey` of the ad. */
+  /** The perceptual hash of each ad's picture, as `picturePrint` writes it, by the normalized id of the ad. */
   pictures: RecordsById;
-  /** Changes with what is known of pictures alone. */
+  /** Changes with each change of the picture hashes, and only then. */
   picturesVersion: string;
 }
 
+/** The records of an account that has stored none. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
@@ -90,6 +96,7 @@ export const emptyContentRecords: ContentRecords = {
   picturesVersion: '',
 };
 
+/** Opens the records of a tenant in a store. */
 export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasting = true } = {}): UserRecords => ({
   isLasting,
   read: async (kind) => (await readRecords(source, tenantId, kind)).records,
@@ -110,7 +117,10 @@ export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasti
     }),
 });
 
-/** Records with their names. One in another version's form is left out. */
+/**
+ * Returns the records that match a schema, with their names. Records that another version of this program wrote in
+ * another form are left out.
+ */
 export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
   [...records.entries()].flatMap(([name, value]) => {
     const { data } = schema.safeParse(value);
@@ -119,17 +129,21 @@ export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsBy
 
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
-/** @throws AdLibraryError where records would be more than before, and too many */
+/**
+ * Checks the limit of a kind of records. A change that does not increase the number of records is always allowed.
+ * @throws AdLibraryError `invalid_request` if the number grows beyond the limit
+ */
 export function assertRecordLimit(kind: RecordKind, countBefore: number, countAfter: number): void {
   if (countAfter <= Math.max(countBefore, maxRecords[kind])) return;
   throw invalidRequest(
-    `At most ${formatNumber(maxRecords[kind])} ${plurals[kind]} are kept, and there are ${formatNumber(countBefore)}: ` +
-      `these are ${formatNumber(countAfter - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
+    `At most ${formatNumber(maxRecords[kind])} ${plurals[kind]} can be stored, and there are ${formatNumber(countBefore)}. ` +
+      `This change would store ${formatNumber(countAfter - maxRecords[kind])} too many. Nothing was changed. Remove some first.`,
   );
 }
 
+/** Returns the error of a record that exceeds `maxChars` characters. */
 export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
-  invalidRequest(`A kept ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
+  invalidRequest(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 
 const createFullError = () =>
   new AdLibraryError({

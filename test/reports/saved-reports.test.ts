@@ -137,6 +137,6 @@ test('what cannot be written again is refused, and a report that cannot be kept 
   const small = { title: 'x', sections: [{ heading: 'x' }] };
   for (let more = 1; more < 20; more++) await server.call('write_report', { ...small, name: `n ${more}` });
   const full = await server.call('write_report', { ...small, name: 'too many' });
-  expect(full.text).toContain('At most 20 reports are kept');
+  expect(full.text).toContain('At most 20 reports can be stored');
   expect((await server.call('write_report', { ...small, name: 'n 1' })).isError).toBe(false);
 });

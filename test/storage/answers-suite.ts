@@ -69,8 +69,8 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
     expect(age).toBeLessThan(35_000);
     const request = { onLost: async () => {} };
     expect(await answers.claim(callOf(), nameOf('1').fingerprint, request)).toMatchObject({
-      kind: 'found',
-      found: { answer: cached.answer },
+      kind: 'cached',
+      cachedAnswer: { answer: cached.answer },
     });
     expect(await find(answers, '2')).toBeUndefined();
     expect(await find(answers, '1', { tenantId: 'other' })).toBeUndefined();

@@ -107,8 +107,9 @@ export function openStoredAnswers(
         const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
           const { cached, lost } = doc ?? {};
           const running = doc?.running && isOtherClaim(doc.running) ? doc.running : undefined;
-          const found = parseCachedAnswer(doc, time);
-          if (found && isNewerThan(found, after, now())) return { result: { kind: 'found', found } };
+          const cachedAnswer = parseCachedAnswer(doc, time);
+          if (cachedAnswer && isNewerThan(cachedAnswer, after, now()))
+            return { result: { kind: 'cached', cachedAnswer } };
           const isAbandoned = running && leases.isAbandoned(running, time);
           if (isAbandoned && !sendsAgain)
             return {
@@ -118,10 +119,10 @@ export function openStoredAnswers(
             };
           if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
           if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
-          const next = { ...(found && { cached }), lost, running: { id, owner: leases.owner, at: time } };
+          const next = { ...(cachedAnswer && { cached }), lost, running: { id, owner: leases.owner, at: time } };
           return { next, ttlMs: Math.max(ttlMs, claimMs), result: { kind: 'granted' } };
         });
-        if (step.kind === 'found') {
+        if (step.kind === 'cached') {
           close();
           return step;
         }
@@ -163,7 +164,7 @@ export function openStoredAnswers(
 }
 
 type Step =
-  | Extract<Claim, { kind: 'found' }>
+  | Extract<Claim, { kind: 'cached' }>
   | { kind: 'granted' }
   | { kind: 'waits'; id: string; version: string }
   | { kind: 'lost'; id: string };

@@ -203,7 +203,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     await wait(10);
     await claim.put({ answer, at: Date.now() });
     for (const each of await Promise.all(waiting))
-      expect(each).toMatchObject({ kind: 'found', found: { answer: { raw: answer.raw } } });
+      expect(each).toMatchObject({ kind: 'cached', cachedAnswer: { answer: { raw: answer.raw } } });
     await other.store({ id: '1', is: 'fresh' });
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
