@@ -74,19 +74,19 @@ describe('an import', () => {
       'of an empty file',
       '',
       1,
-      /^standard input: nothing was read, 0 ads and 0 pages:\n {2}no ad and no page is in it\n$/,
+      /^standard input: nothing was read, 0 ads and 0 pages:\n {2}the source contains no ad and no page\n$/,
     ],
     [
       'of an answer without ads',
       '{"data":[],"paging":{}}',
       1,
-      /nothing was read, .*\n {2}no ad and no page is in it\n$/,
+      /nothing was read, .*\n {2}the source contains no ad and no page\n$/,
     ],
     [
       'of column names without rows',
       'advertiser,headline\n',
       1,
-      /nothing was read, .*\n {2}columns: .*\n {2}no ad and no page/,
+      /nothing was read, .*\n {2}columns: .*\n {2}the source contains no ad and no page/,
     ],
     [
       'of the same ad twice',

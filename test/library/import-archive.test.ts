@@ -134,10 +134,10 @@ test('a value that fits no field is kept under its own name and named in the rep
   ]);
   expect(notes).toEqual([
     'no ad has a headline or a body',
-    '1 × start_date: "soon" is no date such as 2026-01-31 (first: line 1)',
-    '1 × collation_count: "many" is no whole number such as 1200 (first: line 1)',
-    '1 × spend: "little" is no number such as 1200 or 0.5 (first: line 1)',
-    'keys that are not understood, kept under their own names: constructor (1)',
+    '1 × start_date: "soon" is not a date such as 2026-01-31 (first: line 1)',
+    '1 × collation_count: "many" is not a whole number such as 1200 (first: line 1)',
+    '1 × spend: "little" is not a number such as 1200 or 0.5 (first: line 1)',
+    'unknown keys, stored under their own names: constructor (1)',
   ]);
 });
 
@@ -155,8 +155,8 @@ test.for([
   ['without an id of the archive', { ad_archive_id: '', page_id: '42' }, /^ad_archive_id: missing/],
   ['with an end past all dates', { ad_archive_id: '3', end_date: 1e20 }, /^endDate:/],
   ['with an end that is no date', { ad_archive_id: '3', end_date: 'soon' }, /^endDate:/],
-  ['whose id was rounded', '{"ad_archive_id":12345678901234567890}', /is rounded, so the id is lost/],
-  ['whose page id was rounded', '{"ad_archive_id":"1","page_id":1e30}', /is rounded, so the id is lost/],
+  ['whose id was rounded', '{"ad_archive_id":12345678901234567890}', /is a rounded number, so the id is lost/],
+  ['whose page id was rounded', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
 ] as const)('an ad %s is refused', async ([_, record, problem], { served }) => {
   const report = await served.importRecords(record);
   expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
@@ -216,9 +216,9 @@ test('rows that cannot be used are named by their line', async ({ served }) => {
   const report = await served.importRecords(ads.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
   expect(report.problems.map(({ line, problem }) => `${line} ${problem}`)).toEqual([
-    '2 2 cells where the first line has 3; is a quotation mark missing?',
-    '3 ad_archive_id: 1.23457E+15 is rounded, so the id is lost; export it again as a text',
-    expect.stringMatching(/^6 pageId: cannot be asked for/),
+    '2 the row has 2 cells, and the line of column names has 3; is a quotation mark missing?',
+    '3 ad_archive_id: 1.23457E+15 is a rounded number, so the id is lost; export the ids again as text',
+    expect.stringMatching(/^6 pageId: not a valid page id/),
   ]);
 });
 
@@ -226,7 +226,7 @@ test('a quotation mark that is not closed costs its line, however much follows',
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
     const amount = rows.split('\n').length - 1;
     const report = await served.importRecords(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
-    const problem = 'a row without an end; is a quotation mark not closed?';
+    const problem = 'a row that does not end; is a quotation mark not closed?';
     expect(report).toMatchObject({ ads: rows.includes('Q') ? 3 : 2, skipped: 2 });
     expect(report.problems).toEqual([3, amount + 4].map((line) => ({ line, path: '', problem })));
   }
@@ -235,7 +235,7 @@ test('a quotation mark that is not closed costs its line, however much follows',
 test('a table of something else is refused, and the message names the columns that tell', async ({ served }) => {
   const { skipped, problems } = await served.importRecords('Name,Age\nA,1\n');
   const problem = expect.stringMatching(
-    /^neither JSON nor a table of ads: no line of column names has .* "body" .*"ad_archive_id"/,
+    /^neither JSON nor a table of ads: no line of column names contains .* "body" .*"ad_archive_id"/,
   );
   expect([skipped, problems]).toEqual([1, [{ line: 1, path: '', problem }]]);
 });

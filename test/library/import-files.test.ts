@@ -123,12 +123,12 @@ const files: Record<string, Expected> = {
   'indented-values.json': { ads: [{ headline: 'one' }, { headline: 'two' }] },
   'not-a-number.jsonl': {
     ads: [{ headline: 'Nan ad' }, { headline: 'ok' }],
-    report: ['1 × NaN or Infinity: no JSON, so it was read as null (first: line 1)'],
+    report: ['1 × NaN or Infinity: JSON does not allow this value, so it was read as null (first: line 1)'],
   },
   'separator-line.csv': { ads: [{ headline: 'Mit sep', startedAt: at('2026-01-05') }] },
   'title-and-pipes.csv': {
     ads: [{ headline: 'With a title', page: { pageName: 'A' } }],
-    report: ['the line above the column names was not read'],
+    report: ['the line above the column names was ignored'],
   },
   'capitals-and-tabs.tsv': { ads: [{ adArchiveId: '1', body: 'In capitals' }] },
   'one-column-with-template.csv': { ads: [{ headline: '{{product.name}}' }, { headline: 'Second' }] },

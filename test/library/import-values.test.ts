@@ -107,7 +107,10 @@ test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970
   async (value, { served }) => {
     const { report } = await importColumn(served, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
-    expect(report.problems[0]).toMatchObject({ line: 3, problem: expect.stringMatching(/^startedAt: .* is no date/) });
+    expect(report.problems[0]).toMatchObject({
+      line: 3,
+      problem: expect.stringMatching(/^startedAt: .* is not a date/),
+    });
   },
 );
 
@@ -174,12 +177,12 @@ test.for<[column: string, values: string[], field: string, read: unknown[]]>([
 });
 
 test.for([
-  ['reach', '0x10', /^audienceReach: "0x10" is no whole number/],
+  ['reach', '0x10', /^audienceReach: "0x10" is not a whole number/],
   ['reach', '-5', /^audienceReach: "-5" is below 0/],
-  ['copies', '1.5', /^duplicates: "1.5" is no whole number/],
+  ['copies', '1.5', /^duplicates: "1.5" is not a whole number/],
   ['spend', '(12)', /^spend: "\(12\)" is below 0/],
-  ['spend', '12%', /^spend: "12%" is no number/],
-  ['reach', 'lots', /^audienceReach: "lots" is no whole number/],
+  ['spend', '12%', /^spend: "12%" is not a number/],
+  ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
 ] as const)('a row whose %s is %s is refused and named', async ([column, value, problem], { served }) => {
   const { report } = await importColumn(served, column, [value, '7'], 'audienceReach');
   expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });

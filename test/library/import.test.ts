@@ -96,7 +96,7 @@ test.for([
 });
 
 const whole = gzipSync(pretty([ad(1), ad(2)]));
-const notJson = 'not JSON, or cut off; "library import --help" names the formats';
+const notJson = 'not JSON, or cut off; "library import --help" lists the formats';
 const mixed: unknown[] = [
   ...[ad(2), { id: 'seven' }, { id: uuid(3), duplicates: 'many' }, { id: uuid(4), startedAt: 'yesterday' }],
   ...[{ name: 'neither' }, { pageId: 'no-name' }, 42, [ad(5), { id: 'eight' }], { data: [ad(6)] }],
@@ -149,8 +149,13 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     ...[2, 3, 4].map((line) => `line ${line}: ${notJson}`),
   ],
   ['a hundred thousand brackets', `${'['.repeat(1e5)}${']'.repeat(1e5)}\n${json(ad(1))}\n`, 1, /not a JSON object/],
-  ['gzip that is cut off', whole.subarray(0, -10), 0, /the compressed data is cut off; import a whole copy$/],
-  ['damaged gzip', Buffer.from(whole).fill(0xff, 20, 24), 0, /the compressed data is damaged; import a whole copy$/],
+  ['gzip that is cut off', whole.subarray(0, -10), 0, /the compressed data is cut off; import an undamaged copy$/],
+  [
+    'damaged gzip',
+    Buffer.from(whole).fill(0xff, 20, 24),
+    0,
+    /the compressed data is damaged; import an undamaged copy$/,
+  ],
   [
     'a byte of another encoding',
     Buffer.concat(
@@ -165,13 +170,13 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     2,
     'line 1, data[1]: bytes that are not UTF-8; save the file as UTF-8 and import it again',
   ],
-  ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive or a workbook; unpack it/],
-  ['an ad of a page that has no path', json({ ...ad(1), pageId: '..' }), 0, /^line 1: pageId: cannot be asked for/],
+  ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive or a workbook; unpack it or save it as CSV/],
+  ['an ad of a page that has no path', json({ ...ad(1), pageId: '..' }), 0, /^line 1: pageId: not a valid page id/],
   [
     'a record of more than a megabyte',
     `${json([{ id: uuid(1), body: 'long '.repeat(250_000) }, ad(2)])}\n`,
     1,
-    /^line 1, \[0\]: a record of more than 1048576 characters; a list of records goes into/,
+    /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])('reports the place of %s, and reads the other records', async ([_, source, ads, ...problems], { served }) => {
   const report = await served.library.import(chunksOf([source]));
@@ -186,7 +191,7 @@ test('page ids that no call could ask for are refused', async ({ served }) => {
   const report = await served.importRecords(...[...wrong, ...right].map((pageId) => ({ pageId, pageName: 'P' })));
   expect(report).toMatchObject({ pages: right.length, skipped: wrong.length });
   for (const { problem } of report.problems)
-    expect(problem).toMatch(/^pageId: cannot be asked for; a page id has 1 to 300/);
+    expect(problem).toMatch(/^pageId: not a valid page id; a page id has 1 to 300/);
   for (const id of right) expect((await served.get(`/v1/pages/${encodeURIComponent(id)}`)).status).toBe(200);
 });
 

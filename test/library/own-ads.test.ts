@@ -51,10 +51,10 @@ test('a row that cannot be read is named with its line, and the others are store
     ads: 2,
     skipped: 4,
     problems: [
-      { line: 3, problem: 'startedAt: "31. Dezember" is no date such as 2026-01-31' },
-      { line: 4, problem: 'duplicates: "lots" is no whole number such as 1200' },
-      { line: 5, problem: 'neither headline nor body; an ad has words' },
-      { line: 7, problem: 'startedAt: "2026-02-30" is no date such as 2026-01-31' },
+      { line: 3, problem: 'startedAt: "31. Dezember" is not a date such as 2026-01-31' },
+      { line: 4, problem: 'duplicates: "lots" is not a whole number such as 1200' },
+      { line: 5, problem: 'neither a headline nor a body; an ad needs one of them' },
+      { line: 7, problem: 'startedAt: "2026-02-30" is not a date such as 2026-01-31' },
     ],
   });
 });
@@ -100,7 +100,7 @@ test('it is said how columns are understood; countries may be named', async ({ s
   expect(importText({ name: 'file', ...report }).split('\n')).toEqual([
     'file: 1 ad and 0 pages, 1 skipped:',
     '  columns: headline ← Ad headline, pageName ← Brand name, countries ← Country; not used: Headline, My note',
-    '  line 3: countries: "Atlantis" is no country such as DE or Germany; use its code of two letters',
+    '  line 3: countries: "Atlantis" is not a country such as DE or Germany; use the two-letter country code',
   ]);
   expect(await adsOf(served)).toMatchObject([{ headline: 'Tea', countries: ['DE', 'GB', 'US', 'AT'], 'My note': 'n' }]);
 });

@@ -17,14 +17,15 @@ import type { DemoData } from './packed-demo-data.ts';
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * By default, V8 optimizes the main loop of SQLite after a few dozen steps. The function is so large that this takes up to
- * half a second of processor time in a thread of its own. With the largest budget, a demo answers its first calls before.
+ * By default, V8 optimizes the main loop of SQLite after a few dozen steps. The function is so large that this takes up
+ * to half a second of processor time in a thread of its own. With the largest budget, a demo answers its first calls
+ * before.
  */
 const tieringBudget = '--wasm-tiering-budget=2147483647';
 
 /**
- * Opens a library with fictional data that nobody can change for good, and a key for it. The same day gives the same data,
- * and the key is always the same.
+ * Opens a library with fictional data that nobody can change for good, and a key for it. The same day gives the same
+ * data, and the key is always the same.
  * @throws Error when no folder for temporary files can be written
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
@@ -51,7 +52,9 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   };
 }
 
-/** The records of the demo, which the database does not hold itself. An advertiser is made when one of its ads is read. */
+/**
+ * The records of the demo, which the database does not hold itself. An advertiser is made when one of its ads is read.
+ */
 function demoRecords(made: DemoData['advertisers'], today: number): ExternalRecords {
   const pages = new Map<number, DemoAdvertiser>();
   function pageAt(index: number): DemoAdvertiser | undefined {
@@ -92,7 +95,10 @@ async function temporaryFile(content: Uint8Array) {
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** In a container whose file system is read-only, memory that is mounted as a folder takes the place of the usual folder. */
+/**
+ * In a container whose file system is read-only, memory that is mounted as a folder takes the place of the usual
+ * folder.
+ */
 async function temporaryFolder(): Promise<string> {
   let failure: unknown;
   for (const place of [tmpdir(), '/dev/shm', '/tmp']) {

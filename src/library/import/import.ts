@@ -17,24 +17,26 @@ import { openRecordWriter, type RecordWriter } from './writer.ts';
 
 export type { ImportReport } from './report.ts';
 
-/** Milliseconds of work per transaction, after which other callers get a turn. */
-const sliceMs = 50;
+/** The milliseconds of work in one transaction. After each transaction, other requests can run. */
+const transactionMs = 50;
 
-/** A source of which so many records cannot be used is no archive of ads. */
-const maxSkipped = 100_000;
+/** An import stops when it has found this many unusable records, because the source is then not an archive of ads. */
+const maxUnusableRecords = 100_000;
 
 interface ImportTarget {
   database: Database;
   records: RecordStore;
+  /** Returns the current time in Unix milliseconds. */
   now: () => number;
 }
 
 /**
- * Loads ads and pages of any format into the library. A record replaces one with the same id; one that cannot be used is
- * skipped and reported.
+ * Loads ads and pages of any format into the library. A record replaces an earlier record with the same id. A record
+ * that cannot be used is skipped and reported.
  *
- * All records are read twice. The first reading finds how each column writes its numbers and dates, and stores nothing;
- * the second reading stores the records. Work is cut into short transactions, and other callers get a turn after each.
+ * The import goes through all records twice. The first pass finds out how each column writes its numbers and dates, and
+ * stores nothing. The second pass stores the records. The work is divided into short transactions, and other requests
+ * can run between them.
  */
 export async function importRecords(
   target: ImportTarget,
@@ -42,130 +44,141 @@ export async function importRecords(
 ): Promise<ImportReport> {
   const importing = new Import(target);
   try {
-    await importing.survey(source);
-    return await importing.store();
+    await importing.observeRecords(source);
+    return await importing.storeRecords();
   } finally {
     await importing.close();
   }
 }
 
-/** A line of the spool: the place of a record, and the record, or what is wrong with it. */
-type Entry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
+/** A line of the spool: the place of a record, and the record or the problem with it. */
+type SpoolEntry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
 class Import {
   readonly #target: ImportTarget;
-  readonly #values: ColumnValueParser;
+  readonly #parser: ColumnValueParser;
   readonly #reporter = new ImportReporter();
   readonly #spool = new Spool();
   #table: Table | undefined;
   #readRow: ((cells: readonly string[]) => SourceRecord) | undefined;
-  /** Why the source was not read to its end. */
-  #end: { line: number; error: Error } | undefined;
-  #hasCopy = false;
+  /** The error because of which the rest of the source was not read, with its line. */
+  #sourceError: { line: number; error: Error } | undefined;
+  #hasAdText = false;
 
   constructor(target: ImportTarget) {
     this.#target = target;
-    this.#values = new ColumnValueParser(target.now());
+    this.#parser = new ColumnValueParser(target.now());
   }
 
   close(): Promise<void> {
     return this.#spool.close();
   }
 
-  /** The first reading. */
-  async survey(source: AsyncIterable<string | Uint8Array>): Promise<void> {
-    let line = 1;
-    let skipped = 0;
+  /** Runs the first pass: observes how columns write their values, and writes all records to the spool. */
+  async observeRecords(source: AsyncIterable<string | Uint8Array>): Promise<void> {
+    let lastLine = 1;
+    let unusableCount = 0;
     const onTable = (table: Table) => {
       this.#table = table;
       this.#readRow = createRowReader(table.columns, table);
-      this.#reporter.report.columns = columnsText(table);
+      this.#reporter.report.columns = describeColumns(table);
     };
     const onNaN = (line: number) =>
-      this.#reporter.countValueProblem({ line, path: '' }, 'NaN or Infinity: no JSON, so it was read as null');
+      this.#reporter.countValueProblem(
+        { line, path: '' },
+        'NaN or Infinity: JSON does not allow this value, so it was read as null',
+      );
     try {
-      for await (const pieces of readSource(source, { onTable, onNaN })) {
-        let end = performance.now() + sliceMs;
-        for (const found of pieces) {
-          const piece = this.#observe(found);
-          line = piece.line || line;
-          if ('problem' in piece && ++skipped >= maxSkipped)
+      for await (const entries of readSource(source, { onTable, onNaN })) {
+        let pauseAt = performance.now() + transactionMs;
+        for (const sourceEntry of entries) {
+          const entry = this.#observeEntry(sourceEntry);
+          lastLine = entry.line || lastLine;
+          if ('problem' in entry && ++unusableCount >= maxUnusableRecords)
             throw new UnreadableSourceError(
-              `${maxSkipped.toLocaleString('en-US')} records cannot be used; nothing after this place was read`,
+              `${maxUnusableRecords.toLocaleString('en-US')} records cannot be used; nothing after this place was read`,
             );
-          await this.#spool.writeLine(spoolLine(piece));
-          if (performance.now() < end) continue;
+          await this.#spool.writeLine(toSpoolLine(entry));
+          if (performance.now() < pauseAt) continue;
           await nextTurn();
-          end = performance.now() + sliceMs;
+          pauseAt = performance.now() + transactionMs;
         }
         await nextTurn();
       }
     } catch (error) {
       if (!(error instanceof UnreadableSourceError)) throw error;
-      this.#end = { line, error };
+      this.#sourceError = { line: lastLine, error };
     }
   }
 
   /**
-   * Shows a record to the readers of its columns. Returns the record, or what is wrong with it where no format knows it.
-   * Everything else that may be wrong is found when the record is stored.
+   * Passes the values of a record to the parser. Returns the record, or a problem if no format matches the record. All
+   * other problems are found when the record is stored.
    */
-  #observe(piece: SourceEntry): SourceEntry {
-    if ('problem' in piece) return piece;
-    if ('value' in piece && isNestedTooDeep(piece.value))
-      return { line: piece.line, path: piece.path, problem: tooDeepProblem };
-    const record = 'cells' in piece ? this.#readRow?.(piece.cells) : SourceRecord.fromObject(piece.value);
+  #observeEntry(entry: SourceEntry): SourceEntry {
+    if ('problem' in entry) return entry;
+    const { line, path } = entry;
+    if ('value' in entry && isNestedTooDeep(entry.value)) return { line, path, problem: tooDeepProblem };
+    const record = 'cells' in entry ? this.#readRow?.(entry.cells) : SourceRecord.fromObject(entry.value);
     const format = this.#table?.format ?? (record && detectRecordFormat(record));
-    if (!record || !format) return { line: piece.line, path: piece.path, problem: unknownFormatProblem };
+    if (!record || !format) return { line, path, problem: unknownFormatProblem };
     try {
-      format.toAd(record, this.#values);
+      format.toAd(record, this.#parser);
     } catch {}
-    this.#values.valueErrors.length = this.#values.unusedKeys.length = 0;
-    return piece;
+    this.#clearRecordNotes();
+    return entry;
   }
 
-  /** The second reading. */
-  async store(): Promise<ImportReport> {
+  /** Runs the second pass: stores the records from the spool. Returns the report of the import. */
+  async storeRecords(): Promise<ImportReport> {
     const { report } = this.#reporter;
     try {
-      this.#values.decideNotations();
+      this.#parser.decideNotations();
     } catch (error) {
       this.#reporter.countSkipped({ line: 1, path: '' }, error);
       return this.#reporter.finish(this.#table !== undefined);
     }
     const writer = await openRecordWriter(this.#target);
     for await (const lines of this.#spool.readLines()) {
-      for (let at = 0; at < lines.length; await nextTurn()) {
-        const end = performance.now() + sliceMs;
+      for (let index = 0; index < lines.length; await nextTurn()) {
+        const endAt = performance.now() + transactionMs;
         this.#target.database.transaction(() => {
-          for (; at < lines.length && performance.now() < end; at++) {
-            if (lines[at]) this.#storeEntry(JSON.parse(lines[at] ?? '') as Entry, writer);
+          for (; index < lines.length && performance.now() < endAt; index++) {
+            if (lines[index]) this.#storeEntry(JSON.parse(lines[index] ?? '') as SpoolEntry, writer);
           }
         });
       }
     }
-    if (this.#end) this.#reporter.countSkipped({ line: this.#end.line, path: '' }, this.#end.error);
-    if (this.#table && this.#table.titleLineCount > 0) report.notes.push(aboveText(this.#table));
-    if (report.ads > 0 && !this.#hasCopy) report.notes.push('no ad has a headline or a body');
-    if (report.ads + report.pages + report.skipped === 0) this.#reporter.addProblem('no ad and no page is in it');
+    if (this.#sourceError)
+      this.#reporter.countSkipped({ line: this.#sourceError.line, path: '' }, this.#sourceError.error);
+    if (this.#table && this.#table.titleLineCount > 0) report.notes.push(describeTitleLines(this.#table));
+    if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
+    if (report.ads + report.pages + report.skipped === 0)
+      this.#reporter.addProblem('the source contains no ad and no page');
     return this.#reporter.finish(this.#table !== undefined);
   }
 
-  #storeEntry([line, path, kind, content]: Entry, writer: RecordWriter): void {
+  #storeEntry([line, path, kind, content]: SpoolEntry, writer: RecordWriter): void {
     const place = { line, path };
     try {
       if (kind === 'problem') throw new Error(String(content));
       this.#storeRecord(kind, content, writer);
-      for (const error of this.#values.valueErrors) this.#reporter.countValueProblem(place, error.message);
-      for (const key of this.#values.unusedKeys) this.#reporter.countUnusedKey(key);
+      for (const error of this.#parser.valueErrors) this.#reporter.countValueProblem(place, error.message);
+      for (const key of this.#parser.unusedKeys) this.#reporter.countUnusedKey(key);
     } catch (error) {
       this.#reporter.countSkipped(place, error);
     }
-    this.#values.valueErrors.length = this.#values.unusedKeys.length = 0;
+    this.#clearRecordNotes();
+  }
+
+  /** Removes what the parser noted about the current record. */
+  #clearRecordNotes(): void {
+    this.#parser.valueErrors.length = 0;
+    this.#parser.unusedKeys.length = 0;
   }
 
   /** @throws Error that says why the record cannot be used */
-  #storeRecord(kind: Entry[2], content: unknown, writer: RecordWriter): void {
+  #storeRecord(kind: SpoolEntry[2], content: unknown, writer: RecordWriter): void {
     const { report } = this.#reporter;
     const record =
       kind === 'cells'
@@ -175,27 +188,29 @@ class Import {
     const format = this.#table?.format ?? detectRecordFormat(record);
     if (!format) throw new Error(unknownFormatProblem);
     const text = kind === 'text' ? String(content) : undefined;
-    const { ad, page, json } = validateRecord(record, { format, text, values: this.#values });
+    const { ad, page, json } = validateRecord(record, { format, text, parser: this.#parser });
     const outcome = ad ? writer.putAd(ad, json) : writer.putPage(page, json);
     if (outcome === 'repeated') report.repeated++;
     else report[ad ? 'ads' : 'pages']++;
     if (outcome === 'updated') report.updated++;
     if (outcome !== 'repeated' && format === metaAdLibraryFormat) report.fromPublicArchive++;
-    if (ad && (ad.headline || ad.body || ad.cards?.length)) this.#hasCopy = true;
+    if (ad && (ad.headline || ad.body || ad.cards?.length)) this.#hasAdText = true;
   }
 }
 
-/** A record that has a line of its own in JSON is kept as it is written there. */
-function spoolLine(piece: SourceEntry): string {
+/**
+ * Converts an entry to a line of the spool. A JSON record that is a line of its own stays text, to be stored unchanged.
+ */
+function toSpoolLine(entry: SourceEntry): string {
   const [kind, content] =
-    'problem' in piece
-      ? (['problem', piece.problem] as const)
-      : 'cells' in piece
-        ? (['cells', piece.cells] as const)
-        : 'text' in piece && isJson(piece.text)
-          ? (['text', piece.text] as const)
-          : (['value', piece.value] as const);
-  return JSON.stringify([piece.line, piece.path, kind, content] satisfies Entry);
+    'problem' in entry
+      ? (['problem', entry.problem] as const)
+      : 'cells' in entry
+        ? (['cells', entry.cells] as const)
+        : 'text' in entry && isJson(entry.text)
+          ? (['text', entry.text] as const)
+          : (['value', entry.value] as const);
+  return JSON.stringify([entry.line, entry.path, kind, content] satisfies SpoolEntry);
 }
 
 function isJson(text: string): boolean {
@@ -207,25 +222,28 @@ function isJson(text: string): boolean {
   }
 }
 
-const maxColumnsText = 2000;
+const maxColumnsLength = 2000;
 
-/** How the columns are understood, for people: the first of the columns that a field is made from. */
-function columnsText({ columns, fields }: Table): string {
-  const used = new Map<string, string>();
-  const unused: string[] = [];
-  for (const [at, column] of columns.entries()) {
-    const field = fields[at];
-    if (field !== undefined && !used.has(field)) used.set(field, column);
-    if (field === undefined && column !== '') unused.push(column);
+/**
+ * Describes which columns become which fields, for the report. If several columns form one field, only the first column
+ * is named.
+ */
+function describeColumns({ columns, fields }: Table): string {
+  const columnByField = new Map<string, string>();
+  const unusedColumns: string[] = [];
+  for (const [index, column] of columns.entries()) {
+    const field = fields[index];
+    if (field !== undefined && !columnByField.has(field)) columnByField.set(field, column);
+    if (field === undefined && column !== '') unusedColumns.push(column);
   }
   const text = [
-    Array.from(used, ([field, column]) => `${field} ← ${column}`).join(', '),
-    ...(unused.length > 0 ? [`not used: ${unused.join(', ')}`] : []),
+    Array.from(columnByField, ([field, column]) => `${field} ← ${column}`).join(', '),
+    ...(unusedColumns.length > 0 ? [`not used: ${unusedColumns.join(', ')}`] : []),
   ].join('; ');
-  return text.replace(/\p{C}/gu, ' ').slice(0, maxColumnsText);
+  return text.replace(/\p{C}/gu, ' ').slice(0, maxColumnsLength);
 }
 
-const aboveText = ({ titleLineCount: titlesAbove }: Table) =>
-  titlesAbove === 1
-    ? 'the line above the column names was not read'
-    : `${titlesAbove} lines above the column names were not read`;
+const describeTitleLines = ({ titleLineCount }: Table) =>
+  titleLineCount === 1
+    ? 'the line above the column names was ignored'
+    : `${titleLineCount} lines above the column names were ignored`;

@@ -1,25 +1,34 @@
 import { countReason } from './stored-pictures.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 
+/** The result of an import, for people. */
 export type ImportReport = {
+  /** How many ads were stored, not counting repeated records. */
   ads: number;
+  /** How many pages were stored, not counting repeated records. */
   pages: number;
-  /** Ads and pages that the library had before this import. */
+  /** How many of the ads and pages replaced a record that the library contained before this import. */
   updated: number;
-  /** Records that replaced an earlier record of the same import. */
+  /** How many records replaced an earlier record of the same import with the same id. */
   repeated: number;
+  /** How many of the ads came from the Meta Ad Library. */
   fromPublicArchive: number;
+  /** How many records were not stored. */
   skipped: number;
-  /** How the columns of a table were understood, for people. */
+  /** Which columns of a table became which fields. */
   columns?: string;
-  /** What was understood only in part, for people: keys and values, each with how often it occurred. */
+  /** Keys and values that were not understood although their record was stored, each with the number of occurrences. */
   notes: string[];
-  /** The first records that were skipped, each with the reason. `path` is the place in a document, empty for a line. */
+  /**
+   * The first records that were skipped, each with the reason. `path` is the place of the record in a document, and is
+   * empty for a record on a line of its own.
+   */
   problems: { line: number; path: string; problem: string }[];
-  /** How many further records were skipped, by reason. */
+  /** For the skipped records that `problems` does not list, the number of records by reason. */
   reasons: Record<string, number>;
 };
 
+/** The place of a record in its source. */
 interface Place {
   line: number;
   path: string;
@@ -27,19 +36,21 @@ interface Place {
 
 const maxProblems = 50;
 const maxProblemLength = 500;
-/** Different things that are noted of one source; and how many of them are listed. */
-const maxNoted = 1000;
-const maxListed = 20;
+/** The largest number of different keys that a report counts. */
+const maxCountedKeys = 1000;
+/** The largest number of keys that a report lists. */
+const maxListedKeys = 20;
 
-/** Counts what an import reads, and what it does not understand. */
+/** Counts the records of an import, and collects what the import does not understand. */
 export class ImportReporter {
   readonly report: ImportReport = {
     ...{ ads: 0, pages: 0, updated: 0, repeated: 0, fromPublicArchive: 0, skipped: 0 },
     ...{ notes: [], problems: [], reasons: {} },
   };
-  readonly #unused = new Map<string, number>();
-  readonly #values = new Map<string, { amount: number; place: Place; message: string }>();
+  readonly #unusedKeyCounts = new Map<string, number>();
+  readonly #valueProblems = new Map<string, { count: number; firstPlace: Place; message: string }>();
 
+  /** Counts a record that cannot be used, and stores the reason. */
   countSkipped({ line, path }: Place, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     const problem = removeAccessTokens(message).slice(0, maxProblemLength);
@@ -48,44 +59,54 @@ export class ImportReporter {
     else countReason(this.report.reasons, problem.split(';', 1)[0] ?? '');
   }
 
-  /** Says why the whole source gave nothing. */
+  /** Adds a problem that concerns the whole source. */
   addProblem(problem: string): void {
     this.report.problems.push({ line: 0, path: '', problem });
   }
 
-  /** Counts a key that no field is made from. */
+  /** Counts a key that does not belong to any field of an ad. */
   countUnusedKey(key: string): void {
-    if (this.#unused.has(key) || this.#unused.size < maxNoted) this.#unused.set(key, (this.#unused.get(key) ?? 0) + 1);
+    if (this.#unusedKeyCounts.has(key) || this.#unusedKeyCounts.size < maxCountedKeys)
+      this.#unusedKeyCounts.set(key, (this.#unusedKeyCounts.get(key) ?? 0) + 1);
   }
 
-  /** Counts a value that was not understood and did not cost its record. Values of one key are counted together. */
+  /**
+   * Counts a value that was not understood, if its record was stored without the value.
+   * @param message a message that begins with the key. Messages with the same key are counted together.
+   */
   countValueProblem(place: Place, message: string): void {
     const key = /^[^:]{1,100}: /.exec(message)?.[0] ?? message;
-    const known = this.#values.get(key);
-    if (known) known.amount++;
-    else if (this.#values.size < maxNoted) this.#values.set(key, { amount: 1, place, message });
+    const valueProblem = this.#valueProblems.get(key);
+    if (valueProblem) valueProblem.count++;
+    else if (this.#valueProblems.size < maxCountedKeys)
+      this.#valueProblems.set(key, { count: 1, firstPlace: place, message });
   }
 
-  /** @param isTable the text of the columns already names the columns that are not used */
+  /**
+   * Completes the report.
+   * @param isTable whether the source was a table. Then `columns` already lists the columns that were not used.
+   */
   finish(isTable: boolean): ImportReport {
     const { report } = this;
-    const values = [...this.#values.values()];
-    for (const { amount, place, message } of values.slice(0, maxListed)) {
-      const where = [place.line > 0 ? `line ${place.line}` : '', place.path].filter((part) => part !== '').join(', ');
+    const valueProblems = [...this.#valueProblems.values()];
+    for (const { count, firstPlace, message } of valueProblems.slice(0, maxListedKeys)) {
+      const { line, path } = firstPlace;
+      const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
       const text = removeAccessTokens(message).slice(0, maxProblemLength);
-      report.notes.push(`${amount.toLocaleString('en-US')} × ${text} (first: ${where})`);
+      report.notes.push(`${count.toLocaleString('en-US')} × ${text} (first: ${place})`);
     }
-    if (values.length > maxListed) report.notes.push(`and values of ${values.length - maxListed} more keys`);
-    if (!isTable && this.#unused.size > 0) report.notes.push(unusedText(this.#unused));
+    if (valueProblems.length > maxListedKeys)
+      report.notes.push(`values of ${valueProblems.length - maxListedKeys} more keys were not understood`);
+    if (!isTable && this.#unusedKeyCounts.size > 0) report.notes.push(describeUnusedKeys(this.#unusedKeyCounts));
     return report;
   }
 }
 
-function unusedText(unused: ReadonlyMap<string, number>): string {
-  const all = Array.from(unused).sort(([, one], [, other]) => other - one);
-  const listed = all
-    .slice(0, maxListed)
-    .map(([key, amount]) => `${removeAccessTokens(key).replace(/\p{C}/gu, ' ').slice(0, 60)} (${amount})`);
-  const more = all.length > maxListed ? ` and ${all.length - maxListed} more` : '';
-  return `keys that are not understood, kept under their own names: ${listed.join(', ')}${more}`;
+function describeUnusedKeys(countByKey: ReadonlyMap<string, number>): string {
+  const sortedCounts = Array.from(countByKey).sort(([, leftCount], [, rightCount]) => rightCount - leftCount);
+  const listedKeys = sortedCounts
+    .slice(0, maxListedKeys)
+    .map(([key, count]) => `${removeAccessTokens(key).replace(/\p{C}/gu, ' ').slice(0, 60)} (${count})`);
+  const unlisted = sortedCounts.length > maxListedKeys ? ` and ${sortedCounts.length - maxListedKeys} more` : '';
+  return `unknown keys, stored under their own names: ${listedKeys.join(', ')}${unlisted}`;
 }

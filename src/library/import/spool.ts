@@ -3,23 +3,27 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** So many characters stay in memory; longer sources go to a file. */
-const maxInMemory = 8 * 1024 * 1024;
-const chunkLength = 256 * 1024;
+/** The number of characters that stay in memory. A longer source is written to a temporary file. */
+const maxCharactersInMemory = 8 * 1024 * 1024;
+/** The number of characters that are collected before each write to the file. */
+const writeLength = 256 * 1024;
+const linesPerWrite = 1000;
 
 /**
- * Lines of text that are written once and then read once. How a source writes its dates and numbers is known only at its
- * end, so all records wait here. A long source waits in a temporary file, which only the user can read.
+ * Stores lines of text that are written once and then read once. An import knows only at the end of a source how the
+ * source writes its dates and numbers, so all records wait in a spool until then. A long source waits in a temporary
+ * file that only the user can read.
  */
 export class Spool {
-  #lines: string[] = [];
-  #length = 0;
+  #bufferedLines: string[] = [];
+  #bufferedLength = 0;
   #file: { handle: FileHandle; path: string } | undefined;
 
+  /** Appends a line. The line must not contain a line break. */
   async writeLine(line: string): Promise<void> {
-    this.#lines.push(line);
-    this.#length += line.length + 1;
-    if (this.#length > (this.#file ? chunkLength : maxInMemory)) await this.#flush();
+    this.#bufferedLines.push(line);
+    this.#bufferedLength += line.length + 1;
+    if (this.#bufferedLength > (this.#file ? writeLength : maxCharactersInMemory)) await this.#flush();
   }
 
   async #flush(): Promise<void> {
@@ -27,27 +31,28 @@ export class Spool {
       const path = join(tmpdir(), `ad-library-import-${randomUUID()}`);
       this.#file = { path, handle: await open(path, 'wx+', 0o600) };
     }
-    const readLines = this.#lines;
-    this.#lines = [];
-    this.#length = 0;
-    for (let at = 0; at < readLines.length; at += 1000)
-      await this.#file.handle.appendFile(`${readLines.slice(at, at + 1000).join('\n')}\n`);
+    const lines = this.#bufferedLines;
+    this.#bufferedLines = [];
+    this.#bufferedLength = 0;
+    for (let start = 0; start < lines.length; start += linesPerWrite)
+      await this.#file.handle.appendFile(`${lines.slice(start, start + linesPerWrite).join('\n')}\n`);
   }
 
-  /** The lines in their order, some at a time. */
+  /** Reads all lines in the order in which they were written, in batches. */
   async *readLines(): AsyncGenerator<string[]> {
     if (this.#file) {
       await this.#flush();
-      let rest = '';
+      let incompleteLine = '';
       const stream = this.#file.handle.createReadStream({ encoding: 'utf8', start: 0, autoClose: false });
       for await (const chunk of stream) {
-        const readLines = (rest + chunk).split('\n');
-        rest = readLines.pop() ?? '';
-        yield readLines;
+        const lines = (incompleteLine + chunk).split('\n');
+        incompleteLine = lines.pop() ?? '';
+        yield lines;
       }
-    } else yield this.#lines;
+    } else yield this.#bufferedLines;
   }
 
+  /** Deletes the temporary file. */
   async close(): Promise<void> {
     await this.#file?.handle.close();
     if (this.#file) await rm(this.#file.path, { force: true });

@@ -7,65 +7,83 @@ import { listCardMedia, selectPicture } from '../../views/ad-media.ts';
 import type { Fields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
-/** A picture that was fetched: the file that holds it, if there is one, and its size in bytes. */
+/**
+ * The result of fetching a picture: the name of its file, or null if the picture could not be fetched, and its size.
+ */
 export type FetchedPicture = { address: string; file: string | null; bytes: number };
 
+/** The pictures that a library stores in a folder. */
 export type StoredPictures = ReturnType<typeof openStoredPictures>;
+
+/** The content of a picture, with its media type. */
 export type Picture = { bytes: Uint8Array; type: string };
 
-const adsAtATime = 25;
-/** Named by the hashes of its content and of what it shows, so that servers know the second without fetching it. */
-const fileName = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
+/** The number of ads whose pictures are fetched and noted in the database together. */
+const adsPerBatch = 25;
 
-/** The pictures that a library keeps in a folder of its own, so that they stay when their addresses have expired. */
+/**
+ * The name of a picture file. It contains the SHA-256 hash of the content and the perceptual hash, so that a server
+ * that asks this library knows the perceptual hash without fetching the picture.
+ */
+const fileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
+
+/**
+ * Opens the pictures that a library stores in a folder. Stored pictures stay available when their addresses in the ads
+ * have expired.
+ * @param now returns the current time in Unix milliseconds
+ */
 export function openStoredPictures(database: Database, now: () => number) {
-  const folderOf = () => database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
-  const ofAddresses = (addresses: Iterable<string>) =>
+  const getFolder = () => database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
+  const findByAddress = (addresses: Iterable<string>) =>
     database.all<{ address: string; file: string | null }>(
       'SELECT address, file FROM pictures WHERE address IN (SELECT value FROM json_each(?))',
       [JSON.stringify([...addresses])],
     );
   return {
     /**
-     * The pictures to fetch of the next ads, and how many cannot be fetched any more, because their addresses have
-     * expired. `last` is the number of the last of these ads; null at the end.
-     * @param shouldRetryFailed pictures that could not be fetched before, and files that are gone, count as missing again
+     * Returns the addresses of the pictures to fetch for the next batch of ads. `expired` counts the addresses that
+     * have expired and can no longer be fetched. `last` is the number of the last ad of the batch, and null after the
+     * last batch. `storedBytes` is the size of all stored pictures.
+     * @param after the number of the last ad of the previous batch; 0 for the first batch
+     * @param shouldRetryFailed also returns pictures that could not be fetched before, or whose files were deleted
      */
     findMissing(after: number, shouldRetryFailed: boolean) {
       const ads = database.all<{ number: number; json: Uint8Array }>(
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
-        [after, adsAtATime],
+        [after, adsPerBatch],
       );
-      const found = ads.flatMap(({ json }) => picturesOf(JSON.parse(Buffer.from(json).toString()), now()));
-      const wanted = new Set(found.flatMap((picture) => ('address' in picture ? picture.address : [])));
-      const expired = new Set(found.flatMap((picture) => ('reason' in picture ? (picture.expired ?? []) : [])));
-      for (const { address, file } of ofAddresses(expired)) if (file !== null) expired.delete(address);
-      const folder = folderOf() ?? '';
-      for (const { address, file } of ofAddresses(wanted))
-        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) wanted.delete(address);
+      const pictures = ads.flatMap(({ json }) => listPictures(JSON.parse(Buffer.from(json).toString()), now()));
+      const missing = new Set(pictures.flatMap((picture) => ('address' in picture ? picture.address : [])));
+      const expired = new Set(pictures.flatMap((picture) => ('reason' in picture ? (picture.expired ?? []) : [])));
+      for (const { address, file } of findByAddress(expired)) if (file !== null) expired.delete(address);
+      const folder = getFolder() ?? '';
+      for (const { address, file } of findByAddress(missing))
+        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) missing.delete(address);
       const { bytes = 0 } =
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
-      return { addresses: [...wanted], expired: expired.size, last: ads.at(-1)?.number ?? null, storedBytes: bytes };
+      return { addresses: [...missing], expired: expired.size, last: ads.at(-1)?.number ?? null, storedBytes: bytes };
     },
-    savePictures(folder: string, fetched: readonly FetchedPicture[]) {
+    /** Notes which pictures were fetched, and in which folder their files are. */
+    savePictures(folder: string, fetchedPictures: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
-        for (const { address, file, bytes } of fetched)
+        for (const { address, file, bytes } of fetchedPictures)
           database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [address, file, bytes]);
       });
     },
-    /** Returns the file of each address whose picture is stored. */
+    /** Returns the file name of each address whose picture is stored. */
     findFiles(addresses: ReadonlySet<string>): Map<string, string> {
-      if (addresses.size === 0 || folderOf() === undefined) return new Map();
+      if (addresses.size === 0 || getFolder() === undefined) return new Map();
       return new Map(
-        ofAddresses(addresses).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
+        findByAddress(addresses).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
       );
     },
+    /** Reads a picture by the name of its file. Returns undefined if there is no such picture. */
     async readPicture(name: string): Promise<Picture | undefined> {
-      const [, format] = fileName.exec(name) ?? [];
-      const folder = folderOf();
+      const [, format] = fileNamePattern.exec(name) ?? [];
+      const folder = getFolder();
       if (format === undefined || folder === undefined) return undefined;
       const bytes = await readFile(join(folder, name)).catch(() => undefined);
       return bytes && { bytes, type: `image/${format}` };
@@ -73,112 +91,118 @@ export function openStoredPictures(database: Database, now: () => number) {
   };
 }
 
+/** The largest number of cards of an ad whose pictures are stored. */
 const maxCards = 20;
 
-/** The pictures that sheets and boards show of an ad: its own and those of its cards. */
-function picturesOf(ad: Fields, now: number) {
-  const cards = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
-  return [undefined, ...cards].map((card) => selectPicture(ad, { card, now }));
+/** Returns the pictures of an ad that contact sheets and boards show: the picture of the ad and those of its cards. */
+function listPictures(ad: Fields, now: number) {
+  const cardNumbers = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
+  return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now }));
 }
 
+/** The progress or the result of fetching pictures. */
 export type PicturesReport = {
+  /** How many pictures were fetched. */
   fetched: number;
+  /** How many pictures could not be fetched. */
   failed: number;
+  /** The size of the fetched pictures. */
   bytes: number;
-  /** The most pictures that there are to fetch. */
+  /** The largest number of pictures that may be fetched. It counts a picture twice if two batches contain it. */
   expectedCount: number;
+  /** How many addresses have expired and cannot be fetched. */
   expired: number;
+  /** The number of failed pictures by reason. */
   reasons: Record<string, number>;
-  /** Not all were fetched: the folder holds as much as it may. */
+  /** True if pictures were left out because the folder has reached its largest size. */
   isFolderFull: boolean;
 };
 
+/** How to fetch pictures, and where to store them. */
 export type FetchPicturesOptions = {
   folder: string;
-  /** Bytes of all pictures in the folder. */
+  /** The largest size of all pictures in the folder, in bytes. */
   maxBytes: number;
+  /** True to try pictures again that could not be fetched before, or whose files were deleted. */
   shouldRetryFailed: boolean;
   fetch: Pictures['original'];
   makeFolder(path: string): Promise<void>;
-  /** Called before anything is fetched, and after each picture. */
+  /** Called before the first picture is fetched, and after each picture. */
   onProgress(report: PicturesReport): void;
 };
 
-/** The pictures of a library, maybe one of another process. */
+/** The part of `StoredPictures` that the fetch needs. The library may be open in another process. */
 type PictureTarget = {
-  findMissing(...given: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
-  savePictures(...given: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
+  findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
+  savePictures(...args: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
 };
 
-const atOnce = 6;
+const maxConcurrentFetches = 6;
 
 /**
- * Fetches the pictures that a library does not have yet, and writes each to a file. Pictures that were written before
- * an interruption stay; the next call continues there.
+ * Fetches the pictures that a library does not have yet, and writes each picture to a file. If the process is
+ * interrupted, the pictures that were already noted stay, and the next call continues after them.
  */
 export async function fetchMissingPictures(
-  pictures: PictureTarget,
+  target: PictureTarget,
   options: FetchPicturesOptions,
 ): Promise<PicturesReport> {
-  const { folder, maxBytes, shouldRetryFailed: isAgain, fetch, makeFolder, onProgress } = options;
+  const { folder, maxBytes, shouldRetryFailed, fetch, makeFolder, onProgress } = options;
   const report: PicturesReport = {
-    fetched: 0,
-    failed: 0,
-    bytes: 0,
-    expectedCount: 0,
-    expired: 0,
-    reasons: {},
-    isFolderFull: false,
+    ...{ fetched: 0, failed: 0, bytes: 0, expectedCount: 0, expired: 0 },
+    ...{ reasons: {}, isFolderFull: false },
   };
-  async function* missing() {
+  async function* readBatches() {
     for (let after = 0; ; ) {
-      const { last, ...part } = await pictures.findMissing(after, isAgain);
+      const { last, ...batch } = await target.findMissing(after, shouldRetryFailed);
       if (last === null) return;
-      yield part;
+      yield batch;
       after = last;
     }
   }
-  for await (const { addresses, expired } of missing()) {
+  for await (const { addresses, expired } of readBatches()) {
     report.expectedCount += addresses.length;
     report.expired += expired;
   }
   onProgress(report);
   if (report.expectedCount > 0) await makeFolder(folder);
 
-  async function fetchOne(address: string): Promise<FetchedPicture> {
-    const got = await fetch(address, new AbortController().signal);
-    if ('reason' in got) {
+  async function fetchPicture(address: string): Promise<FetchedPicture> {
+    const picture = await fetch(address, new AbortController().signal);
+    if ('reason' in picture) {
       report.failed++;
-      countReason(report.reasons, got.reason);
+      countReason(report.reasons, picture.reason);
       return { address, file: null, bytes: 0 };
     }
-    const file = `${createHash('sha256').update(got.bytes).digest('hex')}.${got.print}.${got.format}`;
-    // The file gets its name only when it is complete.
-    const part = join(folder, `${randomUUID()}.part`);
-    await writeFile(part, got.bytes);
-    await rename(part, join(folder, file));
+    const contentHash = createHash('sha256').update(picture.bytes).digest('hex');
+    const file = `${contentHash}.${picture.print}.${picture.format}`;
+    // The file gets its final name only after it was written completely.
+    const temporaryPath = join(folder, `${randomUUID()}.part`);
+    await writeFile(temporaryPath, picture.bytes);
+    await rename(temporaryPath, join(folder, file));
     report.fetched++;
-    report.bytes += got.bytes.length;
-    return { address, file, bytes: got.bytes.length };
+    report.bytes += picture.bytes.length;
+    return { address, file, bytes: picture.bytes.length };
   }
 
-  for await (const { addresses, storedBytes } of missing()) {
-    const done: FetchedPicture[] = [];
-    const waiting = addresses.values();
-    let bytes = storedBytes;
-    const fetchNext = async () => {
-      for (const address of waiting) {
-        report.isFolderFull ||= bytes >= maxBytes;
+  for await (const { addresses, storedBytes } of readBatches()) {
+    const fetchedPictures: FetchedPicture[] = [];
+    // All workers take their next address from the same iterator.
+    const remainingAddresses = addresses.values();
+    let folderBytes = storedBytes;
+    const runWorker = async () => {
+      for (const address of remainingAddresses) {
+        report.isFolderFull ||= folderBytes >= maxBytes;
         if (report.isFolderFull) return;
-        const picture = await fetchOne(address);
-        done.push(picture);
-        bytes += picture.bytes;
+        const picture = await fetchPicture(address);
+        fetchedPictures.push(picture);
+        folderBytes += picture.bytes;
         onProgress(report);
       }
     };
-    const ended = await Promise.allSettled(Array.from({ length: atOnce }, fetchNext));
-    await pictures.savePictures(folder, done);
-    for (const one of ended) if (one.status === 'rejected') throw one.reason;
+    const outcomes = await Promise.allSettled(Array.from({ length: maxConcurrentFetches }, runWorker));
+    await target.savePictures(folder, fetchedPictures);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     if (report.isFolderFull) break;
   }
   return report;
@@ -186,9 +210,11 @@ export async function fetchMissingPictures(
 
 const maxReasons = 20;
 
-/** Counts a reason. Reasons after the first few are counted together. */
+/**
+ * Adds one to the count of a reason. After `maxReasons` different reasons, new reasons are counted as "other reasons".
+ */
 export function countReason(reasons: Record<string, number>, reason: string): void {
   const isFull = !Object.hasOwn(reasons, reason) && Object.keys(reasons).length >= maxReasons;
-  const counted = isFull ? 'other reasons' : reason;
-  reasons[counted] = (reasons[counted] ?? 0) + 1;
+  const countedReason = isFull ? 'other reasons' : reason;
+  reasons[countedReason] = (reasons[countedReason] ?? 0) + 1;
 }

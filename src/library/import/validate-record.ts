@@ -11,112 +11,123 @@ import { maxRecordLength, tooLongProblem } from './sources/source-entry.ts';
 import { hasAccessToken, removeAccessTokensDeep } from './values/access-tokens.ts';
 import type { ColumnValueParser } from './values/column-value-parser.ts';
 
-interface Given {
+interface ValidationOptions {
   format: ImportFormat;
-  /** The record as it is written, if it is a line of its own. */
+  /** The text of the record, if the record is a line of its own in the source. */
   text: string | undefined;
-  values: ColumnValueParser;
+  parser: ColumnValueParser;
 }
 
-type Entry = { json: string } & ({ ad: Ad; page?: undefined } | { page: Page; ad?: undefined });
+/** A valid ad or page, with the JSON to store. */
+type ValidRecord = { json: string } & ({ ad: Ad; page?: undefined } | { page: Page; ad?: undefined });
 
 /**
- * Makes an ad or a page of a record and checks it. `json` is the text to store: as it is written, where the record needs
- * no change.
- * @throws Error that says what is wrong; the message begins with the key if it is about one key
+ * Converts a record to an ad or a page, and validates it. If the conversion changes nothing, the text of the source is
+ * stored unchanged.
+ * @throws Error that says what is wrong. If the error concerns one key, its message begins with the key.
  */
-export function validateRecord(record: SourceRecord, { format, text, values }: Given): Entry {
+export function validateRecord(record: SourceRecord, { format, text, parser }: ValidationOptions): ValidRecord {
   const source = record.toObject();
-  const made = format.toPage?.(record);
-  if (made) {
-    const page = cleaned(made);
-    return { page: checkedPage(page), json: jsonOf(page, page === source ? text : undefined) };
+  const convertedPage = format.toPage?.(record);
+  if (convertedPage) {
+    const page = removeTokens(convertedPage);
+    return { page: validatePage(page), json: toStoredJson(page, page === source ? text : undefined) };
   }
-  const read = checkedAd(cleaned(format.toAd(record, values)));
-  // What an API says is stored as it is.
-  const ad = format === apiFormat ? read : withPastLastSeen(read, values);
-  return { ad, json: jsonOf(ad, (ad as object) === source ? text : undefined) };
+  const validAd = validateAd(removeTokens(format.toAd(record, parser)));
+  // Ads in the shape of the API are stored without any change.
+  const ad = format === apiFormat ? validAd : limitLastSeen(validAd, parser);
+  return { ad, json: toStoredJson(ad, (ad as object) === source ? text : undefined) };
 }
 
+/** The problem of a record that is nested too deep. */
 export const tooDeepProblem = `nested deeper than ${maxNestingDepth} levels`;
 
+/** The problem of a record that matches no format. */
 export const unknownFormatProblem =
-  'neither an ad (id) nor a page (pageId, pageName) nor an ad of the Meta Ad Library (ad_archive_id); the fields are those of the API or of a format in "library import --help"';
+  'neither an ad (id) nor a page (pageId, pageName) nor an ad of the Meta Ad Library (ad_archive_id); "library import --help" lists the formats';
 
-/** The same value where it has no access token. */
-function cleaned<Value extends object>(value: Value): Value {
+/**
+ * Removes access tokens. Returns the same object if it contains none, so that callers can tell that nothing changed.
+ */
+function removeTokens<Value extends object>(value: Value): Value {
   return hasAccessToken(value) ? (removeAccessTokensDeep(value) as Value) : value;
 }
 
-function jsonOf(value: object, text = JSON.stringify(value)): string {
+function toStoredJson(value: object, text = JSON.stringify(value)): string {
   if (text.length > maxRecordLength) throw new Error(tooLongProblem);
   return text;
 }
 
-function checkedAd(value: object): Ad {
-  // The parsed copy has no other values than the object, and the object may be stored as it is written.
-  const ad = checked(Ad, value);
+function validateAd(value: object): Ad {
+  const ad = validate(Ad, value);
   if (!isUuid(ad.id)) throw new Error(`id: an ad's id is a UUID; got "${ad.id.slice(0, 50)}"`);
-  if (ad.pageId) checkPageId(ad.pageId);
+  if (ad.pageId) validatePageId(ad.pageId);
   return ad;
 }
 
-function checkedPage(value: object): Page {
-  const page = checked(Page, value);
-  checkPageId(page.pageId);
+function validatePage(value: object): Page {
+  const page = validate(Page, value);
+  validatePageId(page.pageId);
   return page;
 }
 
-/** With such an id, no call could ask for the page later. */
-function checkPageId(id: string): void {
+/** Rejects a page id that no URL of the API can contain, because no call could request this page. */
+function validatePageId(id: string): void {
   if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
   throw new Error(
-    `pageId: cannot be asked for; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
+    `pageId: not a valid page id; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
   );
 }
 
-/** Nobody has seen an ad after the import. */
-function withPastLastSeen(ad: Ad, { now, valueErrors: rejected }: ColumnValueParser): Ad {
+/** Replaces a date in the future by the time of the import, because nobody can have seen the ad later. */
+function limitLastSeen(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
   const lastSeen = parseTime(ad.lastSeenAt);
   if (lastSeen === undefined || lastSeen <= now) return ad;
-  rejected.push(
+  valueErrors.push(
     new Error(`lastSeenAt: ${quoteValue(ad.lastSeenAt)} is after the import, so the time of the import is stored`),
   );
   return { ...ad, lastSeenAt: new Date(now).toISOString() };
 }
 
-const dates = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
-const isoDate = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
-const counts = [
+const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
+const isoDatePattern = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
+/** Number fields that cannot be negative. */
+const nonNegativeFields = [
   ...['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'],
   ...['impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adsAmount', 'adsTotalDuplicates'],
   ...['averageDuplicates', 'pageLikes', 'pageIgFollowers'],
 ];
 
-/** Returns the value itself. */
-function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: object): Item {
+/**
+ * Validates a value. Returns the value itself instead of the copy that the schema makes, because `validateRecord`
+ * compares it with the source.
+ * @throws Error that lists the problems
+ */
+function validate<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: object): Item {
   const result = schema.safeParse(value);
   if (!result.success) {
     const problems = result.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.')}: ${message}`);
     throw new Error(problems.join('; '));
   }
   const item = value as Item;
-  for (const key of dates) {
-    const date = item[key];
+  for (const field of dateFields) {
+    const date = item[field];
     if (typeof date === 'string' && !isIsoDate(date)) {
-      throw new Error(`${key}: not an ISO 8601 date-time; got ${quoteValue(date)}`);
+      throw new Error(`${field}: not an ISO 8601 date-time; got ${quoteValue(date)}`);
     }
   }
-  for (const key of counts) {
-    const count = item[key];
-    if (typeof count === 'number' && count < 0) throw new Error(`${key}: ${count} is below 0`);
+  for (const field of nonNegativeFields) {
+    const number = item[field];
+    if (typeof number === 'number' && number < 0) throw new Error(`${field}: ${number} is below 0`);
   }
   return item;
 }
 
 function isIsoDate(text: string): boolean {
-  const [, day] = isoDate.exec(text.trim()) ?? [];
-  const time = parseTime(day);
-  // JavaScript reads 30 February as 2 March.
-  return time !== undefined && parseTime(text) !== undefined && new Date(time).toISOString().startsWith(day ?? '');
+  const [, day] = isoDatePattern.exec(text.trim()) ?? [];
+  const dayStart = parseTime(day);
+  // JavaScript accepts 30 February and turns it into 2 March, so the day is compared with the text.
+  return (
+    dayStart !== undefined && parseTime(text) !== undefined && new Date(dayStart).toISOString().startsWith(day ?? '')
+  );
 }

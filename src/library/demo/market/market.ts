@@ -322,8 +322,8 @@ function kindOf({ id, displayFormat, headline, body }: Ad): string {
 export type SeededRandom = ReturnType<typeof createSeededRandom>;
 
 /**
- * Repeatable random numbers: the same seed gives the same sequence. Mulberry32, good enough for fictional ads; never use
- * it for secrets.
+ * Repeatable random numbers: the same seed gives the same sequence. Mulberry32, good enough for fictional ads; never
+ * use it for secrets.
  */
 export function createSeededRandom(seed: number) {
   let state = seed >>> 0;

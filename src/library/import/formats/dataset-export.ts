@@ -4,28 +4,35 @@ import { type ColumnValueParser, isMissing } from '../values/column-value-parser
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord } from './source-record.ts';
 
-/** Ads that `export_ads` wrote: rows of the table `ads` of the dataset, as JSON Lines or as CSV with titles. */
-
-const texts = ['pageId', 'headline', 'body', 'linkDescription', 'offerLink', 'displayUrl', 'ctaType', 'displayFormat'];
-const moreTexts = ['productTitle', 'sourcePageExternalId', 'appUrl'];
-const dates = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt'];
-const numbers = [
+const textFields = [
+  ...['pageId', 'headline', 'body', 'linkDescription', 'offerLink', 'displayUrl', 'ctaType', 'displayFormat'],
+  ...['productTitle', 'sourcePageExternalId', 'appUrl'],
+];
+const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt'];
+const numberFields = [
   ...['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax', 'productPrice'],
   ...['trendPublic', 'performancePublic'],
 ];
-const flags = ['isStorePlatformBestSeller'];
+const booleanFields = ['isStorePlatformBestSeller'];
 
-/** Columns that the dataset derives from the others. The library derives them itself. */
-const derived = [
+/**
+ * Columns that the dataset computes from other columns. The import ignores them, because the library computes them
+ * itself.
+ */
+const computedColumns = [
   ...['landingDomain', 'landing', 'utm', 'daysRunning', 'active', 'firstLine', 'startedMonth', 'text', 'language'],
   ...['variant', 'cardCount', 'videoCount', 'imageCount', 'videoSeconds', 'picture', 'pictureGroup'],
   ...['firstGatheredAt', 'gatheredAt', 'inNewestGathering'],
 ];
-/** Columns that tables of other people do not have. */
-const telling = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
+/** Columns that identify an export, because tables from other programs do not have them. */
+const identifyingKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
 
-const fields = [...texts, ...moreTexts, ...dates, ...numbers, ...flags];
+const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields];
 
+/**
+ * Ads that the tool `export_ads` wrote. The records are rows of the table `ads` of the dataset, as JSON Lines or as CSV
+ * with column titles.
+ */
 export const datasetExportFormat: ImportFormat = {
   name: 'dataset-export',
   title: 'ads that export_ads wrote, as JSON Lines or CSV',
@@ -34,48 +41,52 @@ export const datasetExportFormat: ImportFormat = {
     id: ['id'],
     pageName: ['pagename'],
     json: ['json'],
-    ...Object.fromEntries([...fields, ...derived].map((field) => [field, [normalizeKey(field)]])),
+    ...Object.fromEntries([...fields, ...computedColumns].map((field) => [field, [normalizeKey(field)]])),
   },
   matches(record) {
     const id = record.get('id');
-    return record.has('id') && record.hasAny(telling) && (id === undefined || (typeof id === 'string' && isUuid(id)));
+    return (
+      record.has('id') && record.hasAny(identifyingKeys) && (id === undefined || (typeof id === 'string' && isUuid(id)))
+    );
   },
   toAd,
 };
 
-function toAd(record: SourceRecord, values: ColumnValueParser): JsonObject {
-  const read = (field: string, parse: (value: unknown) => unknown) => {
+function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const parseField = (field: string, parse: (value: unknown) => unknown) => {
     const key = normalizeKey(field);
     record.markUsed(key);
     const value = record.get(key);
     return isMissing(value) ? undefined : parse(value);
   };
-  const whole = read('json', (value) => values.parseStructure(value));
-  for (const field of derived) record.markUsed(normalizeKey(field));
-  const ad: JsonObject = isObject(whole) ? { ...whole } : {};
-  const set = (field: string, parse: (value: unknown) => unknown) => {
-    const value = read(field, parse);
+  // The column `json` contains the whole ad. Other columns only add fields that `json` lacks.
+  const completeAd = parseField('json', (value) => parser.parseStructure(value));
+  for (const column of computedColumns) record.markUsed(normalizeKey(column));
+  const ad: JsonObject = isObject(completeAd) ? { ...completeAd } : {};
+  const setField = (field: string, parse: (value: unknown) => unknown) => {
+    const value = parseField(field, parse);
     if (value !== undefined && ad[field] === undefined) ad[field] = value;
   };
-  for (const field of ['id', ...texts, ...moreTexts]) set(field, withoutApostrophe);
-  for (const field of dates) set(field, (value) => values.parseDate(field, value));
-  for (const field of numbers) set(field, (value) => plainNumber(field, value));
-  for (const field of flags) set(field, (value) => values.parseBoolean(field, value));
-  const pageName = read('pageName', withoutApostrophe);
+  for (const field of ['id', ...textFields]) setField(field, removeFormulaApostrophe);
+  for (const field of dateFields) setField(field, (value) => parser.parseDate(field, value));
+  for (const field of numberFields) setField(field, (value) => parsePlainNumber(field, value));
+  for (const field of booleanFields) setField(field, (value) => parser.parseBoolean(field, value));
+  const pageName = parseField('pageName', removeFormulaApostrophe);
   if (pageName !== undefined && !isObject(ad.page)) ad.page = { pageName };
   for (const { name, value } of record.getUnusedFields()) {
-    values.unusedKeys.push(name);
+    parser.unusedKeys.push(name);
     if (!isMissing(value) && !Object.hasOwn(ad, name)) ad[name] = value;
   }
   return ad;
 }
 
-/** The export writes an apostrophe before a text that a spreadsheet would run as a formula. */
-const withoutApostrophe = (value: unknown): string =>
+/** Removes the apostrophe that the export writes before a text that a spreadsheet would run as a formula. */
+const removeFormulaApostrophe = (value: unknown): string =>
   String(value).replace(/^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/, '');
 
-function plainNumber(field: string, value: unknown): number {
+/** Parses a number with a decimal point. The export always writes numbers this way. */
+function parsePlainNumber(field: string, value: unknown): number {
   const number = Number(value);
   if (Number.isFinite(number)) return number;
-  throw new Error(`${field}: ${JSON.stringify(value)} is no number`);
+  throw new Error(`${field}: ${JSON.stringify(value)} is not a number`);
 }

@@ -7,16 +7,17 @@ import { metaAdLibraryFormat } from './meta-ad-library.ts';
 import { ownAdsFormat } from './own-ads.ts';
 import { normalizeKey, SourceRecord } from './source-record.ts';
 
-/** All formats. The first that matches a record counts. */
+/** All formats. The import uses the first format that matches a record. */
 const formats: readonly ImportFormat[] = [datasetExportFormat, metaAdLibraryFormat, apiFormat, ownAdsFormat];
 
+/** Returns the format of a record in JSON, or undefined if no format matches. */
 export function detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
   return formats.find((format) => format.layouts.includes('json') && format.matches(record));
 }
 
 /**
- * Whether an object is surely a record. An object with an `id` that is no UUID may also be something that a service
- * wraps around its records.
+ * Returns true if a value can only be a record. An object whose `id` is not a UUID may also be a wrapper that a service
+ * puts around its records.
  */
 export function isUnambiguousRecord(value: unknown): boolean {
   if (!isObject(value)) return false;
@@ -27,7 +28,7 @@ export function isUnambiguousRecord(value: unknown): boolean {
   return record.has('id') ? typeof id === 'string' && isUuid(id) : typeof record.get('pagename') === 'string';
 }
 
-/** Whether a key, found in an object, makes the object a record rather than something around records. */
+/** Returns true if an object with this key must be a record, and cannot be a wrapper around records. */
 export const isRecordKey = (name: string): boolean => recordKeys.has(normalizeKey(name));
 const recordKeys = new Set([
   'id',
@@ -39,60 +40,64 @@ const recordKeys = new Set([
   'snapshot',
 ]);
 
+/** The format of a table, and the fields of its columns. */
 export interface TableFormat {
   format: ImportFormat;
-  /** The field of each column; undefined for one that is not understood, or whose field an earlier column has. */
+  /**
+   * The field of each column. It is undefined if the column is not recognized, or if an earlier column already has this
+   * field.
+   */
   fields: (string | undefined)[];
 }
 
-/** The format of a table with these columns. */
+/** Returns the format of a table with these columns, or undefined if no format matches. */
 export function detectTableFormat(columns: readonly string[]): TableFormat | undefined {
   const header = new SourceRecord(columns.map((name) => [name, undefined]));
-  const format = formats.find((one) => one.layouts.includes('table') && one.matches(header));
-  return format && { format, fields: fieldsOf(format, columns) };
+  const format = formats.find((candidate) => candidate.layouts.includes('table') && candidate.matches(header));
+  return format && { format, fields: mapColumnsToFields(format, columns) };
 }
 
-function fieldsOf(format: ImportFormat, columns: readonly string[]): (string | undefined)[] {
-  const byKey = new Map<string, string>();
+function mapColumnsToFields(format: ImportFormat, columns: readonly string[]): (string | undefined)[] {
+  const fieldByKey = new Map<string, string>();
   for (const [field, keys] of Object.entries(format.keysByField))
-    for (const key of keys) if (!byKey.has(key)) byKey.set(key, field);
-  const names = new Set<string>();
-  const fields = new Set<string>();
+    for (const key of keys) if (!fieldByKey.has(key)) fieldByKey.set(key, field);
+  const earlierNames = new Set<string>();
+  const earlierFields = new Set<string>();
   return columns.map((name) => {
-    const isRepeated = names.has(name) || name === '';
-    names.add(name);
-    if (isRepeated) return undefined;
-    if (format.hasColumnPaths) return fieldOfPath(byKey, parseColumnPath(name));
-    const field = byKey.get(normalizeKey(name));
-    if (field === undefined || fields.has(field)) return undefined;
-    fields.add(field);
+    const isRepeatedOrEmpty = earlierNames.has(name) || name === '';
+    earlierNames.add(name);
+    if (isRepeatedOrEmpty) return undefined;
+    if (format.hasColumnPaths) return findFieldOfPath(fieldByKey, parseColumnPath(name));
+    const field = fieldByKey.get(normalizeKey(name));
+    if (field === undefined || earlierFields.has(field)) return undefined;
+    earlierFields.add(field);
     return field;
   });
 }
 
-/** The field of a path: that of the longest beginning that is known. */
-function fieldOfPath(byKey: ReadonlyMap<string, string>, path: readonly string[]): string | undefined {
+/** Returns the field that belongs to the longest known prefix of a path. */
+function findFieldOfPath(fieldByKey: ReadonlyMap<string, string>, path: readonly string[]): string | undefined {
   const keys = path.map(normalizeKey);
   for (let length = keys.length; length > 0; length--) {
-    const field = byKey.get(keys.slice(0, length).join('.'));
-    // A snapshot of which only the beginning is known has a column that nobody understands.
+    const field = fieldByKey.get(keys.slice(0, length).join('.'));
+    // If only `snapshot` itself is known, the column contains an unknown part of the snapshot.
     if (field !== undefined) return field === 'snapshot' && length < keys.length ? undefined : field;
   }
-  const flat = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;
-  return flat === undefined
+  const snapshotKey = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;
+  return snapshotKey === undefined
     ? undefined
-    : (byKey.get(`snapshot.${flat}`) ?? byKey.get(`snapshot.${flat.replace(/text$/, '')}`));
+    : (fieldByKey.get(`snapshot.${snapshotKey}`) ?? fieldByKey.get(`snapshot.${snapshotKey.replace(/text$/, '')}`));
 }
 
 /**
- * The path that a column of a flattened table stands for: `snapshot/body/text`, `snapshot.body.text`,
- * `snapshot__body__text`, `publisher_platform[0]`.
+ * Splits the name of a column in a flattened table into a path. Programs write the same path as `snapshot/body/text`,
+ * `snapshot.body.text` or `snapshot__body__text`, and items of a list as `publisher_platform[0]`.
  */
 export function parseColumnPath(column: string): string[] {
   const name = column.trim();
   const parts = /[/.[]/.test(name) ? name.split(/[/.[\]]+/) : name.split(/(?<=\w)__(?=\w)/);
   const path = parts.filter((part) => part !== '');
-  return path.length > 0 && path.length <= maxPath ? path : [name];
+  return path.length > 0 && path.length <= maxPathLength ? path : [name];
 }
 
-const maxPath = 12;
+const maxPathLength = 12;

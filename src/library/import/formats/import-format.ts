@@ -3,33 +3,36 @@ import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /**
- * One format of ads that people import. A new format is one file with a value of this type, and one line in
+ * A format of ads that people import. To add a format, write a file with a value of this type, and add the value to
  * `formats.ts`.
  */
 export interface ImportFormat {
-  /** A word for commands and reports, such as `meta-ad-library`. */
+  /** A short name for commands and reports, such as `meta-ad-library`. */
   name: string;
   /** What people call the format. */
   title: string;
   /**
-   * The fields of an ad, each with the keys or columns that it is made from, as `keyOf` spells them; a point leads into
-   * an object. Reports name all other keys as not understood.
+   * The fields of an ad, with the keys or columns from which each field is made. Keys are normalized by `normalizeKey`.
+   * A dot in a key leads into an object. Reports list all other keys as not recognized.
    */
   keysByField: Readonly<Record<string, readonly string[]>>;
-  /** Where records of the format stand. */
+  /** The layouts in which records of the format occur. */
   layouts: readonly ('json' | 'table')[];
-  /** Columns such as `snapshot/body/text` are paths into objects. */
+  /** True if column names such as `snapshot/body/text` are paths into objects. */
   hasColumnPaths?: boolean;
-  /** Whether a record has this format. The columns of a table are given as a record whose values are all undefined. */
+  /**
+   * Returns true if a record has this format. For a table, the record contains each column with the value undefined.
+   */
   matches(record: SourceRecord): boolean;
   /**
-   * Makes an ad of a record. Called twice for each record, because `values` must see all records before it reads any.
-   * @throws Error where the record cannot be used; the message begins with the key if it is about one key
+   * Converts a record to an ad. The import calls this function twice for each record, because `parser` must observe all
+   * records before it can parse their values.
+   * @throws Error if the record cannot be used. If the error concerns one key, its message begins with the key.
    */
-  toAd(record: SourceRecord, values: ColumnValueParser): JsonObject;
-  /** Makes a page of a record that describes a page; undefined for any other record. */
+  toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject;
+  /** Converts a record that describes a page. Returns undefined for any other record. */
   toPage?(record: SourceRecord): Page | undefined;
 }
 
-/** An ad before its schema is checked. */
+/** An object that may come from JSON, such as an ad before it is validated. */
 export type JsonObject = Record<string, unknown>;

@@ -6,7 +6,10 @@ import { parseCountryCode } from '../values/countries.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** The columns of a table that somebody wrote, or exported from a program for ads: which field a column is. */
+/**
+ * The normalized column names for each field, separated by spaces. The names come from tables that people write by hand
+ * and from the exports of advertising programs.
+ */
 const columnNames: Record<string, string> = {
   id: 'id adid',
   pageId: 'pageid advertiserid',
@@ -36,92 +39,97 @@ const columnNames: Record<string, string> = {
   picture: 'picture image imageurl pictureurl',
 };
 
-/** `Ad headline` and `Creative headline` are the headline, as `headline` is. */
-const columns = Object.fromEntries(
+/** Accepts `Ad headline` and `Creative headline` for `headline`, and so on for each column. */
+const keysByField = Object.fromEntries(
   Object.entries(columnNames).map(([field, names]) => [
     field,
     names.split(' ').flatMap((name) => [name, `ad${name}`, `creative${name}`]),
   ]),
 );
 
-const dates = ['startedAt', 'lastSeenAt', 'endDate'];
-const counts = ['duplicates', 'audienceReach'];
-const amounts = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
+const dateFields = ['startedAt', 'lastSeenAt', 'endDate'];
+const countFields = ['duplicates', 'audienceReach'];
+const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
-/** Tables of ads that somebody collected. Every value of a known column must be understood, or the row is refused. */
+/** A table of ads that somebody collected. A row is rejected if the value of any known column cannot be parsed. */
 export const ownAdsFormat: ImportFormat = {
   name: 'own-ads',
   title: 'a table of your own, with a column for the headline or the body of each ad',
   layouts: ['table'],
-  keysByField: columns,
-  matches: (record) => record.hasAny([...(columns.headline ?? []), ...(columns.body ?? [])]),
+  keysByField,
+  matches: (record) => record.hasAny([...(keysByField.headline ?? []), ...(keysByField.body ?? [])]),
   toAd,
 };
 
 /**
- * An ad without a UUID of its own gets an id that is made from its advertiser and the id of its row, or else from its
- * content: the same advertiser, start, headline and body are the same ad, and a changed text is another ad.
+ * Converts a row to an ad. If the row has no UUID, the id of the ad is computed from the advertiser and the id of the
+ * row. If the row has no id, the id of the ad is computed from its content: rows with the same advertiser, start,
+ * headline and body are the same ad, and a row with a changed text is another ad.
  */
-function toAd(record: SourceRecord, values: ColumnValueParser): JsonObject {
+function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const ad: JsonObject = {};
-  for (const [field, keys] of Object.entries(columns)) {
-    const key = keys.find((one) => record.has(one));
+  for (const [field, keys] of Object.entries(keysByField)) {
+    const key = keys.find((candidate) => record.has(candidate));
     if (key === undefined) continue;
     record.markUsed(key);
+    const column = record.getSourceName(key);
     const cell = String(record.get(key) ?? '').trim();
-    // NA is Namibia.
+    // `NA` usually means a missing value, but in a column of countries it is the code of Namibia.
     if (isMissing(cell) && !(field === 'countries' && cell === 'NA')) continue;
-    const value = readCell(field, record.getSourceName(key), cell, values);
+    const value = parseCell(field, column, cell, parser);
     if (value === undefined) continue;
     ad[field] = value;
-    if (field === 'spend') ad.currency ??= /\(([A-Z]{3})\)$/.exec(record.getSourceName(key))?.[1];
+    // A column name such as `Amount spent (USD)` tells the currency, unless there is a column for the currency.
+    if (field === 'spend') ad.currency ??= /\(([A-Z]{3})\)$/.exec(column)?.[1];
   }
-  // `Amount spent (USD)` names the currency where no column does.
   if (ad.currency === undefined) delete ad.currency;
   const { id = '', pageName = '', pageId = '', picture, spend, impressions, ...fields } = ad;
   const { headline = '', body = '', startedAt = '' } = fields;
-  if (headline === '' && body === '') throw new Error('neither headline nor body; an ad has words');
-  const madeOf = id === '' ? [pageName, startedAt, headline, body] : [pageName || pageId, id];
-  const [spent, seen] = [spend as NumberRange | undefined, impressions as NumberRange | undefined];
+  if (headline === '' && body === '') throw new Error('neither a headline nor a body; an ad needs one of them');
+  const identity = id === '' ? [pageName, startedAt, headline, body] : [pageName || pageId, id];
+  const [spendRange, impressionsRange] = [spend as NumberRange | undefined, impressions as NumberRange | undefined];
   return {
-    ...otherCells(record, values),
-    ...(spent && { adSpendMin: spent.min, adSpendMax: spent.max }),
-    ...(seen && { impressionsMin: seen.min, impressionsMax: seen.max }),
+    ...collectOtherCells(record, parser),
+    ...(spendRange && { adSpendMin: spendRange.min, adSpendMax: spendRange.max }),
+    ...(impressionsRange && { impressionsMin: impressionsRange.min, impressionsMax: impressionsRange.max }),
     ...fields,
-    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(madeOf)),
+    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(identity)),
     ...(pageName !== '' && { page: { pageName } }),
     ...((pageId !== '' || pageName !== '') && { pageId: pageId || uuidFromName(JSON.stringify(['page', pageName])) }),
     ...(picture !== undefined && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),
   };
 }
 
-function readCell(field: string, column: string, cell: string, values: ColumnValueParser): unknown {
-  const count = { isCount: true, label: field };
-  if (dates.includes(field)) return values.parseDate(column, cell, field);
-  if (counts.includes(field)) return values.parseNumber(column, cell, count);
-  if (amounts.includes(field)) return values.parseNumber(column, cell, { label: field });
-  if (field === 'spend') return values.parseRange(column, cell, { label: field });
-  if (field === 'impressions') return values.parseRange(column, cell, count);
-  // A program that met a gap in the column writes the id 12 as 12.0.
+function parseCell(field: string, column: string, cell: string, parser: ColumnValueParser): unknown {
+  const countOptions = { isCount: true, label: field };
+  if (dateFields.includes(field)) return parser.parseDate(column, cell, field);
+  if (countFields.includes(field)) return parser.parseNumber(column, cell, countOptions);
+  if (amountFields.includes(field)) return parser.parseNumber(column, cell, { label: field });
+  if (field === 'spend') return parser.parseRange(column, cell, { label: field });
+  if (field === 'impressions') return parser.parseRange(column, cell, countOptions);
+  // Some programs write the id 12 as 12.0 if any cell of the column is empty.
   if (field === 'pageId' || field === 'id') return cell.replace(/^(\d{1,15})\.0$/, '$1');
-  if (field === 'countries') return countriesOf(values.names(column, cell) ?? [cell]);
-  if (field === 'languages') return values.names(column, cell)?.map((one) => one.toLowerCase());
-  if (field === 'publisherPlatform') return values.names(column, cell)?.map((one) => one.toUpperCase());
+  if (field === 'countries') return toCountryCodes(parser.parseNames(column, cell) ?? [cell]);
+  if (field === 'languages') return parser.parseNames(column, cell)?.map((name) => name.toLowerCase());
+  if (field === 'publisherPlatform') return parser.parseNames(column, cell)?.map((name) => name.toUpperCase());
   return cell;
 }
 
-const countriesOf = (names: readonly string[]): string[] => [...new Set(names.map(parseCountryCode))];
+const toCountryCodes = (names: readonly string[]): string[] => [...new Set(names.map(parseCountryCode))];
 
-/** Columns that are no field are kept under their own names, unless the API has a field of this name and another type. */
-function otherCells(record: SourceRecord, values: ColumnValueParser): JsonObject {
-  const others = record.getUnusedFields().flatMap(({ name, value }): [string, unknown][] => {
+/**
+ * Collects the cells of columns that are not recognized, under the names of their columns. A cell is left out if its
+ * column has the name of a field of the API and the cell does not fit the type of this field.
+ */
+function collectOtherCells(record: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const otherCells = record.getUnusedFields().flatMap(({ name, value }): [string, unknown][] => {
     const text = String(value ?? '').trim();
-    if (text === '' || name === '' || Object.hasOwn(columns, name)) return [];
+    if (text === '' || name === '' || Object.hasOwn(keysByField, name)) return [];
     const schema = Object.hasOwn(Ad.shape, name) ? Ad.shape[name as keyof typeof Ad.shape] : undefined;
-    const kept = schema === undefined ? text : (values.parseStructure(text) ?? text);
-    if (schema === undefined || schema.safeParse(kept).success) return [[name, kept]];
-    values.addValueError(new Error(`${name}: left out, because the field ${name} of an ad cannot hold a text`));
+    const fieldValue = schema === undefined ? text : (parser.parseStructure(text) ?? text);
+    if (schema === undefined || schema.safeParse(fieldValue).success) return [[name, fieldValue]];
+    parser.addValueError(new Error(`${name}: left out, because the field ${name} of an ad cannot contain a text`));
     return [];
   });
-  return Object.fromEntries(others);
+  return Object.fromEntries(otherCells);
 }

@@ -1,21 +1,22 @@
 /**
- * `ad_archive_id`, `adArchiveID`, `AD_ARCHIVE_ID` and `Ad Archive ID` are the same key: letters and digits in lower
- * case. What stands in brackets after a name, as in `Headline (ad settings)`, does not count.
+ * Returns the form of a key that is the same for all its spellings: letters and digits in lower case. `ad_archive_id`,
+ * `adArchiveID`, `AD_ARCHIVE_ID` and `Ad Archive ID` are the same key. A remark in parentheses at the end, as in
+ * `Headline (ad settings)`, is ignored.
  */
 export function normalizeKey(name: string): string {
-  const known = keys.get(name);
-  if (known !== undefined) return known;
-  const key = readKey(name);
-  // The keys of one source repeat with each record.
-  if (keys.size < maxKeys && name.length <= maxKeyLength) keys.set(name, key);
+  const cachedKey = keyCache.get(name);
+  if (cachedKey !== undefined) return cachedKey;
+  const key = computeKey(name);
+  // All records of a source have the same keys, so the cache needs no eviction.
+  if (keyCache.size < maxCachedKeys && name.length <= maxCachedKeyLength) keyCache.set(name, key);
   return key;
 }
 
-const keys = new Map<string, string>();
-const maxKeys = 5000;
-const maxKeyLength = 100;
+const keyCache = new Map<string, string>();
+const maxCachedKeys = 5000;
+const maxCachedKeyLength = 100;
 
-function readKey(name: string): string {
+function computeKey(name: string): string {
   const key = name
     .replace(/(?<=\S)\s*\([^()]{0,40}\)\s*$/, '')
     .toLowerCase()
@@ -23,79 +24,89 @@ function readKey(name: string): string {
   return key === '' ? name : key;
 }
 
+/** A key of a record with its value. */
 interface SourceField {
   /** The key as the source spells it. */
   name: string;
   value: unknown;
 }
 
-/** `ad_creation_time` as `adCreationTime`, the spelling of the API. */
+/** Converts a key to the spelling of the API: `ad_creation_time` becomes `adCreationTime`. */
 export function toCamelCase(name: string): string {
-  const spelled = /^[A-Z\d]+(?:_[A-Z\d]+)+$/.test(name) ? name.toLowerCase() : name;
-  return spelled.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
+  const lowerCaseName = /^[A-Z\d]+(?:_[A-Z\d]+)+$/.test(name) ? name.toLowerCase() : name;
+  return lowerCaseName.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
 }
 
-/** A record of a source. Its keys are found in any spelling, and the record knows which of them were used. */
+/**
+ * A record of a source. Methods that take a key expect it in the form of `normalizeKey`. The record also remembers
+ * which of its keys were used.
+ */
 export class SourceRecord {
-  /** The path to this record in its source, for messages. */
+  /** The path to this record in its source, which messages put before its keys. */
   readonly #path: string;
-  readonly #entries: SourceField[];
-  readonly #byKey = new Map<string, SourceField>();
-  readonly #used = new Set<SourceField>();
-  #source: Record<string, unknown> | undefined;
+  readonly #fields: SourceField[];
+  readonly #fieldByKey = new Map<string, SourceField>();
+  readonly #usedFields = new Set<SourceField>();
+  #sourceObject: Record<string, unknown> | undefined;
 
+  /** Creates a record from an object. `toObject` then returns the same object. */
   static fromObject(value: Record<string, unknown>): SourceRecord {
     const record = new SourceRecord(Object.entries(value));
-    record.#source = value;
+    record.#sourceObject = value;
     return record;
   }
 
-  /** @param unread names of columns that are kept, but not found: another column has their field */
-  constructor(toObject: Iterable<readonly [string, unknown]>, { path = '', unread = new Set<string>() } = {}) {
+  /**
+   * @param hiddenNames names of columns that the record contains but cannot be asked for by key, because another column
+   *   has their field
+   */
+  constructor(fields: Iterable<readonly [string, unknown]>, { path = '', hiddenNames = new Set<string>() } = {}) {
     this.#path = path;
-    this.#entries = Array.from(toObject, ([name, value]) => ({ name, value }));
-    for (const entry of this.#entries) {
-      if (unread.has(entry.name)) continue;
-      const key = normalizeKey(entry.name);
-      // Of two spellings of one key, the first with a value counts.
-      if ((this.#byKey.get(key)?.value ?? null) === null) this.#byKey.set(key, entry);
+    this.#fields = Array.from(fields, ([name, value]) => ({ name, value }));
+    for (const field of this.#fields) {
+      if (hiddenNames.has(field.name)) continue;
+      const key = normalizeKey(field.name);
+      // If a key occurs in several spellings, the first spelling with a value is used.
+      if ((this.#fieldByKey.get(key)?.value ?? null) === null) this.#fieldByKey.set(key, field);
     }
   }
 
   has(key: string): boolean {
-    return this.#byKey.has(key);
+    return this.#fieldByKey.has(key);
   }
 
   hasAny(keys: Iterable<string>): boolean {
-    for (const key of keys) if (this.#byKey.has(key)) return true;
+    for (const key of keys) if (this.#fieldByKey.has(key)) return true;
     return false;
   }
 
   get(key: string): unknown {
-    return this.#byKey.get(key)?.value;
+    return this.#fieldByKey.get(key)?.value;
   }
 
-  /** The key as the source spells it, with the path to this record. */
+  /** Returns a key as the source spells it, with the path to this record. */
   getSourceName(key: string): string {
-    return `${this.#path}${this.#byKey.get(key)?.name ?? key}`;
+    return `${this.#path}${this.#fieldByKey.get(key)?.name ?? key}`;
   }
 
-  /** Marks a key as used, so that it does not appear among the unused ones. */
+  /** Marks a key as used, so that `getUnusedFields` leaves it out. */
   markUsed(key: string): void {
-    const entry = this.#byKey.get(key);
-    if (entry) this.#used.add(entry);
+    const field = this.#fieldByKey.get(key);
+    if (field) this.#usedFields.add(field);
   }
 
+  /** Returns the fields that were not marked as used, in the order of the source. */
   getUnusedFields(): SourceField[] {
-    return this.#entries.filter((entry) => !this.#used.has(entry));
+    return this.#fields.filter((field) => !this.#usedFields.has(field));
   }
 
+  /** Returns all normalized keys of the record. */
   keys(): Iterable<string> {
-    return this.#byKey.keys();
+    return this.#fieldByKey.keys();
   }
 
-  /** The record as it is in the source. */
+  /** Returns the record as an object, with the keys as the source spells them. */
   toObject(): Record<string, unknown> {
-    return this.#source ?? Object.fromEntries(this.#entries.map(({ name, value }) => [name, value]));
+    return this.#sourceObject ?? Object.fromEntries(this.#fields.map(({ name, value }) => [name, value]));
   }
 }

@@ -2,46 +2,52 @@ import { isMissing } from '../values/column-value-parser.ts';
 import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** Makes records of the rows of a table, from the cells that are not empty. */
+/** Returns a function that converts a row of a table to a record. Empty cells are left out. */
 export function createRowReader(columns: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
     const paths = columns.map(parseColumnPath);
-    const hasValue = (cell: string, at: number) =>
-      !isMissing(cell) || (fields[at] === 'countries' && cell.trim() === namibia);
+    const hasValue = (cell: string, index: number) =>
+      !isMissing(cell) || (fields[index] === 'countries' && cell.trim() === namibiaCode);
     return (cells: readonly string[]) => {
-      const filled = cells.map((cell, at) => (hasValue(cell, at) ? cell : ''));
-      return new SourceRecord(Object.entries(objectOf(columns, paths, filled)));
+      const cellsWithValues = cells.map((cell, index) => (hasValue(cell, index) ? cell : ''));
+      return new SourceRecord(Object.entries(buildObject(columns, paths, cellsWithValues)));
     };
   }
-  const unread = new Set(columns.filter((name, at) => fields[at] === undefined && columns.indexOf(name) === at));
+  const hiddenNames = new Set(
+    columns.filter((name, index) => fields[index] === undefined && columns.indexOf(name) === index),
+  );
   return (cells: readonly string[]): SourceRecord => {
-    const named = new Map<string, string>();
-    for (const [at, name] of columns.entries()) {
-      const cell = cells[at] ?? '';
-      if (cell.trim() !== '' && !named.has(name)) named.set(name, cell);
+    const cellByName = new Map<string, string>();
+    for (const [index, name] of columns.entries()) {
+      const cell = cells[index] ?? '';
+      if (cell.trim() !== '' && !cellByName.has(name)) cellByName.set(name, cell);
     }
-    return new SourceRecord(named, { unread });
+    return new SourceRecord(cellByName, { hiddenNames });
   };
 }
 
-/** The code of the country, which R writes for a missing value. */
-const namibia = 'NA';
+/** The country code of Namibia, which is also how R writes a missing value. */
+const namibiaCode = 'NA';
 
 type Branch = Map<string, Branch | string>;
 
-/** `{ snapshot: { body: { text: … } } }` of the column `snapshot/body/text`; numbers in paths make lists. */
-function objectOf(columns: readonly string[], paths: readonly string[][], cells: readonly string[]): object {
+/**
+ * Builds an object from the cells of a flattened row. The column `snapshot/body/text` becomes
+ * `{ snapshot: { body: { text: … } } }`. An object whose keys are all numbers becomes a list.
+ */
+function buildObject(columns: readonly string[], paths: readonly string[][], cells: readonly string[]): object {
   const root: Branch = new Map();
-  for (const [at, path] of paths.entries()) {
-    const cell = cells[at] ?? '';
+  for (const [index, path] of paths.entries()) {
+    const cell = cells[index] ?? '';
     if (cell.trim() === '') continue;
-    if (!put(root, path, cell) && !root.has(columns[at] ?? '')) root.set(columns[at] ?? '', cell);
+    const column = columns[index] ?? '';
+    if (!setCell(root, path, cell) && !root.has(column)) root.set(column, cell);
   }
-  return Object.fromEntries(Array.from(root, ([key, value]) => [key, plainOf(value)]));
+  return Object.fromEntries(Array.from(root, ([key, value]) => [key, toPlainValue(value)]));
 }
 
-/** Returns false where another column already has a value on the path. */
-function put(root: Branch, path: readonly string[], cell: string): boolean {
+/** Sets a cell at a path. Returns false if another column already has a value on this path. */
+function setCell(root: Branch, path: readonly string[], cell: string): boolean {
   let branch = root;
   for (const part of path.slice(0, -1)) {
     const next = branch.get(part) ?? new Map();
@@ -49,16 +55,16 @@ function put(root: Branch, path: readonly string[], cell: string): boolean {
     branch.set(part, next);
     branch = next;
   }
-  const last = path.at(-1) ?? '';
-  if (branch.has(last)) return false;
-  branch.set(last, cell);
+  const lastPart = path.at(-1) ?? '';
+  if (branch.has(lastPart)) return false;
+  branch.set(lastPart, cell);
   return true;
 }
 
-function plainOf(value: Branch | string): unknown {
+function toPlainValue(value: Branch | string): unknown {
   if (typeof value === 'string') return value;
-  const entries = Array.from(value, ([key, one]) => [key, plainOf(one)] as const);
+  const entries = Array.from(value, ([key, child]) => [key, toPlainValue(child)] as const);
   return entries.every(([key]) => /^\d{1,6}$/.test(key))
-    ? entries.sort(([one], [other]) => Number(one) - Number(other)).map(([, one]) => one)
+    ? entries.sort(([leftKey], [rightKey]) => Number(leftKey) - Number(rightKey)).map(([, child]) => child)
     : Object.fromEntries(entries);
 }

@@ -3,139 +3,151 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { UnreadableSourceError } from './source-entry.ts';
 
-/** Characters of a source that are read at once. */
-const batchLength = 256 * 1024;
+/** The smallest number of characters in a batch, except for the last batch. */
+const minBatchLength = 256 * 1024;
 
 /**
- * The text of a source in batches: UTF-8, or UTF-16 with its byte order mark, compressed by gzip or not. A byte that is
- * not UTF-8 becomes a lone surrogate, which no text of UTF-8 can contain, so that it costs only its record.
- * @throws UnreadableSource where the bytes are no text
+ * Decodes the text of a source, in batches. The source is UTF-8 or UTF-16, and may be compressed by gzip. An invalid
+ * byte of UTF-8 becomes a lone surrogate, which a valid text cannot contain. Only the record with this byte is
+ * rejected.
+ * @throws UnreadableSourceError if the bytes are not text
  */
 export async function* decodeText(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
-  let { first, all } = await peekFirst(buffersOf(source));
-  // The first byte of gzip, with which no text begins.
-  if (first?.[0] === 0x1f) ({ first, all } = await peekFirst(buffersOf(unpacked(all))));
+  let { first, all } = await peekFirst(readBuffers(source));
+  // Gzip begins with the byte 0x1f, and no text begins with this byte.
+  if (first?.[0] === 0x1f) ({ first, all } = await peekFirst(readBuffers(decompress(all))));
   if (first?.toString('latin1', 0, 4) === 'PK\x03\x04')
     throw new UnreadableSourceError(
-      'a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside',
+      'a ZIP archive or a workbook; unpack it or save it as CSV, and import the file inside',
     );
-  const decode = decoderFor(first ?? Buffer.alloc(0));
+  const decode = createDecoder(first ?? Buffer.alloc(0));
   let batch = '';
   try {
     for await (const chunk of all) {
       batch += decode(chunk);
-      if (batch.length < batchLength) continue;
+      if (batch.length < minBatchLength) continue;
       yield batch;
       batch = '';
     }
   } catch (error) {
-    // Records before the damage can be used.
+    // The records before damaged compressed data can be used.
     if (error instanceof UnreadableSourceError) yield batch;
     throw error;
   }
   yield batch + decode();
 }
 
-/** Whether a text has a byte that is not UTF-8. */
+/** Returns true if a decoded text contains the mark of a byte that is not UTF-8. */
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
+/** The problem of a record with such a byte. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
-const invalidByte = '\udc80';
+/** The mark that replaces a byte that is not UTF-8. */
+const invalidByteMark = '\udc80';
 
+/** Decodes the next bytes of a text. Without bytes, it returns the end of the text. */
 type Decode = (bytes?: Buffer) => string;
 
-function decoderFor(first: Buffer): Decode {
-  const [one, two] = first;
-  // Most characters of a text in UTF-16 have one byte of zeros.
-  const isLittle = (one === 0xff && two === 0xfe) || (one !== undefined && one !== 0 && two === 0);
-  if (isLittle || (one === 0xfe && two === 0xff) || (one === 0 && two !== undefined && two !== 0)) {
-    const decoder = new TextDecoder(isLittle ? 'utf-16le' : 'utf-16be');
+function createDecoder(firstChunk: Buffer): Decode {
+  const [firstByte, secondByte] = firstChunk;
+  // Without a byte order mark, UTF-16 shows itself by a zero byte, which most characters contain.
+  const isLittleEndian =
+    (firstByte === 0xff && secondByte === 0xfe) || (firstByte !== undefined && firstByte !== 0 && secondByte === 0);
+  const isBigEndian =
+    (firstByte === 0xfe && secondByte === 0xff) || (firstByte === 0 && secondByte !== undefined && secondByte !== 0);
+  if (isLittleEndian || isBigEndian) {
+    const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  return utf8Decoder();
+  return createUtf8Decoder();
 }
 
-function utf8Decoder(): Decode {
-  let rest = Buffer.alloc(0);
+function createUtf8Decoder(): Decode {
+  let remainder = Buffer.alloc(0);
   let isStart = true;
   return (bytes) => {
-    const whole = rest.length > 0 ? Buffer.concat([rest, bytes ?? Buffer.alloc(0)]) : (bytes ?? Buffer.alloc(0));
-    const end = bytes === undefined ? whole.length : whole.length - unfinishedBytes(whole);
-    // A copy, because the caller may use the memory of its chunk again.
-    rest = Buffer.from(whole.subarray(end));
-    const text = decodeMarked(whole.subarray(0, end));
+    const buffer =
+      remainder.length > 0 ? Buffer.concat([remainder, bytes ?? Buffer.alloc(0)]) : (bytes ?? Buffer.alloc(0));
+    const end = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
+    // The remainder is copied, because the caller may reuse the memory of its chunk.
+    remainder = Buffer.from(buffer.subarray(end));
+    const text = decodeWithMarks(buffer.subarray(0, end));
     if (!isStart || text === '') return text;
     isStart = false;
     return text.replace(/^\uFEFF/, '');
   };
 }
 
-/** How many bytes at the end begin a character that is not there completely. */
-function unfinishedBytes(bytes: Buffer): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back] ?? 0;
+/** Returns the number of bytes at the end of a buffer that begin a character whose other bytes are missing. */
+function countUnfinishedBytes(buffer: Buffer): number {
+  for (let count = 1; count <= Math.min(3, buffer.length); count++) {
+    const byte = buffer[buffer.length - count] ?? 0;
     if (byte < 0x80) return 0;
     if (byte < 0xc0) continue;
-    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return length > back ? back : 0;
+    const characterLength = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return characterLength > count ? count : 0;
   }
   return 0;
 }
 
-const replacement = Buffer.from('\ufffd');
+const replacementCharacter = Buffer.from('\ufffd');
 
-function decodeMarked(bytes: Buffer): string {
+function decodeWithMarks(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // Decoding writes U+FFFD for an invalid byte. Those that stand in the bytes themselves are taken out before.
+  // Decoding writes U+FFFD for each invalid byte. A source may itself contain U+FFFD, so the bytes are split at each
+  // U+FFFD of the source before they are decoded.
   const parts: string[] = [];
   for (let start = 0; ; ) {
-    const next = bytes.indexOf(replacement, start);
+    const next = bytes.indexOf(replacementCharacter, start);
     const end = next < 0 ? bytes.length : next;
-    parts.push(bytes.toString('utf8', start, end).replaceAll('\ufffd', invalidByte));
+    parts.push(bytes.toString('utf8', start, end).replaceAll('\ufffd', invalidByteMark));
     if (next < 0) return parts.join('\ufffd');
-    start = next + replacement.length;
+    start = next + replacementCharacter.length;
   }
 }
 
-/** The first chunk has the bytes by which an encoding is told, however small the chunks of the source are. */
-async function* buffersOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
-  let start: Buffer | undefined = Buffer.alloc(0);
+/**
+ * Converts the chunks of a source to buffers. The first buffer has at least `minFirstBytes` bytes if the source has
+ * them, because the first bytes identify the encoding and the source may deliver single bytes.
+ */
+async function* readBuffers(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
+  let firstBuffer: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of source) {
     const bytes = Buffer.from(chunk as Uint8Array);
-    if (start === undefined) yield bytes;
+    if (firstBuffer === undefined) yield bytes;
     else {
-      start = Buffer.concat([start, bytes]);
-      if (start.length < tellingBytes) continue;
-      yield start;
-      start = undefined;
+      firstBuffer = Buffer.concat([firstBuffer, bytes]);
+      if (firstBuffer.length < minFirstBytes) continue;
+      yield firstBuffer;
+      firstBuffer = undefined;
     }
   }
-  if (start !== undefined) yield start;
+  if (firstBuffer !== undefined) yield firstBuffer;
 }
 
-const tellingBytes = 4;
+const minFirstBytes = 4;
 
-/** The first of the items that is not empty, and all of them from there on. */
+/** Returns the first item that is not empty, and all items from there on, including the first. */
 export async function peekFirst<Item extends { length: number }>(items: AsyncGenerator<Item>) {
   let { value: first, done } = await items.next();
   while (!done && first.length === 0) ({ value: first, done } = await items.next());
-  async function* all(): AsyncGenerator<Item> {
+  async function* iterateAll(): AsyncGenerator<Item> {
     if (done) return;
     yield first;
     yield* items;
   }
-  return { first: done ? undefined : (first as Item), all: all() };
+  return { first: done ? undefined : (first as Item), all: iterateAll() };
 }
 
-async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* decompress(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
-  // Reading `gunzip` fails with the same error.
+  // The loop over `gunzip` throws the same error, so this rejection can be ignored.
   pipeline(bytes, gunzip).catch(() => {});
   try {
     yield* gunzip;
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (!code.startsWith('Z_')) throw error;
-    const what = code === 'Z_BUF_ERROR' ? 'cut off' : 'damaged';
-    throw new UnreadableSourceError(`the compressed data is ${what}; import a whole copy`);
+    const damage = code === 'Z_BUF_ERROR' ? 'cut off' : 'damaged';
+    throw new UnreadableSourceError(`the compressed data is ${damage}; import an undamaged copy`);
   }
 }

@@ -1,46 +1,52 @@
-/** A sign, a string or a word (a number, `true`, `NaN`) of JSON, with its place in the text. */
+/** A token of JSON with its place in the text: a punctuation character, a string, or a word. */
 export interface Token {
+  /** A `word` is a number, a constant such as `true`, or a notation of Python such as `NaN`. */
   kind: '{' | '}' | '[' | ']' | ',' | ':' | 'string' | 'word' | 'newline' | 'damage';
   start: number;
   end: number;
 }
 
-/** No number and no word of JSON is longer. */
-const maxWord = 400;
+/** The largest length of a word. No number and no constant is longer. */
+const maxWordLength = 400;
 
-/** Cuts a text that comes in parts into tokens. Strings may have single quotation marks, as in Python. */
+/** Splits a text that arrives in chunks into tokens. Strings may have single quotation marks, as in Python. */
 export class JsonTokenizer {
   text = '';
-  /** The next character to look at, and the number of its line. */
+  /** The index of the next character to read. */
   position = 0;
+  /** The number of the line of the next character. */
   line = 1;
-  /** How far an unfinished string was looked at. */
+  /** The index up to which an unfinished string was read. */
   #resumeAt = 0;
 
-  /** Removes the text before a place, and adds the next part. */
-  append(part: string, from: number): void {
-    this.text = this.text.slice(from) + part;
-    this.position -= from;
-    this.#resumeAt -= from;
+  /**
+   * Appends a chunk of text, and removes the text that is not needed any more.
+   * @param keepFrom the index of the first character to keep
+   */
+  append(chunk: string, keepFrom: number): void {
+    this.text = this.text.slice(keepFrom) + chunk;
+    this.position -= keepFrom;
+    this.#resumeAt -= keepFrom;
   }
 
-  /** Forgets what was read of an unfinished string. */
+  /** Removes the part of an unfinished string that was already read, to free its memory. */
   discardUnfinishedString(): void {
     if (this.#resumeAt <= this.position + 1) return;
     this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#resumeAt);
     this.#resumeAt = this.position + 1;
   }
 
-  seek(place: number, line: number): void {
-    this.position = place;
+  /** Continues at another place in the text. */
+  seek(position: number, line: number): void {
+    this.position = position;
     this.line = line;
     this.#resumeAt = 0;
   }
 
   /**
-   * The next token; undefined where the text ends before it does.
-   * @param stopsAtNewline a line break is a token of its own
-   * @param isEnd no more text follows
+   * Reads the next token. Returns undefined if the text ends before the token ends.
+   * @param stopsAtNewline whether a line break is returned as a token
+   * @param isEnd whether no more text follows
    */
   readToken(stopsAtNewline: boolean, isEnd: boolean): Token | undefined {
     const { text } = this;
@@ -48,50 +54,51 @@ export class JsonTokenizer {
       const code = text.charCodeAt(this.position);
       if (code === 10) {
         this.line++;
-        if (stopsAtNewline) return this.#token('newline', ++this.position);
+        if (stopsAtNewline) return this.#endToken('newline', ++this.position);
       } else if (code !== 32 && code !== 9 && code !== 13 && code !== 0xfeff) break;
     }
-    const sign = text[this.position];
-    if (sign === undefined) return undefined;
-    if (signs.has(sign)) return this.#token(sign as Token['kind'], this.position + 1);
-    return sign === '"' || sign === "'" ? this.#string(sign) : this.#word(isEnd);
+    const character = text[this.position];
+    if (character === undefined) return undefined;
+    if (punctuation.has(character)) return this.#endToken(character as Token['kind'], this.position + 1);
+    return character === '"' || character === "'" ? this.#readString(character) : this.#readWord(isEnd);
   }
 
-  #token(kind: Token['kind'], end: number): Token {
+  #endToken(kind: Token['kind'], end: number): Token {
     const token = { kind, start: this.position, end };
     this.position = end;
     this.#resumeAt = 0;
     return token;
   }
 
-  #string(quote: string): Token | undefined {
-    const plain = quote === '"' ? untilDouble : untilSingle;
-    for (let place = Math.max(this.position + 1, this.#resumeAt); ; ) {
-      plain.lastIndex = place;
-      plain.exec(this.text);
-      place = plain.lastIndex;
-      const sign = this.text[place];
-      if (sign === quote) return this.#token('string', place + 1);
-      // JSON has no line break in a string: the line is cut off.
-      if (sign === '\n' || (sign === '\\' && this.text[place + 1] === '\n')) return this.#token('damage', place);
-      if (sign === undefined || place + 1 >= this.text.length) {
-        this.#resumeAt = place;
+  #readString(quote: string): Token | undefined {
+    const untilQuotePattern = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
+    for (let index = Math.max(this.position + 1, this.#resumeAt); ; ) {
+      untilQuotePattern.lastIndex = index;
+      untilQuotePattern.exec(this.text);
+      index = untilQuotePattern.lastIndex;
+      const character = this.text[index];
+      if (character === quote) return this.#endToken('string', index + 1);
+      // A string of JSON cannot contain a line break, so this line was cut off.
+      if (character === '\n' || (character === '\\' && this.text[index + 1] === '\n'))
+        return this.#endToken('damage', index);
+      if (character === undefined || index + 1 >= this.text.length) {
+        this.#resumeAt = index;
         return undefined;
       }
-      place += 2;
+      index += 2;
     }
   }
 
-  #word(isEnd: boolean): Token | undefined {
-    word.lastIndex = this.position;
-    word.exec(this.text);
-    const end = word.lastIndex;
-    if (end - this.position >= maxWord) return this.#token('damage', end);
-    return end === this.text.length && !isEnd ? undefined : this.#token('word', end);
+  #readWord(isEnd: boolean): Token | undefined {
+    wordPattern.lastIndex = this.position;
+    wordPattern.exec(this.text);
+    const end = wordPattern.lastIndex;
+    if (end - this.position >= maxWordLength) return this.#endToken('damage', end);
+    return end === this.text.length && !isEnd ? undefined : this.#endToken('word', end);
   }
 }
 
-const signs = new Set(['{', '}', '[', ']', ',', ':']);
-const untilDouble = /[^"\\\n]*/y;
-const untilSingle = /[^'\\\n]*/y;
-const word = /[^\s,:[\]{}"']{1,400}/y;
+const punctuation = new Set(['{', '}', '[', ']', ',', ':']);
+const untilDoubleQuotePattern = /[^"\\\n]*/y;
+const untilSingleQuotePattern = /[^'\\\n]*/y;
+const wordPattern = /[^\s,:[\]{}"']{1,400}/y;

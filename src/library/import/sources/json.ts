@@ -7,166 +7,184 @@ import { JsonTokenizer, type Token } from './json-tokenizer.ts';
 import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entry.ts';
 
 /**
- * Reads JSON of any layout: one value on each line, values one after another, or one document of any length.
+ * Reads the records of JSON in any layout: one value on each line, values one after another, or one document of any
+ * length.
  *
- * The reader cuts the text into units, and has one unit in memory. At first, a unit is a whole value of the top level. A
- * unit that is too long or damaged is opened: its items become the units. So a list of records may be of any length, and
- * damage costs one record. After damage, the reader goes on at the next line that begins with a bracket.
+ * The reader splits the text into units, and has one unit in memory at a time. At first, a unit is a whole value of the
+ * top level. If a unit is too long or damaged, the reader opens the unit: its items become the next units. So a list of
+ * records may have any length, and damage affects one record only. After damage, the reader continues at the next line
+ * that begins with a bracket.
  *
- * @param onNaN called with the line of a value that has `NaN` or `Infinity`, which are read as null
+ * @param text the source, in chunks
+ * @param onNaN called with the line of each value that contains `NaN` or `Infinity`; both are read as null
  */
 export async function* readJson(
   text: AsyncIterable<string>,
   onNaN: (line: number) => void,
 ): AsyncGenerator<SourceEntry[]> {
   const reader = new JsonReader(onNaN);
-  for await (const part of text) {
-    reader.add(part);
+  for await (const chunk of text) {
+    reader.append(chunk);
     yield* reader.read(false);
   }
   yield* reader.read(true);
 }
 
-/** A list or an object that has begun and not ended. */
+/** A list or an object that has begun and not yet ended. */
 interface Frame {
   isList: boolean;
+  /** The index of its opening bracket in the text. */
   start: number;
   line: number;
   path: string;
+  /** What must come next. */
   expects: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
-  /** The number of the current item, or its key. The keys of objects are known where the object is opened. */
+  /** The index of the current item of a list. */
   index: number;
+  /** The key of the current item of an object. Only opened objects know their keys. */
   key: string;
-  /** For an opened frame: why it was opened. */
+  /** The reason why the frame was opened. Empty if the frame is not opened. */
   problem: string;
-  /** An opened frame turned out to be a record, and nothing in it is used. */
+  /** True if an opened frame turned out to be a record. The reader then ignores everything in the frame. */
   isRecord: boolean;
-  /** Something in it was returned, or the problem was. */
+  /** True if a record in the frame, or the problem of the frame, was already added to the entries. */
   isReported: boolean;
 }
 
-/** A value that is read as a whole. The text of a value that is too long is not kept. */
+/** A value that the reader parses as a whole. */
 interface Unit {
+  /** The index of its first character in the text. */
   start: number;
   line: number;
+  /** True if the value is too long. The reader then discards the text of the value. */
   isDropped: boolean;
 }
 
-const notJson = 'not JSON, or cut off; "library import --help" names the formats';
+const notJsonProblem = 'not JSON, or cut off; "library import --help" lists the formats';
 
-/** More than lists around records and the depth of a record together. */
+/** The largest number of nested frames. It exceeds the wrappers around a record and the depth of a record together. */
 const maxFrames = 100;
 
-/** How many pieces are returned at once. */
-const piecesAtOnce = 500;
+/** The number of entries in a batch. */
+const batchSize = 500;
 
-/** What some services write before their JSON, so that no page can run it as a script. */
-const guard = /^\s*(?:for\s?\(;;\);|while\s?\(1\);|\)\]\}',?)\s*/;
-const guardLength = 100;
+/** Matches a prefix that some services write before JSON, so that no page can run the JSON as a script. */
+const scriptGuardPattern = /^\s*(?:for\s?\(;;\);|while\s?\(1\);|\)\]\}',?)\s*/;
+const maxScriptGuardLength = 100;
 
-const closing = /^[\]},\s]+$/;
+const closingBracketsPattern = /^[\]},\s]+$/;
 
 class JsonReader {
   readonly #onNaN: (line: number) => void;
-  readonly #tokens = new JsonTokenizer();
+  readonly #tokenizer = new JsonTokenizer();
+  /** The lists and objects around the current position, from the outermost to the innermost. */
   #frames: Frame[] = [];
-  /** How many of the frames are opened. */
-  #opened = 0;
+  /** How many of the frames, from the outermost on, are opened. */
+  #openedCount = 0;
   #unit: Unit | undefined;
   #isLineStart = true;
-  /** The rest of the line is skipped. */
-  #skipsLine = false;
-  /** After damage, only a bracket at the start of a line begins a value. */
-  #awaitsBracket = false;
+  /** True if the reader skips the rest of the line. */
+  #isSkippingLine = false;
+  /** True after damage: a value can only begin with a bracket at the start of a line. */
+  #isAwaitingBracket = false;
   #isDamaged = false;
-  #pieces: SourceEntry[] = [];
+  #entries: SourceEntry[] = [];
 
   constructor(onNaN: (line: number) => void) {
     this.#onNaN = onNaN;
   }
 
-  add(part: string): void {
-    const from = Math.max(0, this.#unit?.start ?? this.#tokens.position);
-    this.#tokens.append(part, from);
-    if (this.#unit) this.#unit.start -= from;
-    for (const frame of this.#frames) frame.start -= from;
+  append(chunk: string): void {
+    const keepFrom = Math.max(0, this.#unit?.start ?? this.#tokenizer.position);
+    this.#tokenizer.append(chunk, keepFrom);
+    if (this.#unit) this.#unit.start -= keepFrom;
+    for (const frame of this.#frames) frame.start -= keepFrom;
   }
 
+  /**
+   * Reads the text that was appended, and yields the entries in batches.
+   * @param isEnd whether no more text follows
+   */
   *read(isEnd: boolean): Generator<SourceEntry[]> {
-    for (let goesOn = true; goesOn; ) {
-      goesOn = this.#step(isEnd);
-      if (this.#pieces.length === 0 || (goesOn && this.#pieces.length < piecesAtOnce)) continue;
-      yield this.#pieces;
-      this.#pieces = [];
+    for (let canContinue = true; canContinue; ) {
+      canContinue = this.#step(isEnd);
+      if (this.#entries.length === 0 || (canContinue && this.#entries.length < batchSize)) continue;
+      yield this.#entries;
+      this.#entries = [];
     }
   }
 
-  /** Reads a line or a token. Returns false where more text is needed. */
+  /** Reads a line or a token. Returns false if the reader needs more text. */
   #step(isEnd: boolean): boolean {
-    if (this.#skipsLine) return this.#skipLine();
+    if (this.#isSkippingLine) return this.#skipLine();
     const isBetweenValues = this.#frames.length === 0 && this.#unit === undefined;
     if (isBetweenValues && this.#isLineStart) {
       const outcome = this.#readLine(isEnd);
-      if (outcome !== 'tokens') return outcome === 'done';
+      if (outcome !== 'needsTokens') return outcome === 'done';
     }
-    const token = this.#tokens.readToken(isBetweenValues, isEnd);
-    if (token !== undefined) this.#take(token);
-    const place = token ? this.#tokens.position : this.#tokens.text.length;
-    const isTooLong = place - (this.#unit?.start ?? this.#tokens.position) > maxRecordLength;
-    if (isTooLong && this.#unit) this.#endLongUnit(this.#unit);
-    else if (token === undefined && !isBetweenValues && (isEnd || isTooLong)) this.#damage();
+    const token = this.#tokenizer.readToken(isBetweenValues, isEnd);
+    if (token !== undefined) this.#processToken(token);
+    const position = token ? this.#tokenizer.position : this.#tokenizer.text.length;
+    const isTooLong = position - (this.#unit?.start ?? this.#tokenizer.position) > maxRecordLength;
+    if (isTooLong && this.#unit) this.#handleLongUnit(this.#unit);
+    else if (token === undefined && !isBetweenValues && (isEnd || isTooLong)) this.#handleDamage();
     else return token !== undefined;
     return true;
   }
 
   #skipLine(): boolean {
-    const { text, position: at, line } = this.#tokens;
-    const end = text.indexOf('\n', at);
-    this.#tokens.seek(end < 0 ? text.length : end + 1, end < 0 ? line : line + 1);
-    this.#skipsLine = end < 0;
+    const { text, position, line } = this.#tokenizer;
+    const end = text.indexOf('\n', position);
+    this.#tokenizer.seek(end < 0 ? text.length : end + 1, end < 0 ? line : line + 1);
+    this.#isSkippingLine = end < 0;
     this.#isLineStart = true;
     return end >= 0;
   }
 
-  /** Between values: reads a line that is a value of its own, as most are. Returns `tokens` for any other line. */
-  #readLine(isEnd: boolean): 'done' | 'wait' | 'tokens' {
-    const { text, position: at, line } = this.#tokens;
-    const newline = text.indexOf('\n', at);
+  /**
+   * Reads the next line between values. Most sources write each value on a line of its own, and a whole line is parsed
+   * faster than tokens.
+   * @returns `needsText` if the line has not ended; `needsTokens` if the line is not a single value
+   */
+  #readLine(isEnd: boolean): 'done' | 'needsText' | 'needsTokens' {
+    const { text, position, line } = this.#tokenizer;
+    const newline = text.indexOf('\n', position);
     const end = newline < 0 ? text.length : newline;
-    const isWhole = newline >= 0 || isEnd;
-    if (at >= text.length || (!isWhole && end - at <= maxRecordLength)) return 'wait';
-    const prefix = guard.exec(text.slice(at, Math.min(end, at + guardLength)))?.[0].length ?? 0;
-    const start = at + prefix;
-    const beginning = text.slice(start, Math.min(end, start + guardLength)).trimStart();
+    const isComplete = newline >= 0 || isEnd;
+    if (position >= text.length || (!isComplete && end - position <= maxRecordLength)) return 'needsText';
+    const guard = scriptGuardPattern.exec(text.slice(position, Math.min(end, position + maxScriptGuardLength)));
+    const start = position + (guard?.[0].length ?? 0);
+    const beginning = text.slice(start, Math.min(end, start + maxScriptGuardLength)).trimStart();
     const hasBracket = /^[[{]/.test(beginning);
-    // Brackets after damage may close what was not read.
-    const isClosing = this.#isDamaged && isWhole && closing.test(beginning) && end - start < guardLength;
-    if ((this.#awaitsBracket && !hasBracket) || isClosing) {
-      this.#skipsLine = true;
+    // After damage, closing brackets may belong to a value that was not read.
+    const hasOnlyClosingBrackets =
+      this.#isDamaged && isComplete && closingBracketsPattern.test(beginning) && end - start < maxScriptGuardLength;
+    if ((this.#isAwaitingBracket && !hasBracket) || hasOnlyClosingBrackets) {
+      this.#isSkippingLine = true;
       return 'done';
     }
-    this.#awaitsBracket = false;
+    this.#isAwaitingBracket = false;
     this.#isLineStart = false;
-    this.#tokens.seek(start, line);
-    if (!isWhole || end - start > maxRecordLength) {
-      if (hasBracket) return 'tokens';
-      this.#report({ line, path: '' }, notJson);
-      this.#skipsLine = true;
+    this.#tokenizer.seek(start, line);
+    if (!isComplete || end - start > maxRecordLength) {
+      if (hasBracket) return 'needsTokens';
+      this.#addProblem({ line, path: '' }, notJsonProblem);
+      this.#isSkippingLine = true;
       return 'done';
     }
-    const content = text.slice(start, end).trim();
-    const written = content.endsWith(',') ? content.slice(0, -1) : content;
-    const parsed = written === '' ? undefined : this.#parse(written, line);
-    // Lists and objects that end on a later line, or several values on one.
-    if (parsed && 'problem' in parsed && hasBracket) return 'tokens';
-    if (parsed && 'problem' in parsed) this.#report({ line, path: '' }, parsed.problem);
-    else if (parsed) this.#addRecords(parsed.value, { line, itemLine: line, path: '', text: written });
-    this.#tokens.seek(Math.min(end + 1, text.length), newline < 0 ? line : line + 1);
+    const trimmedLine = text.slice(start, end).trim();
+    const recordText = trimmedLine.endsWith(',') ? trimmedLine.slice(0, -1) : trimmedLine;
+    const parsed = recordText === '' ? undefined : this.#parse(recordText, line);
+    // The line may be the beginning of a list or an object, or contain several values.
+    if (parsed && 'problem' in parsed && hasBracket) return 'needsTokens';
+    if (parsed && 'problem' in parsed) this.#addProblem({ line, path: '' }, parsed.problem);
+    else if (parsed) this.#addRecords(parsed.value, { line, itemLine: line, path: '', text: recordText });
+    this.#tokenizer.seek(Math.min(end + 1, text.length), newline < 0 ? line : line + 1);
     this.#isLineStart = true;
     return 'done';
   }
 
-  #take(token: Token): void {
+  #processToken(token: Token): void {
     const { kind } = token;
     const frame = this.#frames.at(-1);
     if (kind === 'newline') {
@@ -174,22 +192,23 @@ class JsonReader {
       return;
     }
     if (!this.#isAllowed(kind, frame)) {
-      this.#tokens.seek(token.start, this.#tokens.line);
-      this.#damage();
-    } else if (kind === ',') this.#takeComma(frame);
+      this.#tokenizer.seek(token.start, this.#tokenizer.line);
+      this.#handleDamage();
+    } else if (kind === ',') this.#processComma(frame);
     else if (kind === ':') (frame as Frame).expects = 'value';
     else if (kind === ']' || kind === '}') this.#endFrame();
-    else if (frame?.expects === 'key' || frame?.expects === 'keyOrEnd') this.#takeKey(frame, token);
+    else if (frame?.expects === 'key' || frame?.expects === 'keyOrEnd') this.#processKey(frame, token);
     else {
-      this.#unit ??= { start: token.start, line: this.#tokens.line, isDropped: false };
-      if (kind === '[' || kind === '{') this.#frames.push(frameAt(token.start, this.#tokens.line, kind === '[', ''));
+      this.#unit ??= { start: token.start, line: this.#tokenizer.line, isDropped: false };
+      if (kind === '[' || kind === '{')
+        this.#frames.push(createFrame(token.start, this.#tokenizer.line, kind === '[', ''));
       else this.#endValue();
     }
   }
 
   #isAllowed(kind: Token['kind'], frame: Frame | undefined): boolean {
     if (kind === 'damage') return false;
-    // Commas between values of the top level do no harm.
+    // Commas between the values of the top level are accepted.
     if (!frame) return kind !== ']' && kind !== '}' && kind !== ':';
     const { expects, isList } = frame;
     if (kind === ',') return expects === 'commaOrEnd';
@@ -200,35 +219,35 @@ class JsonReader {
     return this.#frames.length < maxFrames;
   }
 
-  #takeComma(frame: Frame | undefined): void {
+  #processComma(frame: Frame | undefined): void {
     if (!frame) return;
     frame.expects = frame.isList ? 'valueOrEnd' : 'keyOrEnd';
     frame.index++;
   }
 
-  #takeKey(frame: Frame, { start, end }: Token): void {
+  #processKey(frame: Frame, { start, end }: Token): void {
     frame.expects = 'colon';
-    if (this.#frames.length > this.#opened) return;
-    const key = parseLiteral(this.#tokens.text.slice(start, end), { allowsBareWords: true });
+    if (this.#frames.length > this.#openedCount) return;
+    const key = parseLiteral(this.#tokenizer.text.slice(start, end), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
-    // A list may be of any length, and a record may not. Damage in a record costs the record.
+    // The opened object is a record, and not a wrapper around records. Its length or damage makes it unusable.
     frame.isRecord = true;
-    this.#report(frame, frame.problem);
+    this.#addProblem(frame, frame.problem);
   }
 
-  /** After a value: what comes next, and whether a unit is complete. */
+  /** Sets what comes after a value, and ends the unit if the unit is complete. */
   #endValue(): void {
     const frame = this.#frames.at(-1);
     if (frame) frame.expects = 'commaOrEnd';
-    if (this.#unit !== undefined && this.#frames.length === this.#opened) this.#endUnit(this.#unit);
+    if (this.#unit !== undefined && this.#frames.length === this.#openedCount) this.#endUnit(this.#unit);
   }
 
   #endFrame(): void {
     const frame = this.#frames.pop() as Frame;
-    if (this.#frames.length < this.#opened) {
-      this.#opened--;
-      if (!frame.isReported) this.#report(frame, frame.problem);
+    if (this.#frames.length < this.#openedCount) {
+      this.#openedCount--;
+      if (!frame.isReported) this.#addProblem(frame, frame.problem);
     }
     this.#endValue();
   }
@@ -236,130 +255,141 @@ class JsonReader {
   #endUnit(unit: Unit): void {
     this.#unit = undefined;
     if (unit.isDropped || this.#isInRecord()) return;
-    const text = this.#tokens.text.slice(unit.start, this.#tokens.position);
+    const text = this.#tokenizer.text.slice(unit.start, this.#tokenizer.position);
     const parsed = this.#parse(text, unit.line);
-    const path = this.#pathOfItem();
+    const path = this.#getItemPath();
     if ('value' in parsed) {
-      // The path in a document says more than the line where the document begins.
-      const itemLine = this.#opened === 0 && text.includes('\n') ? 0 : unit.line;
+      // The path of a record in a document says more than the line where the document begins.
+      const itemLine = this.#openedCount === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parsed.value, { line: unit.line, itemLine, path });
-    } else if (/^[[{]/.test(text) && this.#opened < maxWrapperDepth) this.#openUnit(unit, parsed.problem);
-    else this.#report({ line: unit.line, path }, parsed.problem);
+    } else if (/^[[{]/.test(text) && this.#openedCount < maxWrapperDepth) this.#openUnit(unit, parsed.problem);
+    else this.#addProblem({ line: unit.line, path }, parsed.problem);
   }
 
-  #endLongUnit(unit: Unit): void {
-    if (
+  /** Opens a unit that is too long. If the unit cannot be opened, reports the problem and drops the unit. */
+  #handleLongUnit(unit: Unit): void {
+    const canOpen =
       !unit.isDropped &&
-      this.#frames.length > this.#opened &&
-      this.#opened < maxWrapperDepth &&
-      !this.#isInRecord()
-    ) {
+      this.#frames.length > this.#openedCount &&
+      this.#openedCount < maxWrapperDepth &&
+      !this.#isInRecord();
+    if (canOpen) {
       this.#openUnit(unit, tooLongProblem);
       return;
     }
-    const parent = this.#frames[this.#opened - 1];
+    const parent = this.#frames[this.#openedCount - 1];
     const isItem = parent === undefined || parent.isList;
-    if (!unit.isDropped && isItem) this.#report({ line: unit.line, path: this.#pathOfItem() }, tooLongProblem);
+    if (!unit.isDropped && isItem) this.#addProblem({ line: unit.line, path: this.#getItemPath() }, tooLongProblem);
     unit.isDropped = true;
-    unit.start = this.#tokens.position;
-    this.#tokens.discardUnfinishedString();
+    unit.start = this.#tokenizer.position;
+    this.#tokenizer.discardUnfinishedString();
   }
 
-  /** Reads the items of a unit as units, from its beginning. */
+  /** Goes back to the beginning of a unit, and reads the items of the unit as units. */
   #openUnit(unit: Unit, problem: string): void {
-    const path = this.#pathOfItem();
-    this.#frames.length = this.#opened;
-    const frame = frameAt(unit.start, unit.line, this.#tokens.text[unit.start] === '[', path);
+    const path = this.#getItemPath();
+    this.#frames.length = this.#openedCount;
+    const frame = createFrame(unit.start, unit.line, this.#tokenizer.text[unit.start] === '[', path);
     this.#frames.push({ ...frame, problem });
-    this.#opened = this.#frames.length;
+    this.#openedCount = this.#frames.length;
     this.#unit = undefined;
-    this.#tokens.seek(unit.start + 1, unit.line);
+    this.#tokenizer.seek(unit.start + 1, unit.line);
   }
 
-  /** Something that is not JSON comes next, or the text ends too early. */
-  #damage(): void {
+  /** Handles text that is not JSON, or a text that ends too early. */
+  #handleDamage(): void {
     const unit = this.#unit;
     const record = this.#frames.find((frame) => frame.isRecord);
-    if (unit && !unit.isDropped && this.#frames.length > this.#opened && this.#opened < maxWrapperDepth && !record) {
-      this.#openUnit(unit, this.#problemIn(unit));
+    const canOpen = this.#frames.length > this.#openedCount && this.#openedCount < maxWrapperDepth && !record;
+    if (unit && !unit.isDropped && canOpen) {
+      this.#openUnit(unit, this.#describeDamage(unit));
       return;
     }
     if (!record) {
-      const at = { line: unit?.line ?? this.#tokens.line, path: this.#pathOfItem() };
-      this.#report(at, unit ? this.#problemIn(unit) : notJson);
+      const place = { line: unit?.line ?? this.#tokenizer.line, path: this.#getItemPath() };
+      this.#addProblem(place, unit ? this.#describeDamage(unit) : notJsonProblem);
     }
-    const from = record ?? (unit?.isDropped ? undefined : unit);
+    const damagedValue = record ?? (unit?.isDropped ? undefined : unit);
     this.#frames = [];
-    this.#opened = 0;
+    this.#openedCount = 0;
     this.#unit = undefined;
-    this.#awaitsBracket = true;
+    this.#isAwaitingBracket = true;
     this.#isDamaged = true;
-    this.#skipsLine = true;
-    if (from && from.start >= 0) this.#tokens.seek(from.start, from.line);
+    this.#isSkippingLine = true;
+    // The next record may begin on the line after the damaged value began.
+    if (damagedValue && damagedValue.start >= 0) this.#tokenizer.seek(damagedValue.start, damagedValue.line);
     else if (this.#isFirstOfLine()) {
-      this.#skipsLine = false;
+      this.#isSkippingLine = false;
       this.#isLineStart = true;
     }
   }
 
-  #problemIn(unit: Unit): string {
-    return hasInvalidBytes(this.#tokens.text.slice(unit.start, this.#tokens.position)) ? notUtf8Problem : notJson;
+  #describeDamage(unit: Unit): string {
+    const text = this.#tokenizer.text.slice(unit.start, this.#tokenizer.position);
+    return hasInvalidBytes(text) ? notUtf8Problem : notJsonProblem;
   }
 
+  /** Returns true if only spaces stand between the beginning of the line and the current position. */
   #isFirstOfLine(): boolean {
-    const { text, position: at } = this.#tokens;
-    const start = text.lastIndexOf('\n', at - 1) + 1;
-    return start > 0 && at < text.length && text.slice(start, at).trim() === '';
+    const { text, position } = this.#tokenizer;
+    const lineStart = text.lastIndexOf('\n', position - 1) + 1;
+    return lineStart > 0 && position < text.length && text.slice(lineStart, position).trim() === '';
   }
 
   #isInRecord(): boolean {
-    return this.#frames.slice(0, this.#opened).some((frame) => frame.isRecord);
+    return this.#frames.slice(0, this.#openedCount).some((frame) => frame.isRecord);
   }
 
-  #pathOfItem(): string {
-    const parent = this.#frames[this.#opened - 1];
+  #getItemPath(): string {
+    const parent = this.#frames[this.#openedCount - 1];
     if (!parent) return '';
     return parent.isList ? `${parent.path}[${parent.index}]` : joinPath(parent.path, parent.key);
   }
 
-  #report({ line, path }: { line: number; path: string }, problem: string): void {
-    this.#pieces.push({ line, path, problem });
-    this.#markReported();
+  #addProblem({ line, path }: { line: number; path: string }, problem: string): void {
+    this.#entries.push({ line, path, problem });
+    this.#markFramesReported();
   }
 
-  #markReported(): void {
+  #markFramesReported(): void {
     for (const frame of this.#frames) frame.isReported = true;
   }
 
-  #addRecords(value: unknown, at: { line: number; itemLine: number; path: string; text?: string }): void {
-    const { records, isSure } = findRecords(value, at.path);
-    const parent = this.#frames[this.#opened - 1];
-    // In an object around records, other things than records are usual.
-    if (!isSure && parent && !parent.isList && !(recordListKeys.includes(parent.key) && Array.isArray(value))) return;
+  /**
+   * Adds the records in a value to the entries.
+   * @param place `line` is the line of the value, and `itemLine` is the line to report for records inside the value.
+   *   `text` is the text of the value if the value is a whole line.
+   */
+  #addRecords(value: unknown, place: { line: number; itemLine: number; path: string; text?: string }): void {
+    const { records, isCertain } = findRecords(value, place.path);
+    const parent = this.#frames[this.#openedCount - 1];
+    const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
+    // A wrapper around records usually contains other values, too, which are not reported as problems.
+    if (!isCertain && parent && !parent.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
-      const isWhole = path === at.path;
-      const place = { line: isWhole ? at.line : at.itemLine, path };
-      const written = isWhole && at.text !== undefined ? { text: at.text } : {};
-      if (isObject(record)) this.#pieces.push({ ...place, value: record, ...written });
-      else this.#pieces.push({ ...place, problem: 'not a JSON object; a record is an ad or a page' });
+      const isWholeValue = path === place.path;
+      const recordPlace = { line: isWholeValue ? place.line : place.itemLine, path };
+      const recordText = isWholeValue && place.text !== undefined ? { text: place.text } : {};
+      if (isObject(record)) this.#entries.push({ ...recordPlace, value: record, ...recordText });
+      else this.#entries.push({ ...recordPlace, problem: 'not a JSON object; a record is an ad or a page' });
     }
-    if (records.length > 0) this.#markReported();
+    if (records.length > 0) this.#markFramesReported();
   }
 
-  /** JSON, or the notation of Python for the same values. */
+  /** Parses a value in JSON, or in the notation of Python. */
   #parse(text: string, line: number): { value: unknown } | { problem: string } {
     if (hasInvalidBytes(text)) return { problem: notUtf8Problem };
     try {
       return { value: JSON.parse(text) };
     } catch {}
     const value = parseLiteral(text);
-    if (value === undefined) return { problem: notJson };
+    if (value === undefined) return { problem: notJsonProblem };
     if (/\b(?:NaN|Infinity)\b/.test(text)) this.#onNaN(line);
     return { value };
   }
 }
 
-const frameAt = (start: number, line: number, isList: boolean, path: string): Frame => ({
+const createFrame = (start: number, line: number, isList: boolean, path: string): Frame => ({
   ...{ isList, start, line, path, expects: isList ? 'valueOrEnd' : 'keyOrEnd' },
   ...{ index: 0, key: '', problem: '', isRecord: false, isReported: false },
 });

@@ -3,17 +3,18 @@ import { readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 import { detectTable, readTableRows, type Table } from './table.ts';
 
+/** Callbacks for what a reader learns about a source besides its records. */
 export interface SourceCallbacks {
-  /** The source is a table. */
+  /** Called once if the source is a table. */
   onTable(table: Table): void;
-  /** A value on this line has `NaN` or `Infinity`, which are read as null. */
+  /** Called with the line of each value that contains `NaN` or `Infinity`. Both are read as null. */
   onNaN(line: number): void;
 }
 
 /**
- * The records of a source, whose layout is found by content: JSON in any layout, or a table of cells. Memory is bounded
- * by the longest record and a batch of text.
- * @throws UnreadableSource
+ * Reads the records of a source, in batches. The content of the source decides whether it is read as JSON or as a
+ * table. Memory is bounded by the longest record and a batch of text.
+ * @throws UnreadableSourceError if the source, or the rest of it, cannot be read
  */
 export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
@@ -27,16 +28,16 @@ export async function* readSource(
       yield* readTableRows(all, table);
       return;
     }
-    if (first.trim() !== '' && !bracketLine.test(first)) throw new UnreadableSourceError(problemOf(first));
+    if (first.trim() !== '' && !jsonLinePattern.test(first)) throw new UnreadableSourceError(describeProblem(first));
   }
   yield* readJson(all, onNaN);
 }
 
-/** Some line begins like JSON. The lines before it are damaged. */
-const bracketLine = /^[^\S\n\r\u2028\u2029]*[[{]/m;
+/** Matches a line that begins like JSON. The lines before this line are then reported as damaged. */
+const jsonLinePattern = /^[^\S\n\r\u2028\u2029]*[[{]/m;
 
-function problemOf(text: string): string {
+function describeProblem(text: string): string {
   const head = text.slice(0, 64 * 1024);
   if (hasInvalidBytes(head.split('\n', 1)[0] ?? '')) return notUtf8Problem;
-  return 'neither JSON nor a table of ads: no line of column names has "headline" or "body" (ads of your own) or "ad_archive_id" (ads of the Meta Ad Library)';
+  return 'neither JSON nor a table of ads: no line of column names contains "headline" or "body" (a table of your own) or "ad_archive_id" (ads of the Meta Ad Library)';
 }

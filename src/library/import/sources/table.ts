@@ -3,216 +3,227 @@ import { detectTableFormat, type TableFormat } from '../formats/formats.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 
-/** A table with the line of its column names. */
+/** The layout of a table, as detected from its first rows. */
 export interface Table extends TableFormat {
   columns: string[];
   delimiter: string;
   lineEndings: string[];
-  /** How many rows stand above the column names, and how many of them say something. */
+  /** The index of the row with the column names. */
   headerRowIndex: number;
+  /** How many rows above the column names contain a title or other text. A line `sep=;` does not count. */
   titleLineCount: number;
 }
 
-/** More columns than any export of ads has, flattened lists included. */
+/** The largest number of columns. No export of ads has more columns, even if its lists are flattened. */
 const maxColumns = 5000;
 
-/** The column names are looked for in so many rows and characters. */
-const maxRowsAbove = 30;
-const maxHead = 256 * 1024;
+/** The search for the column names is limited to this many rows and this many characters. */
+const maxHeaderRows = 30;
+const maxHeadLength = 256 * 1024;
 
 const delimiters = [',', ';', '\t', '|'];
 
 /**
- * The table that a text begins with: the row among its first ones whose cells are most of the columns of a format.
- * Undefined where no row names the columns of any format.
- * @throws UnreadableSource for a table with too many columns
+ * Detects the table that a text begins with. The header is the row whose cells name the most columns of a format.
+ * @returns undefined if no row names the columns of a format
+ * @throws UnreadableSourceError if the table has too many columns
  */
 export async function detectTable(text: string): Promise<Table | undefined> {
   const { parse } = await import('csv-parse/sync');
-  const head = text.slice(0, maxHead);
-  const lineEnds = lineEndsOf(head);
-  let best: (Table & { known: number }) | undefined;
+  const head = text.slice(0, maxHeadLength);
+  const lineEndings = detectLineEndings(head);
+  let bestTable: (Table & { knownColumnCount: number }) | undefined;
   for (const delimiter of delimiters) {
     const rows: string[][] = [];
-    const onRow = (cells: string[]) => {
+    const addRow = (cells: string[]) => {
       rows.push(cells);
       return null;
     };
     try {
-      parse(head, { ...csvOptions(delimiter, lineEnds), to: maxRowsAbove, max_record_size: maxHead, on_record: onRow });
+      parse(head, {
+        ...getCsvOptions(delimiter, lineEndings),
+        to: maxHeaderRows,
+        max_record_size: maxHeadLength,
+        on_record: addRow,
+      });
     } catch {
-      // The text may end within a row. The rows before it are there.
+      // The head may end within a row. The rows before this row were added.
     }
-    for (const [rowsAbove, cells] of rows.entries()) {
+    for (const [headerRowIndex, cells] of rows.entries()) {
       const columns = cells.map((cell) => cell.trim());
-      const found = detectTableFormat(columns.slice(0, maxColumns));
-      const known = found?.fields.filter((field) => field !== undefined).length ?? 0;
-      if (!found || known <= (best?.known ?? 0)) continue;
-      // Excel writes the delimiter into a line of its own.
-      const titlesAbove = rowsAbove - Number(/^sep=/i.test(rows[0]?.[0] ?? ''));
-      best = {
-        ...found,
-        columns,
-        delimiter,
-        lineEndings: lineEnds,
-        headerRowIndex: rowsAbove,
-        titleLineCount: titlesAbove,
-        known,
-      };
+      const tableFormat = detectTableFormat(columns.slice(0, maxColumns));
+      const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
+      if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
+      // Excel reads the delimiter from a first line such as `sep=;`, so some programs write this line.
+      const hasSeparatorLine = /^sep=/i.test(rows[0]?.[0] ?? '');
+      const titleLineCount = headerRowIndex - Number(hasSeparatorLine);
+      bestTable = { ...tableFormat, columns, delimiter, lineEndings, headerRowIndex, titleLineCount, knownColumnCount };
     }
   }
-  if (best && best.columns.length > maxColumns)
-    throw new UnreadableSourceError(`a table of ${best.columns.length} columns; an import reads ${maxColumns} at most`);
-  return best;
+  if (bestTable && bestTable.columns.length > maxColumns)
+    throw new UnreadableSourceError(
+      `a table of ${bestTable.columns.length} columns; an import reads at most ${maxColumns} columns`,
+    );
+  return bestTable;
 }
 
-const csvOptions = (delimiter: string, lineEnds: readonly string[]) => ({
+const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({
   delimiter,
-  record_delimiter: [...lineEnds],
+  record_delimiter: [...lineEndings],
   relax_column_count: true,
   relax_quotes: true,
   skip_empty_lines: true,
 });
 
-/** Old spreadsheets for Mac end lines with a carriage return alone. Python on Windows may write two of them. */
-function lineEndsOf(head: string): string[] {
-  const [first] = /[\r\n]/.exec(head) ?? [];
-  const isOldMac = first === '\r' && !/^[^\r\n]*\r+\n/.test(head);
+/**
+ * Returns the line endings of a text. Old spreadsheets for Mac end lines with a single carriage return. Python on
+ * Windows may write two carriage returns before the line feed.
+ */
+function detectLineEndings(head: string): string[] {
+  const [firstLineBreak] = /[\r\n]/.exec(head) ?? [];
+  const isOldMac = firstLineBreak === '\r' && !/^[^\r\n]*\r+\n/.test(head);
   return isOldMac ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
 }
 
-/** So many characters are read a second time, behind rows without an end, before an import gives up. */
-const maxReread = 32 * 1024 * 1024;
-/** Characters that the parser reads at once. */
+/** An import gives up after it has read this many characters a second time, behind rows that do not end. */
+const maxRereadLength = 32 * 1024 * 1024;
+/** The number of characters that the parser receives at a time. */
 const sliceLength = 64 * 1024;
 
-/** The rows of a table below its column names. A row that never ends costs its first line. */
+/**
+ * Reads the rows of a table below its column names. If a row does not end, the reader skips the first line of this row
+ * and continues on the next line.
+ * @throws UnreadableSourceError if too many rows do not end
+ */
 export async function* readTableRows(text: AsyncIterable<string>, table: Table): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
-  const newline = newlineOf(table.lineEndings);
-  let reader = new RowReader(parse, table, { line: 1, rowsAbove: table.headerRowIndex + 1 });
-  /** The text from the row on that is not complete yet, the line where it begins, and how much of it was read. */
-  const pending = { text: '', line: 1, readLength: 0 };
-  let reread = 0;
+  const newline = getNewline(table.lineEndings);
+  let reader = new RowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
+  /** The text from the first incomplete row on, the line where this row begins, and how much of the text was parsed. */
+  const pending = { text: '', line: 1, parsedLength: 0 };
+  let rereadLength = 0;
   function dropLinesBefore(line: number): void {
     for (; pending.line < line; pending.line++) {
       const end = pending.text.indexOf(newline);
       const length = end < 0 ? pending.text.length : end + 1;
       pending.text = pending.text.slice(length);
-      pending.readLength -= length;
+      pending.parsedLength -= length;
     }
   }
-  /** Empty lines are no rows, and do not wait for one. */
+  /** The parser reports no row for an empty line, so empty lines are dropped without waiting for a row. */
   function dropEmptyLines(): void {
-    const [empty = ''] = /^[\r\n]+/.exec(pending.text.slice(0, pending.readLength)) ?? [];
-    dropLinesBefore(pending.line + empty.split(newline).length - 1);
+    const [emptyLines = ''] = /^[\r\n]+/.exec(pending.text.slice(0, pending.parsedLength)) ?? [];
+    dropLinesBefore(pending.line + emptyLines.split(newline).length - 1);
   }
-  async function* read(isEnd: boolean): AsyncGenerator<SourceEntry[]> {
+  async function* readPending(isEnd: boolean): AsyncGenerator<SourceEntry[]> {
     for (;;) {
       let error: unknown;
-      while (error === undefined && pending.readLength < pending.text.length) {
-        const slice = pending.text.slice(pending.readLength, pending.readLength + sliceLength);
-        pending.readLength += slice.length;
+      while (error === undefined && pending.parsedLength < pending.text.length) {
+        const slice = pending.text.slice(pending.parsedLength, pending.parsedLength + sliceLength);
+        pending.parsedLength += slice.length;
         error = await reader.write(slice);
-        yield reader.takePieces();
-        dropLinesBefore(reader.line);
+        yield reader.takeEntries();
+        dropLinesBefore(reader.nextLine);
         dropEmptyLines();
       }
       if (error === undefined && isEnd) error = await reader.end();
-      yield reader.takePieces();
+      yield reader.takeEntries();
       if (error === undefined) return;
-      dropLinesBefore(reader.line);
+      dropLinesBefore(reader.nextLine);
       dropEmptyLines();
-      yield [{ line: pending.line, path: '', problem: explain(error) }];
-      reread += pending.readLength;
-      if (reread > maxReread)
-        throw new UnreadableSourceError('too many rows without an end; nothing after this place was read');
+      yield [{ line: pending.line, path: '', problem: describeCsvError(error) }];
+      rereadLength += pending.parsedLength;
+      if (rereadLength > maxRereadLength)
+        throw new UnreadableSourceError('too many rows do not end; nothing after this place was read');
       dropLinesBefore(pending.line + 1);
-      pending.readLength = 0;
-      reader = new RowReader(parse, table, { line: pending.line, rowsAbove: reader.rowsAbove });
+      pending.parsedLength = 0;
+      reader = new RowReader(parse, table, { line: pending.line, rowsToSkip: reader.rowsToSkip });
     }
   }
-  for await (const part of text) {
-    pending.text += part;
-    yield* read(false);
+  for await (const chunk of text) {
+    pending.text += chunk;
+    yield* readPending(false);
   }
-  yield* read(true);
+  yield* readPending(true);
 }
 
-const newlineOf = (lineEnds: readonly string[]) => (lineEnds[0] === '\r' ? '\r' : '\n');
+const getNewline = (lineEndings: readonly string[]) => (lineEndings[0] === '\r' ? '\r' : '\n');
 
 type Parse = typeof parse;
 
-/** A run of the CSV parser. */
+/** Runs the CSV parser over a text until a row does not end. */
 class RowReader {
   /** The line where the next row begins. */
-  line: number;
-  /** How many of the next rows stand above the first row of the table. */
-  rowsAbove: number;
-  readonly #wanted: number;
+  nextLine: number;
+  /** How many of the next rows are above the first row of the table, and are not returned. */
+  rowsToSkip: number;
+  readonly #columnCount: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
+  /** True after a row whose quotation marks do not match. */
   #isBroken = false;
 
-  constructor(
-    parse: Parse,
-    { delimiter, lineEndings: lineEnds, columns }: Table,
-    start: { line: number; rowsAbove: number },
-  ) {
-    this.line = start.line;
-    this.rowsAbove = start.rowsAbove;
-    this.#wanted = columns.length;
-    const newline = newlineOf(lineEnds);
+  constructor(parse: Parse, { delimiter, lineEndings, columns }: Table, start: { line: number; rowsToSkip: number }) {
+    this.nextLine = start.line;
+    this.rowsToSkip = start.rowsToSkip;
+    this.#columnCount = columns.length;
+    const newline = getNewline(lineEndings);
     this.#parser = parse({
-      ...csvOptions(delimiter, lineEnds),
+      ...getCsvOptions(delimiter, lineEndings),
       max_record_size: maxRecordLength,
       raw: true,
       on_record: (row: unknown, { lines }: InfoRecord) => {
-        const { raw, record } = row as { raw: string; record: string[] };
-        this.#isBroken ||= isTorn(record, raw);
+        const { raw, record: cells } = row as { raw: string; record: string[] };
+        this.#isBroken ||= hasTornCell(cells, raw);
         if (this.#isBroken) return null;
-        // Empty lines may stand above the row, and line breaks in its cells.
-        const next = start.line + lines;
-        const breaks = raw.trim().split(newline).length;
-        this.#rows.push({ cells: record, line: next - breaks });
-        this.line = next;
+        // The parser counts lines up to the end of the row. Empty lines may precede the row, and cells may contain line
+        // breaks.
+        const nextLine = start.line + lines;
+        const lineCount = raw.trim().split(newline).length;
+        this.#rows.push({ cells, line: nextLine - lineCount });
+        this.nextLine = nextLine;
         return null;
       },
     });
     this.#parser.on('error', () => {}).resume();
   }
 
-  /** Resolves with an error where a row never ends. The reader then reads no more. */
+  /** Parses more text. Resolves with an error if a row does not end. The reader then reads no further. */
   async write(text: string): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
-    return error ?? (this.#isBroken ? unclosed : undefined);
+    return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
   }
 
+  /** Parses the last row. Resolves with an error if this row does not end. */
   async end(): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
-    return error ?? (this.#isBroken ? unclosed : undefined);
+    return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
   }
 
-  takePieces(): SourceEntry[] {
-    const skipped = Math.min(this.rowsAbove, this.#rows.length);
-    this.rowsAbove -= skipped;
-    const rows = this.#rows.slice(skipped);
+  /** Returns the entries of the rows that were parsed since the last call. */
+  takeEntries(): SourceEntry[] {
+    const skippedRowCount = Math.min(this.rowsToSkip, this.#rows.length);
+    this.rowsToSkip -= skippedRowCount;
+    const rows = this.#rows.slice(skippedRowCount);
     this.#rows = [];
-    return rows.map(({ cells, line }) => pieceOf(cells, line, this.#wanted));
+    return rows.map(({ cells, line }) => toSourceEntry(cells, line, this.#columnCount));
   }
 }
 
-function pieceOf(written: string[], line: number, wanted: number): SourceEntry {
-  const cells = written.map(unescapeCell);
+function toSourceEntry(escapedCells: string[], line: number, columnCount: number): SourceEntry {
+  const cells = escapedCells.map(unescapeCell);
   // Spreadsheets write empty cells behind the last column.
-  while (cells.length > wanted && cells.at(-1)?.trim() === '') cells.pop();
+  while (cells.length > columnCount && cells.at(-1)?.trim() === '') cells.pop();
   if (cells.some(hasInvalidBytes)) return { line, path: '', problem: notUtf8Problem };
-  if (cells.length === wanted) return { line, path: '', cells };
-  const problem = `${cells.length} cells where the first line has ${wanted}; is a quotation mark missing?`;
+  if (cells.length === columnCount) return { line, path: '', cells };
+  const problem = `the row has ${cells.length} cells, and the line of column names has ${columnCount}; is a quotation mark missing?`;
   return { line, path: '', problem };
 }
 
-/** The parser reads bytes, in which an invalid byte cannot be marked as it is in text. */
+/**
+ * Replaces the marks of invalid bytes by a pair of other characters. The CSV parser converts text to UTF-8, which
+ * cannot represent the lone surrogates that mark invalid bytes.
+ */
 const escapeInvalidBytes = (text: string): string =>
   /[\ufdd0\udc80-\udcff]/.test(text)
     ? text.replaceAll('\ufdd0', '\ufdd0\ufdd1').replace(/[\udc80-\udcff]/gu, '\ufdd0\ufdd2')
@@ -222,20 +233,20 @@ const unescapeCell = (cell: string): string =>
   cell.includes('\ufdd0') ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0') : cell;
 
 /**
- * Whether a quotation mark that was not closed in its line was closed by the opening mark of another cell. Then the text
- * of the cell stands in the row as it is, without doubled marks. Only the first cell that may be such a one is compared
- * with the row, because a row may have many.
+ * Returns true if a quotation mark that was left open in one row was closed by the opening mark of a cell in a later
+ * row. Then the row contains the text of the cell unchanged, without doubled quotation marks. Only the first suspicious
+ * cell is compared with the row, because a row may contain many cells.
  */
-function isTorn(cells: readonly string[], row: string): boolean {
-  const cell = cells.find((one) => one.startsWith('"') && /[\r\n]/.test(one));
-  return cell !== undefined && row.includes(cell);
+function hasTornCell(cells: readonly string[], row: string): boolean {
+  const suspiciousCell = cells.find((cell) => cell.startsWith('"') && /[\r\n]/.test(cell));
+  return suspiciousCell !== undefined && row.includes(suspiciousCell);
 }
 
-const unclosed = { code: 'CSV_QUOTE_NOT_CLOSED' };
+const quoteNotClosedError = { code: 'CSV_QUOTE_NOT_CLOSED' };
 
-function explain(error: unknown): string {
+function describeCsvError(error: unknown): string {
   const { code, message } = error as CsvError;
   if (code === 'CSV_MAX_RECORD_SIZE' || code === 'CSV_QUOTE_NOT_CLOSED')
-    return 'a row without an end; is a quotation mark not closed?';
+    return 'a row that does not end; is a quotation mark not closed?';
   return `not CSV: ${message}`;
 }

@@ -1,33 +1,40 @@
 import { isObject } from '../../../views/view.ts';
 
-/** A parameter `access_token` of an address, with the sign before and the sign after it; in HTML, `&` is `&amp;`. */
-const parameter = /(\?|&amp;|[&#])?access_?token=[^&#\s"'<>\\]*(&amp;|&)?/gi;
-/** The same in an address that is a parameter of another address, and therefore has percent codes. */
-const encodedParameter =
+/**
+ * A query parameter `access_token`, with the separator before it and the separator after it. In HTML, the separator `&`
+ * is written `&amp;`.
+ */
+const tokenParameter = /(\?|&amp;|[&#])?access_?token=[^&#\s"'<>\\]*(&amp;|&)?/gi;
+/** The same parameter in a URL that is itself a parameter of another URL. Its separators are percent-encoded. */
+const encodedTokenParameter =
   /(%(?:25){0,3}(?:3f|26|23))?access_?token%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
 
-/** Removes access tokens from the addresses in a text. A token is a secret of the person who exported the ads. */
+/**
+ * Removes the access tokens from all URLs in a text. Exports of the Meta Ad Library contain the token of the person who
+ * exported the ads, and a token is a secret.
+ */
 export function removeAccessTokens(text: string): string {
   if (!/access_?token/i.test(text)) return text;
-  const remaining = (_: string, before: string = '', after: string = '') => (after === '' ? '' : before);
-  return text.replace(parameter, remaining).replace(encodedParameter, remaining);
+  // If another parameter follows, the separator before the token now stands before that parameter.
+  const keepSeparator = (_match: string, before: string = '', after: string = '') => (after === '' ? '' : before);
+  return text.replace(tokenParameter, keepSeparator).replace(encodedTokenParameter, keepSeparator);
 }
 
-/** The same for all texts of a value. A key that is itself called `access_token` is left out. */
+/** Removes access tokens from all texts in a value, at any depth, and leaves out keys named `access_token`. */
 export function removeAccessTokensDeep(value: unknown): unknown {
   if (typeof value === 'string') return removeAccessTokens(value);
   if (Array.isArray(value)) return value.map(removeAccessTokensDeep);
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).flatMap(([key, one]) =>
-      /^access_?token$/i.test(key) ? [] : [[removeAccessTokens(key), removeAccessTokensDeep(one)]],
+    Object.entries(value).flatMap(([key, child]) =>
+      /^access_?token$/i.test(key) ? [] : [[removeAccessTokens(key), removeAccessTokensDeep(child)]],
     ),
   );
 }
 
-/** Whether a text or a key of a value names an access token. */
+/** Returns true if a text or a key in a value mentions an access token. */
 export function hasAccessToken(value: unknown): boolean {
   if (typeof value === 'string') return /access_?token/i.test(value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, one]) => /access_?token/i.test(key) || hasAccessToken(one));
+  return Object.entries(value).some(([key, child]) => /access_?token/i.test(key) || hasAccessToken(child));
 }

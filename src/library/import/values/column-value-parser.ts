@@ -4,163 +4,203 @@ import { DateColumn } from './dates.ts';
 import { parseBracketed, parseLiteral } from './literals.ts';
 import { NumberColumn, type NumberOptions } from './numbers.ts';
 
-/** Texts that stand for a missing value: R writes `NA`, Python `None` and `nan`, databases `NULL` and `\N`. */
-const missing = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
+/** Texts that mean "no value": R writes `NA`, Python writes `None` and `nan`, and databases write `NULL` and `\N`. */
+const missingValue = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
 
+/** Returns true if a cell or a JSON value means "no value". */
 export const isMissing = (value: unknown): boolean =>
-  value === null || value === undefined || (typeof value === 'string' && missing.test(value.trim()));
+  value === null || value === undefined || (typeof value === 'string' && missingValue.test(value.trim()));
 
+/** A range of numbers. A missing bound means that the range is open on that side. */
 export interface NumberRange {
   min?: number | undefined;
   max?: number | undefined;
 }
 
-export type ColumnNumberOptions = NumberOptions & { label?: string };
+/** How to parse the numbers of one column. */
+export type ColumnNumberOptions = NumberOptions & {
+  /** The name to use in messages about a single value. The default is the column name. */
+  label?: string;
+};
 
 /**
- * Reads the values of records, and decides for each column (a key of JSON or a column of a table) how its numbers and
- * dates are written. Every record is read twice: before `decide`, values are only observed and all are undefined.
+ * Parses the values of records. A column is a key of JSON records or a column of a table. For each column, the parser
+ * decides from all values together how the column writes its numbers and dates.
  *
- * A method returns undefined for a missing value, and throws an error that names the column and the value where it
- * cannot be understood.
+ * The import passes every record to the parser twice. Before `decideNotations`, the parser only observes the values,
+ * and dates and numbers are parsed as undefined. After `decideNotations`, it returns the parsed values.
+ *
+ * Each parse method returns undefined for a missing value. It throws an Error that names the column and quotes the
+ * value if it cannot parse the value.
  */
 export class ColumnValueParser {
+  /** The time of the import, in Unix milliseconds. */
   readonly now: number;
-  /** Values of the current record that could not be understood and did not cost the record. */
+  /** Errors about values of the current record that could not be parsed. The record is stored without these values. */
   readonly valueErrors: Error[] = [];
-  /** Keys of the current record that no field is made from. */
+  /** Keys of the current record that do not belong to any field of an ad. */
   readonly unusedKeys: string[] = [];
-  readonly #dates = new Map<string, DateColumn>();
-  readonly #numbers = new Map<string, NumberColumn>();
+  readonly #dateColumns = new Map<string, DateColumn>();
+  readonly #numberColumns = new Map<string, NumberColumn>();
+  /** True after `decideNotations`. */
   isDecided = false;
 
   constructor(now: number) {
     this.now = now;
   }
 
-  /** @throws Error with both readings, where the values of a column allow more than one */
+  /**
+   * Decides how each column writes its dates and numbers. Call this method after all records were observed.
+   * @throws Error that lists the possible meanings, if the values of a column allow more than one
+   */
   decideNotations(): void {
-    for (const column of [...this.#dates.values(), ...this.#numbers.values()]) column.decide();
+    for (const column of [...this.#dateColumns.values(), ...this.#numberColumns.values()]) column.decide();
     this.isDecided = true;
   }
 
+  /** Notes that a value of the current record could not be parsed. */
   addValueError(error: unknown): void {
     this.valueErrors.push(error as Error);
   }
 
-  /** @param label what messages about one value call it; messages about the column name the column */
+  /**
+   * Parses a date in any common notation. Returns it in ISO 8601.
+   * @param label the name to use in messages about this value; messages about the whole column use `name`
+   */
   parseDate(name: string, value: unknown, label = name): string | undefined {
     if (isMissing(value)) return undefined;
-    const column = this.#dates.get(name) ?? new DateColumn(name, this.now);
-    this.#dates.set(name, column);
+    const column = this.#dateColumns.get(name) ?? new DateColumn(name, this.now);
+    this.#dateColumns.set(name, column);
     if (this.isDecided) return column.parse(value, label);
     column.observe(value);
     return undefined;
   }
 
+  /** Parses a number in any common notation, such as `1,234.5`, `1.234,5`, `12K` or `€ 12`. */
   parseNumber(
     name: string,
     value: unknown,
     { label = name, ...options }: ColumnNumberOptions = {},
   ): number | undefined {
     if (isMissing(value)) return undefined;
-    const column = this.#numbers.get(name) ?? new NumberColumn(name, options);
-    this.#numbers.set(name, column);
+    const column = this.#numberColumns.get(name) ?? new NumberColumn(name, options);
+    this.#numberColumns.set(name, column);
     if (this.isDecided) return column.parse(value, label);
     if (typeof value === 'string') column.observe(value);
     return undefined;
   }
 
-  /** A number stands for both bounds; `>1M` has only a lower one and `<100` only an upper one. */
+  /**
+   * Parses a range such as `100–199` or `{"lower_bound": 100, "upper_bound": 199}`. A single number is both bounds of
+   * its range. `>1M` has only a lower bound, and `<100` has only an upper bound.
+   */
   parseRange(name: string, value: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissing(value)) return undefined;
-    const read = (bound: unknown) => this.parseNumber(name, bound, options);
+    const parseBound = (bound: unknown) => this.parseNumber(name, bound, options);
     const parsed = typeof value === 'string' ? parseBracketed(value) : value;
-    if (isObject(parsed)) return this.#boundsOf(name, parsed, read);
+    if (isObject(parsed)) return this.#parseBoundsObject(name, parsed, parseBound);
     const text = String(value).trim();
-    const [, lower] = lowerBound.exec(text) ?? [];
-    const [, upper] = upperBound.exec(text) ?? [];
-    if (lower !== undefined || upper !== undefined) return { min: read(lower), max: read(upper) };
-    const [, from, to] = betweenBounds.exec(text) ?? [];
-    if (from !== undefined) return { min: read(from), max: read(to) };
-    const [, above, below] = openBound.exec(text) ?? [];
-    if (above !== undefined) return { min: read(above) };
-    if (below !== undefined) return { max: read(below) };
-    const exact = read(value);
+    const [, lower] = lowerBoundText.exec(text) ?? [];
+    const [, upper] = upperBoundText.exec(text) ?? [];
+    if (lower !== undefined || upper !== undefined) return { min: parseBound(lower), max: parseBound(upper) };
+    const [, from, to] = closedRange.exec(text) ?? [];
+    if (from !== undefined) return { min: parseBound(from), max: parseBound(to) };
+    const [, above, below] = openRange.exec(text) ?? [];
+    if (above !== undefined) return { min: parseBound(above) };
+    if (below !== undefined) return { max: parseBound(below) };
+    const exact = parseBound(value);
     return exact === undefined ? undefined : { min: exact, max: exact };
   }
 
-  #boundsOf(name: string, bounds: object, read: (bound: unknown) => number | undefined): NumberRange | undefined {
-    const find = (pattern: RegExp) => Object.entries(bounds).find(([key]) => pattern.test(key))?.[1];
-    const [lower, upper] = [find(/^(?:lower|min)/i), find(/^(?:upper|max)/i)];
+  #parseBoundsObject(
+    name: string,
+    bounds: object,
+    parseBound: (bound: unknown) => number | undefined,
+  ): NumberRange | undefined {
+    const findBound = (keyPattern: RegExp) => Object.entries(bounds).find(([key]) => keyPattern.test(key))?.[1];
+    const [lower, upper] = [findBound(/^(?:lower|min)/i), findBound(/^(?:upper|max)/i)];
     if (isMissing(lower) && isMissing(upper)) {
       if (Object.keys(bounds).length === 0) return undefined;
-      throw new Error(`${name}: ${quoteValue(bounds)} is no range such as {"lower_bound": 100, "upper_bound": 199}`);
+      throw new Error(`${name}: ${quoteValue(bounds)} is not a range such as {"lower_bound": 100, "upper_bound": 199}`);
     }
-    return { min: read(lower), max: read(upper) };
+    return { min: parseBound(lower), max: parseBound(upper) };
   }
 
+  /** Parses a truth value, written as a boolean or as a word such as `yes`, `active` or `wahr`. */
   parseBoolean(name: string, value: unknown): boolean | undefined {
     if (typeof value === 'boolean') return value;
     if (isMissing(value)) return undefined;
     const word = String(value).trim().toLowerCase();
-    if (yes.has(word)) return true;
-    if (no.has(word)) return false;
+    if (trueWords.has(word)) return true;
+    if (falseWords.has(word)) return false;
     throw new Error(`${name}: ${quoteValue(value)} is neither true nor false`);
   }
 
-  /** Names such as platforms or languages: a list, the text of a list, or names with a sign between them. */
-  names(name: string, value: unknown): string[] | undefined {
+  /**
+   * Parses a list of names, such as platforms or languages. The value is a list, a list written as a text, or a text
+   * with a separator between the names.
+   */
+  parseNames(name: string, value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
-    const parsed = typeof value === 'string' ? listOfWords(value) : value;
-    const list = isObject(parsed) ? Object.values(parsed) : [parsed].flat();
-    const names = list.flatMap((one) => (typeof one === 'string' ? one.split(/[,;|]/) : (one ?? [])));
-    if (!names.every((one) => typeof one === 'string' || typeof one === 'number'))
-      throw new Error(`${name}: ${quoteValue(value)} is no list of names such as ["facebook", "instagram"]`);
-    const found = names.flatMap((one) => String(one).trim() || []);
-    return found.length > 0 ? found : undefined;
+    const parsed = typeof value === 'string' ? parseNameList(value) : value;
+    const items = isObject(parsed) ? Object.values(parsed) : [parsed].flat();
+    const names = items.flatMap((item) => (typeof item === 'string' ? item.split(/[,;|]/) : (item ?? [])));
+    if (!names.every((item) => typeof item === 'string' || typeof item === 'number'))
+      throw new Error(`${name}: ${quoteValue(value)} is not a list of names such as ["facebook", "instagram"]`);
+    const trimmedNames = names.flatMap((item) => String(item).trim() || []);
+    return trimmedNames.length > 0 ? trimmedNames : undefined;
   }
 
-  /** Versions of a text: a list, the text of a list of texts, or one text, which may itself have brackets and commas. */
-  texts(value: unknown): string[] | undefined {
+  /**
+   * Parses the versions of a text. The value is a list of texts, such a list written as a text, or a single text. A
+   * single text may itself contain brackets and commas.
+   */
+  parseTexts(value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
     const parsed = typeof value === 'string' ? (parseBracketed(value) ?? parseNumpyTexts(value)) : value;
-    const list = isTexts(parsed) ? parsed : [value].flat();
-    const texts = list.flatMap((one) => (typeof one === 'string' || typeof one === 'number' ? String(one) : []));
-    return texts.some((one) => one !== '') ? texts : undefined;
+    const items = isTextList(parsed) ? parsed : [value].flat();
+    const texts = items.flatMap((item) => (typeof item === 'string' || typeof item === 'number' ? String(item) : []));
+    return texts.some((text) => text !== '') ? texts : undefined;
   }
 
-  /** One text or number as a text. */
-  text(value: unknown): string | undefined {
+  /** Returns a text, or a number as a text. Any other value is undefined. */
+  parseText(value: unknown): string | undefined {
     if (typeof value === 'number') return String(value);
     return typeof value === 'string' && !isMissing(value) ? value : undefined;
   }
 
-  /** A list or an object, which may be written as a text in JSON or Python. Some lists of objects lack their brackets. */
+  /**
+   * Parses a list or an object that is written as a text in JSON or Python. Returns undefined for any other text, and
+   * returns a value that is not a text unchanged. Some exports write a list of objects without the brackets around it.
+   */
   parseStructure(value: unknown): unknown {
     if (typeof value !== 'string') return value;
     return parseBracketed(value) ?? (/^\s*\{/.test(value) ? parseBracketed(`[${value}]`) : undefined);
   }
 }
 
-const isTexts = (value: unknown): value is (string | null)[] =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string' || one === null);
+const isTextList = (value: unknown): value is (string | null)[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string' || item === null);
 
-/** `['One text' 'Another text']`: numpy writes no commas. A text that happens to have brackets has no quotes inside. */
+/**
+ * Parses a list in the notation of numpy, which writes no commas: `['One text' 'Another text']`. An ordinary text that
+ * happens to begin with a bracket has no quotation mark after the bracket.
+ */
 const parseNumpyTexts = (text: string): unknown =>
   /^\s*\[\s*["']/.test(text) ? parseLiteral(text, { allowsBareWords: true }) : undefined;
 
-function listOfWords(text: string): unknown {
+function parseNameList(text: string): unknown {
   return parseBracketed(text, { allowsBareWords: true }) ?? text.replace(/^\s*[[({]|[\])}]\s*$/g, '');
 }
 
-const lowerBound = /lower_?bound\W{1,5}([\d.]+)/i;
-const upperBound = /upper_?bound\W{1,5}([\d.]+)/i;
-/** `€1K - €1.5K`, `100–199`, `100 to 199`. */
-const betweenBounds = /^([^\s–—-][^–—-]{0,40}?)\s?(?:[-–—]|to)\s?([^\s–—-][^–—-]{0,40})$/;
-const openBound = /^(?:(?:>|≥|>=|over|more than)\s?(.{1,40})|(?:<|≤|<=|under|less than)\s?(.{1,40}))$/;
+const lowerBoundText = /lower_?bound\W{1,5}([\d.]+)/i;
+const upperBoundText = /upper_?bound\W{1,5}([\d.]+)/i;
+/** Matches `€1K - €1.5K`, `100–199` and `100 to 199`. */
+const closedRange = /^([^\s–—-][^–—-]{0,40}?)\s?(?:[-–—]|to)\s?([^\s–—-][^–—-]{0,40})$/;
+/** Matches `>1M`, `over 1000`, `<100` and `less than 100`. */
+const openRange = /^(?:(?:>|≥|>=|over|more than)\s?(.{1,40})|(?:<|≤|<=|under|less than)\s?(.{1,40}))$/;
 
-const yes = new Set([
+const trueWords = new Set([
   'true',
   'yes',
   'y',
@@ -177,4 +217,18 @@ const yes = new Set([
   'vero',
   'sim',
 ]);
-const no = new Set(['false', 'no', 'n', 'f', '0', '0.0', 'inactive', 'falsch', 'nein', 'faux', 'non', 'falso', 'não']);
+const falseWords = new Set([
+  'false',
+  'no',
+  'n',
+  'f',
+  '0',
+  '0.0',
+  'inactive',
+  'falsch',
+  'nein',
+  'faux',
+  'non',
+  'falso',
+  'não',
+]);

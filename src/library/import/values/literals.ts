@@ -1,29 +1,36 @@
 /**
- * Parses lists and objects that a program wrote in the notation of its own language: JSON, the `repr` of Python (`None`,
- * `True`, single quotes, tuples, sets, `datetime.date(2024, 1, 2)`), the lists of numpy (`['a' 'b']`) and of PostgreSQL
- * (`{a,b}`).
+ * Parses lists and objects that a program wrote in the notation of its own language: JSON, the `repr` of Python
+ * (`None`, `True`, single quotation marks, tuples, sets, `datetime.date(2024, 1, 2)`), the lists of numpy (`['a' 'b']`)
+ * and the arrays of PostgreSQL (`{a,b}`).
  */
 
+/** Which notations the parser accepts besides the strict ones. */
 export interface LiteralOptions {
-  /** Accepts words without quotation marks as texts, and blanks between the items of a list: `[facebook instagram]`. */
+  /** Accepts words without quotation marks as texts, and spaces between the items of a list: `[facebook instagram]`. */
   allowsBareWords?: boolean;
 }
 
-/** Deeper than any record that an import accepts. */
+/** The deepest nesting that the parser follows. Records that an import accepts are less deep. */
 const maxDepth = 70;
 
-/** The value of the whole text, or undefined where the text is no literal. `None` and `NaN` are null. */
-export function parseLiteral(text: string, { allowsBareWords: words = false }: LiteralOptions = {}): unknown {
-  const parser = new LiteralParser(text, words);
+/**
+ * Parses a text that is a single literal. `None` and `NaN` become null.
+ * @returns undefined if the text is not a literal
+ */
+export function parseLiteral(text: string, { allowsBareWords = false }: LiteralOptions = {}): unknown {
+  const parser = new LiteralParser(text, allowsBareWords);
   try {
     return parser.parse();
   } catch (error) {
-    if (error instanceof NoLiteral) return undefined;
+    if (error instanceof InvalidLiteralError) return undefined;
     throw error;
   }
 }
 
-/** A list or an object from a text that begins with a bracket: JSON, or else a literal of another language. */
+/**
+ * Parses a list or an object. The text is JSON or a literal of another language.
+ * @returns undefined if the text does not begin with a bracket or is not a literal
+ */
 export function parseBracketed(text: string, options: LiteralOptions = {}): unknown {
   if (!/^\s*[{[(]/.test(text)) return undefined;
   try {
@@ -33,8 +40,9 @@ export function parseBracketed(text: string, options: LiteralOptions = {}): unkn
   }
 }
 
-class NoLiteral extends Error {}
+class InvalidLiteralError extends Error {}
 
+/** The words that mean a constant in one of the languages. */
 const constants = new Map<string, unknown>(
   Object.entries({
     ...{ true: true, True: true, TRUE: true, false: false, False: false, FALSE: false },
@@ -47,141 +55,149 @@ const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f:
 
 class LiteralParser {
   readonly #text: string;
-  readonly #words: boolean;
-  #at = 0;
+  readonly #allowsBareWords: boolean;
+  #position = 0;
 
-  constructor(text: string, words: boolean) {
+  constructor(text: string, allowsBareWords: boolean) {
     this.#text = text;
-    this.#words = words;
+    this.#allowsBareWords = allowsBareWords;
   }
 
+  /** @throws InvalidLiteralError */
   parse(): unknown {
-    const value = this.#value(0);
+    const value = this.#parseValue(0);
     this.#skipSpace();
-    if (this.#at < this.#text.length) throw new NoLiteral();
+    if (this.#position < this.#text.length) throw new InvalidLiteralError();
     return value;
   }
 
+  /** Matches a sticky pattern at the current position, and moves behind the match. */
   #match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.#at;
+    pattern.lastIndex = this.#position;
     const match = pattern.exec(this.#text);
-    if (match) this.#at = pattern.lastIndex;
+    if (match) this.#position = pattern.lastIndex;
     return match;
   }
 
   #skipSpace(): void {
-    this.#match(space);
+    this.#match(spacePattern);
   }
 
-  /** Moves past a sign, if the sign comes next. */
-  #take(sign: string): boolean {
+  /** Moves behind a character if it comes next. Returns true if it did. */
+  #skipCharacter(character: string): boolean {
     this.#skipSpace();
-    if (this.#text[this.#at] !== sign) return false;
-    this.#at++;
+    if (this.#text[this.#position] !== character) return false;
+    this.#position++;
     return true;
   }
 
-  #value(depth: number): unknown {
-    if (depth > maxDepth) throw new NoLiteral();
-    if (this.#take('[')) return this.#items(']', depth);
-    if (this.#take('(')) return this.#items(')', depth);
-    if (this.#take('{')) return this.#objectOrSet(depth);
-    const quote = this.#match(openingQuote)?.[1];
-    if (quote !== undefined) return this.#quoted(quote);
+  #parseValue(depth: number): unknown {
+    if (depth > maxDepth) throw new InvalidLiteralError();
+    if (this.#skipCharacter('[')) return this.#parseItems(']', depth);
+    if (this.#skipCharacter('(')) return this.#parseItems(')', depth);
+    if (this.#skipCharacter('{')) return this.#parseObjectOrSet(depth);
+    const quote = this.#match(openingQuotePattern)?.[1];
+    if (quote !== undefined) return this.#parseString(quote);
     const [number] = this.#match(numberPattern) ?? [];
-    // An integer that a number cannot hold, such as a long id, stays a text.
+    // An integer that JavaScript cannot hold exactly, such as a long id, stays a text.
     if (number !== undefined) {
       const value = Number(number.replaceAll('_', ''));
       return /^-?\d+$/.test(number) && !Number.isSafeInteger(value) ? number : value;
     }
     const [name] = this.#match(namePattern) ?? [];
-    if (name !== undefined && this.#take('(')) return this.#call(name, depth);
+    if (name !== undefined && this.#skipCharacter('(')) return this.#parseCall(name, depth);
     if (name !== undefined && constants.has(name)) return constants.get(name);
-    if (!this.#words) throw new NoLiteral();
-    const [rest = ''] = this.#match(wordPattern) ?? [];
-    const word = `${name ?? ''}${rest}`.trim();
-    if (word === '') throw new NoLiteral();
+    if (!this.#allowsBareWords) throw new InvalidLiteralError();
+    const [remainder = ''] = this.#match(bareWordPattern) ?? [];
+    const word = `${name ?? ''}${remainder}`.trim();
+    if (word === '') throw new InvalidLiteralError();
     return word;
   }
 
-  #items(end: string, depth: number, items: unknown[] = []): unknown[] {
-    while (!this.#take(end)) {
-      // A name before `=` is an argument of a call, such as `dtype=object`.
-      if (this.#match(argumentName) && this.#value(depth + 1) !== undefined) {
-        this.#take(',');
+  /** @param items the items before the current position */
+  #parseItems(closingBracket: string, depth: number, items: unknown[] = []): unknown[] {
+    while (!this.#skipCharacter(closingBracket)) {
+      // A name before `=` is a named argument of a call, such as `dtype=object`. Its value is not an item.
+      if (this.#match(argumentNamePattern) && this.#parseValue(depth + 1) !== undefined) {
+        this.#skipCharacter(',');
         continue;
       }
-      items.push(this.#value(depth + 1));
-      if (this.#take(',') || this.#text[this.#at] === end) continue;
-      if (!this.#words) throw new NoLiteral();
+      items.push(this.#parseValue(depth + 1));
+      if (this.#skipCharacter(',') || this.#text[this.#position] === closingBracket) continue;
+      if (!this.#allowsBareWords) throw new InvalidLiteralError();
     }
     return items;
   }
 
-  #objectOrSet(depth: number): unknown {
+  #parseObjectOrSet(depth: number): unknown {
     const entries: [string, unknown][] = [];
-    while (!this.#take('}')) {
-      const name = this.#match(keyName)?.[1];
-      const key = name ?? this.#value(depth + 1);
-      if (!this.#take(':')) {
-        if (entries.length > 0) throw new NoLiteral();
-        return this.#take(',') || this.#words ? this.#items('}', depth, [key]) : this.#onlyItem(key);
+    while (!this.#skipCharacter('}')) {
+      const name = this.#match(keyNamePattern)?.[1];
+      const key = name ?? this.#parseValue(depth + 1);
+      if (!this.#skipCharacter(':')) {
+        if (entries.length > 0) throw new InvalidLiteralError();
+        return this.#skipCharacter(',') || this.#allowsBareWords
+          ? this.#parseItems('}', depth, [key])
+          : this.#endSetWithOneItem(key);
       }
-      entries.push([String(key), this.#value(depth + 1)]);
-      if (!this.#take(',') && this.#text[this.#at] !== '}') throw new NoLiteral();
+      entries.push([String(key), this.#parseValue(depth + 1)]);
+      if (!this.#skipCharacter(',') && this.#text[this.#position] !== '}') throw new InvalidLiteralError();
     }
     return Object.fromEntries(entries);
   }
 
-  #onlyItem(item: unknown): unknown[] {
-    if (this.#take('}')) return [item];
-    throw new NoLiteral();
+  #endSetWithOneItem(item: unknown): unknown[] {
+    if (this.#skipCharacter('}')) return [item];
+    throw new InvalidLiteralError();
   }
 
-  /** A call stands for its first argument; one of `datetime` for the date. */
-  #call(name: string, depth: number): unknown {
-    const given = this.#items(')', depth);
+  /**
+   * Parses the arguments of a call. `datetime` and `date` become a date in ISO 8601, the list functions `c` of R and
+   * `list` become a list, and any other call becomes its first argument.
+   */
+  #parseCall(name: string, depth: number): unknown {
+    const callArguments = this.#parseItems(')', depth);
     if (!/^(?:datetime\.)?date(?:time)?$/.test(name))
-      return name === 'c' || name === 'list' ? given : (given[0] ?? null);
-    const [year, month = 1, day = 1, ...time] = given.filter((one) => typeof one === 'number');
-    if (year === undefined) throw new NoLiteral();
+      return name === 'c' || name === 'list' ? callArguments : (callArguments[0] ?? null);
+    const [year, month = 1, day = 1, ...time] = callArguments.filter((argument) => typeof argument === 'number');
+    if (year === undefined) throw new InvalidLiteralError();
     const date = new Date(Date.UTC(year, month - 1, day, ...time.slice(0, 3)));
-    if (Number.isNaN(date.getTime())) throw new NoLiteral();
+    if (Number.isNaN(date.getTime())) throw new InvalidLiteralError();
     return date.toISOString();
   }
 
-  #quoted(quote: string): string {
-    const plain = quote === '"' ? untilDouble : untilSingle;
+  #parseString(quote: string): string {
+    const unescapedText = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
     const parts: string[] = [];
     for (;;) {
-      parts.push(this.#match(plain)?.[0] ?? '');
-      const sign = this.#text[this.#at++];
-      if (sign === quote) return parts.join('');
-      if (sign !== '\\') throw new NoLiteral();
-      parts.push(this.#escaped());
+      parts.push(this.#match(unescapedText)?.[0] ?? '');
+      const character = this.#text[this.#position++];
+      if (character === quote) return parts.join('');
+      if (character !== '\\') throw new InvalidLiteralError();
+      parts.push(this.#parseEscape());
     }
   }
 
-  #escaped(): string {
-    const [, byte, four, eight] = this.#match(codePattern) ?? [];
-    const code = Number.parseInt(byte ?? four ?? eight ?? '', 16);
-    if (code <= 0x10ffff) return String.fromCodePoint(code);
-    const sign = this.#text[this.#at++];
-    if (sign === undefined) throw new NoLiteral();
-    if (sign === '\n') return '';
-    // Python keeps a backslash that escapes nothing.
-    return escapes[sign] ?? (/[\\'"/]/.test(sign) ? sign : `\\${sign}`);
+  #parseEscape(): string {
+    const [, twoDigits, fourDigits, eightDigits] = this.#match(codePointPattern) ?? [];
+    const codePoint = Number.parseInt(twoDigits ?? fourDigits ?? eightDigits ?? '', 16);
+    if (codePoint <= 0x10ffff) return String.fromCodePoint(codePoint);
+    const character = this.#text[this.#position++];
+    if (character === undefined) throw new InvalidLiteralError();
+    if (character === '\n') return '';
+    // Python keeps the backslash of an unknown escape sequence.
+    return escapes[character] ?? (/[\\'"/]/.test(character) ? character : `\\${character}`);
   }
 }
 
-const space = /\s*/y;
-const openingQuote = /(?:[rbuf]{1,2}(?=["']))?(["'])/iy;
-const untilDouble = /[^"\\]*/y;
-const untilSingle = /[^'\\]*/y;
-const codePattern = /x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})/y;
-/** A number ends where no word goes on: `2024-01-05` and `10x` are no numbers. */
+const spacePattern = /\s*/y;
+const openingQuotePattern = /(?:[rbuf]{1,2}(?=["']))?(["'])/iy;
+const untilDoubleQuotePattern = /[^"\\]*/y;
+const untilSingleQuotePattern = /[^'\\]*/y;
+const codePointPattern = /x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})/y;
+/** Matches a number that is not the beginning of a word: `2024-01-05` and `10x` are not numbers. */
 const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/-])/y;
 const namePattern = /[A-Za-z_][\w.]*/y;
-const keyName = /([A-Za-z_]\w*)(?=\s*:)/y;
-const argumentName = /[a-z_]+=/y;
-const wordPattern = /[^\s,[\]{}()"'][^,[\]{}()"'\s]*/y;
+const keyNamePattern = /([A-Za-z_]\w*)(?=\s*:)/y;
+const argumentNamePattern = /[a-z_]+=/y;
+const bareWordPattern = /[^\s,[\]{}()"'][^,[\]{}()"'\s]*/y;

@@ -1,11 +1,12 @@
 import { decodeHTMLStrict } from 'entities/decode';
 
-/** Decodes character references: `Tea &amp; Co` becomes `Tea & Co`. A reference must end with a semicolon. */
+/** Decodes HTML character references: `Tea &amp; Co` becomes `Tea & Co`. A reference must end with a semicolon. */
 export const decodeCharacterReferences = (text: string): string => (text.includes('&') ? decodeHTMLStrict(text) : text);
 
 /**
- * The text of HTML: line breaks for tags that end a line, no other tags, and character references decoded. A space that
- * does not break is a space, as in the text that other scrapers read from the page.
+ * Converts HTML to plain text. Tags that end a line become line breaks, other tags are removed, and character
+ * references are decoded. Non-breaking spaces become ordinary spaces, because other scrapers read them from the page as
+ * such.
  */
 export const convertHtmlToText = (html: string): string =>
   decodeCharacterReferences(

@@ -1,142 +1,166 @@
 import { quoteValue } from '../../service/request.ts';
 
 /**
- * Numbers as people and programs write them. Which of `.` and `,` is the decimal sign is decided by all values of a
- * column: `1.234` alone may be 1234 or 1.234, but not beside `12,50`.
+ * Parses numbers in the notations that people and programs use. All values of a column decide together whether `.` or
+ * `,` is the decimal separator. `1.234` alone may mean 1234 or 1.234, but beside `12,50` it can only mean 1234.
  */
 
-type DecimalSign = '.' | ',';
+type DecimalSeparator = '.' | ',';
 
+/** What is known about the numbers of a column. */
 export interface NumberOptions {
-  /** The column counts something, so that its numbers have no fraction. */
+  /** True if the column counts something, so that its numbers are whole numbers. */
   isCount?: boolean;
 }
 
-interface WrittenNumber {
-  /** Digits and separators alone. */
+/** The parts of a number that is written as a text. */
+interface NumberText {
+  /** The digits and their separators, without currency and suffix. */
   digits: string;
-  factor: number;
+  /** The value of the suffix, such as 1000 for `K`. It is 1 if there is no suffix. */
+  multiplier: number;
 }
 
-/** A currency as a sign or as letters, such as `€`, `US$`, `EUR`, `kr`. */
+/** Matches a currency written as a sign or as letters, such as `€`, `US$`, `EUR` or `kr`. */
 const currency = '(?:[A-Za-z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Rs\\.?|Kč|Ft|lei)';
 const suffix = '[kKmMbB]|[mb]n|[Mm]io\\.?|[Tt]sd\\.?';
-const written = new RegExp(
+const numberPattern = new RegExp(
   `^(?:${currency}\\s?)?(\\d[\\d.,'’\\u00b4_\\s]{0,60}|[.,]\\d{1,30})(${suffix})?(?:\\s?${currency})?$`,
   'u',
 );
-const factors: Record<string, number> = { k: 1e3, tsd: 1e3, m: 1e6, mn: 1e6, mio: 1e6, b: 1e9, bn: 1e9 };
-const scientific = /^\d(?:[.,]\d{1,20})?e[+-]?\d{1,2}$/i;
+const multipliers: Record<string, number> = { k: 1e3, tsd: 1e3, m: 1e6, mn: 1e6, mio: 1e6, b: 1e9, bn: 1e9 };
+const scientificPattern = /^\d(?:[.,]\d{1,20})?e[+-]?\d{1,2}$/i;
 
-function readWritten(text: string): WrittenNumber | undefined {
+function splitNumber(text: string): NumberText | undefined {
   const trimmed = text.trim().replace(/^\+(?=\d)/, '');
   if (trimmed.length > 80) return undefined;
-  const [, digits, suffix] = written.exec(trimmed) ?? [];
+  const [, digits, suffix] = numberPattern.exec(trimmed) ?? [];
   if (digits === undefined) return undefined;
-  const factor = suffix === undefined ? 1 : factors[suffix.toLowerCase().replace('.', '')];
-  return { digits: digits.trim(), factor: factor ?? 1 };
+  const multiplier = suffix === undefined ? 1 : multipliers[suffix.toLowerCase().replace('.', '')];
+  return { digits: digits.trim(), multiplier: multiplier ?? 1 };
 }
 
-const grouped: Record<DecimalSign, RegExp> = {
-  // Groups of three digits, or of two before the last three as in India.
+/** Digits in groups, by the decimal separator. */
+const groupedDigits: Record<DecimalSeparator, RegExp> = {
+  // Groups have three digits. In India, the groups before the last three digits have two digits.
   '.': /^(?:\d{1,3}(?:([,'’\u00b4_]|\s)\d{3})(?:\1\d{3})*|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d*)?$/u,
   ',': /^(?:\d{1,3}(?:([.'’\u00b4_]|\s)\d{3})(?:\1\d{3})*)(?:,\d*)?$/u,
 };
-const plain: Record<DecimalSign, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
+/** Digits without groups, by the decimal separator. */
+const ungroupedDigits: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
 
-/** The number, if the text is one with this decimal sign. */
-function valueWith(sign: DecimalSign, { digits, factor }: WrittenNumber): number | undefined {
-  // `0.123` and `0,123` cannot have groups.
-  if (!plain[sign].test(digits) && (!grouped[sign].test(digits) || /^0[.,]/.test(digits))) return undefined;
-  const normal = digits.replace(sign === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
-  const value = Number(normal) * factor;
-  return Number.isFinite(value) ? cleaned(value) : undefined;
+/** Returns the value of a number, or undefined if the number cannot have this decimal separator. */
+function toNumber(separator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
+  // A zero before the first separator, as in `0.123` and `0,123`, cannot be a group.
+  const isGrouped = groupedDigits[separator].test(digits) && !/^0[.,]/.test(digits);
+  if (!ungroupedDigits[separator].test(digits) && !isGrouped) return undefined;
+  const normalizedDigits = digits.replace(separator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
+  const value = Number(normalizedDigits) * multiplier;
+  return Number.isFinite(value) ? roundBinaryError(value) : undefined;
 }
 
-/** 1.1 million is 1100000 and not 1100000.0000000002. */
-const cleaned = (value: number): number => Number(value.toPrecision(15));
+/** Removes the error of binary fractions: 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
+const roundBinaryError = (value: number): number => Number(value.toPrecision(15));
 
-/** The numbers of one column. First `observe` each of its values, then `decide`, then `read` each. */
+/** Parses the numbers of one column. Call `observe` for each value, then `decide`, then `parse` for each value. */
 export class NumberColumn {
   readonly #name: string;
-  readonly #whole: boolean;
-  #signs: DecimalSign[] = ['.', ','];
-  /** The first value that each of the two signs reads as another number. */
-  #ambiguous: WrittenNumber | undefined;
-  /** The value that ruled out the first of the two signs. */
-  #decisive: string | undefined;
+  readonly #isCount: boolean;
+  /** The decimal separators that all observed values allow. */
+  #separators: DecimalSeparator[] = ['.', ','];
+  /** The first value that has another meaning with each of the two separators. */
+  #ambiguousNumber: NumberText | undefined;
+  /** The value that excluded one of the two separators. */
+  #decisiveValue: string | undefined;
+  /** A value that does not allow the separator that the earlier values require. */
   #contradiction: string | undefined;
-  #hasPoint = false;
+  #hasAmbiguousPoint = false;
 
-  constructor(name: string, { isCount: whole = false }: NumberOptions = {}) {
+  constructor(name: string, { isCount = false }: NumberOptions = {}) {
     this.#name = name;
-    this.#whole = whole;
+    this.#isCount = isCount;
   }
 
+  /** Notes which decimal separators a value allows. */
   observe(text: string): void {
-    const number = readWritten(text);
-    if (number === undefined || scientific.test(text.trim())) return;
-    const readings = new Map(
-      (['.', ','] as const).flatMap((sign) => {
-        const value = valueWith(sign, number);
-        return value === undefined || (this.#whole && !Number.isInteger(value)) ? [] : [[sign, value] as const];
+    const number = splitNumber(text);
+    if (number === undefined || scientificPattern.test(text.trim())) return;
+    const valueBySeparator = new Map(
+      (['.', ','] as const).flatMap((separator) => {
+        const value = toNumber(separator, number);
+        return value === undefined || (this.#isCount && !Number.isInteger(value)) ? [] : [[separator, value] as const];
       }),
     );
-    if (readings.size === 0) return;
-    if (readings.size === 2 && readings.get('.') !== readings.get(',')) {
-      this.#ambiguous ??= number;
-      if (number.digits.includes('.')) this.#hasPoint = true;
+    if (valueBySeparator.size === 0) return;
+    if (valueBySeparator.size === 2 && valueBySeparator.get('.') !== valueBySeparator.get(',')) {
+      this.#ambiguousNumber ??= number;
+      if (number.digits.includes('.')) this.#hasAmbiguousPoint = true;
     }
-    const remaining = this.#signs.filter((sign) => readings.has(sign));
-    if (remaining.length === 0) this.#contradiction ??= text.trim();
-    else if (remaining.length < this.#signs.length) this.#decisive ??= text.trim();
-    if (remaining.length > 0) this.#signs = remaining;
+    const separators = this.#separators.filter((separator) => valueBySeparator.has(separator));
+    if (separators.length === 0) this.#contradiction ??= text.trim();
+    else if (separators.length < this.#separators.length) this.#decisiveValue ??= text.trim();
+    if (separators.length > 0) this.#separators = separators;
   }
 
-  /** @throws Error with both readings, where the values do not tell which sign is the decimal sign */
+  /**
+   * Decides which decimal separator the column uses.
+   * @throws Error that lists both values of an ambiguous number, if the numbers of the column do not tell the separator
+   */
   decide(): void {
     const start = `the column ${quoteValue(this.#name)} has numbers such as`;
     if (this.#contradiction !== undefined)
       throw new Error(
-        `${start} ${this.#decisive} and ${this.#contradiction}, which cannot have the same decimal sign; write them without separators of thousands and import the file again`,
+        `${start} ${this.#decisiveValue} and ${this.#contradiction}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
       );
-    if (this.#signs.length < 2 || this.#ambiguous === undefined) return;
-    // No program writes a comma before three decimals, and a person who writes an amount of money has two of them.
-    if (!this.#hasPoint) this.#signs = ['.'];
+    if (this.#separators.length < 2 || this.#ambiguousNumber === undefined) return;
+    // `1,234` is taken as 1234: no program writes a comma before three decimals, and people write amounts of money with
+    // two decimals.
+    if (!this.#hasAmbiguousPoint) this.#separators = ['.'];
     else {
-      const [point, comma] = (['.', ','] as const).map((sign) => valueWith(sign, this.#ambiguous as WrittenNumber));
+      const ambiguousNumber = this.#ambiguousNumber;
+      const [valueWithPoint, valueWithComma] = (['.', ','] as const).map((separator) =>
+        toNumber(separator, ambiguousNumber),
+      );
       throw new Error(
-        `${start} ${this.#ambiguous.digits}, which may be ${point} or ${comma}; write them without separators of thousands and import the file again`,
+        `${start} ${ambiguousNumber.digits}, which may be ${valueWithPoint} or ${valueWithComma}; write them without thousands separators and import the file again`,
       );
     }
   }
 
-  /** @throws Error that names the value, where it is no number from 0 */
+  /**
+   * Returns the value of a number.
+   * @throws Error that names the value, if it is not a number of at least 0
+   */
   parse(value: unknown, label = this.#name): number {
-    const number = typeof value === 'number' ? value : this.#readText(String(value));
-    if (number !== undefined && number < 0) throw new Error(`${label}: ${shown(value)} is below 0`);
-    if (number === undefined || !Number.isFinite(number) || (this.#whole && !Number.isInteger(number)))
+    const number = typeof value === 'number' ? value : this.#parseText(String(value));
+    if (number !== undefined && number < 0) throw new Error(`${label}: ${quoteNumber(value)} is below 0`);
+    if (number === undefined || !Number.isFinite(number) || (this.#isCount && !Number.isInteger(number)))
       throw new Error(
-        `${label}: ${shown(value)} is no ${this.#whole ? 'whole ' : ''}number such as ${this.#whole ? '1200' : '1200 or 0.5'}`,
+        `${label}: ${quoteNumber(value)} is not a ${this.#isCount ? 'whole ' : ''}number such as ${this.#isCount ? '1200' : '1200 or 0.5'}`,
       );
     return number;
   }
 
-  #readText(text: string): number | undefined {
+  #parseText(text: string): number | undefined {
     const trimmed = text.trim();
+    // The exact value does not matter, because `parse` rejects every negative number.
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmed)) return -1;
-    if (scientific.test(trimmed)) return Number(trimmed.replace(',', '.'));
-    const number = readWritten(trimmed);
-    return number && valueWith(this.#signs[0] ?? '.', number);
+    if (scientificPattern.test(trimmed)) return Number(trimmed.replace(',', '.'));
+    const number = splitNumber(trimmed);
+    return number && toNumber(this.#separators[0] ?? '.', number);
   }
 }
 
-const shown = (value: unknown): string => quoteValue(typeof value === 'number' ? String(value) : value);
+/** Quotes a value for a message. `JSON.stringify` would turn NaN and Infinity into null. */
+const quoteNumber = (value: unknown): string => quoteValue(typeof value === 'number' ? String(value) : value);
 
-/** `12.5%` as 0.125 and `0.5` as 0.5; undefined for anything else. For shares, which are always written with a point. */
+/**
+ * Parses a share: `12.5%` becomes 0.125, and `0.5` stays 0.5. Anything else becomes undefined. Shares are always
+ * written with a decimal point, so the column need not be observed.
+ */
 export function parseShare(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   const [, number, percent] = /^\s*(\d{1,20}(?:\.\d{0,30})?(?:e-?\d{1,3})?)\s?(%)?\s*$/i.exec(String(value)) ?? [];
   if (number === undefined) return undefined;
-  return percent ? cleaned(Number(number) / 100) : Number(number);
+  return percent ? roundBinaryError(Number(number) / 100) : Number(number);
 }
