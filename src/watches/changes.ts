@@ -14,25 +14,31 @@ import { countFittingItems, sanitizeId, truncateLine } from '../views/tokens.ts'
 import { type Fields, readText } from '../views/view.ts';
 import type { Check } from './check.ts';
 
+/** An ad in the news of a watch, with what changed. */
 interface NewsAd extends ReturnType<typeof cardOf> {
-  /** `VIDEO 15 s`, safe to stand in a text. */
+  /** Format and creative of the ad, for example `VIDEO 15 s`, safe to use in a text. */
   format: string;
   changes: readonly string[];
   page: string | undefined;
 }
 
+/** The new, changed or missing ads of a watch. `total` counts all of them, `ads` holds the first ones. */
 interface NewsGroup {
   title: string;
   ads: readonly NewsAd[];
   total: number;
 }
 
-/** New and changed ads that are named, and as many that are gone. */
-const maxNamed = 10;
-/** Of them changed ones, however many are new. */
-const minChanged = 3;
+/** The most new and changed ads that are named. As many ads that are gone are named. */
+const maxNamedAds = 10;
+/** The number of named ads that is reserved for changed ads, however many are new. */
+const reservedForChanged = 3;
+/** The most changes that are shown for an ad. */
 const maxChanges = 3;
 
+/**
+ * Collects the new, changed and missing ads of a check. Returns no groups if there is no earlier check to compare with.
+ */
 export function collectNews(
   { changes, previousCheck, gathering }: Check,
   contents: DatasetContents,
@@ -42,10 +48,10 @@ export function collectNews(
   const before = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
   const orders = before && findLastAnswers(before);
   const { newIds, updatedIds, goneIds } = changes;
-  const maxNew = maxNamed - Math.min(minChanged, updatedIds.length);
+  const maxNew = maxNamedAds - Math.min(reservedForChanged, updatedIds.length);
   const newest = newIds.slice(0, maxNew);
-  const changed = updatedIds.slice(0, maxNamed - newest.length);
-  const ended = goneIds.slice(0, maxNamed);
+  const changed = updatedIds.slice(0, maxNamedAds - newest.length);
+  const ended = goneIds.slice(0, maxNamedAds);
   const items = pickAdsById(contents, new Set([...newest, ...changed, ...ended].map(normalizeAdId)));
   const group = (title: string, ids: string[], all: string[], changesOf = (_: StoredItem): string[] => []) => {
     const ads = ids.flatMap((id) => {
@@ -61,41 +67,43 @@ export function collectNews(
   };
   return [
     group('New', newest, newIds),
-    group('Changed', changed, updatedIds, (item) => changeTexts(orders?.get(normalizeAdId(item.id)) ?? 0, item)),
+    group('Changed', changed, updatedIds, (item) => formatChanges(orders?.get(normalizeAdId(item.id)) ?? 0, item)),
     group('No longer listed (they may still be running)', ended, gathering.complete ? goneIds : []),
   ].filter(({ total }) => total > 0);
 }
 
-/** Writes `headline "old" → "new"` for the first fields that differ from the version after answer number `order`. */
-function changeTexts(order: number, item: StoredItem): string[] {
+/** Formats the first changes of an ad since answer number `order`, for example `headline "old" → "new"`. */
+function formatChanges(order: number, item: StoredItem): string[] {
   const then = findVersionAt(order, item);
   const changes = then ? findChanges(parseItem(then), parseItem(item)) : [];
   const texts = changes.slice(0, maxChanges).map((change) => {
     const label = splitColumnName(change.field);
-    const values = shownValues(change);
+    const values = formatValues(change);
     return values === undefined ? `${label} changed` : `${label} ${values.join(' → ')}`;
   });
   const more = changes.length - texts.length;
   return more > 0 ? [...texts, `${formatCount(more, 'more field')} changed`] : texts;
 }
 
-/** Returns both values in a form in which they look different; undefined if there is none. */
-function shownValues({ from, to }: Change): [string, string] | undefined {
+/** Formats both values so that their difference is visible. Returns undefined for values that cannot be shown. */
+function formatValues({ from, to }: Change): [string, string] | undefined {
   if (from === undefined || to === undefined) return;
-  if (from === null || to === null) return [from === null ? 'none' : startOf(from), to === null ? 'none' : startOf(to)];
-  const [before, after] = [calendarDay(from), calendarDay(to)];
+  if (from === null || to === null)
+    return [from === null ? 'none' : formatValue(from), to === null ? 'none' : formatValue(to)];
+  const [before, after] = [formatCalendarDay(from), formatCalendarDay(to)];
   if (before !== undefined && after !== undefined && before !== after) return [before, after];
   return excerptDifference(from, to);
 }
 
-const calendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? formatDay(text) : undefined);
+const formatCalendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? formatDay(text) : undefined);
 
-const startOf = (text: string) => calendarDay(text) ?? quote(truncateLine(text, 28));
+const formatValue = (text: string) => formatCalendarDay(text) ?? quote(truncateLine(text, 28));
 
+/** Formats the news of a watch within a number of tokens, which the groups share. */
 export function formatNews(groups: readonly NewsGroup[], tokens: number): string {
   return groups
     .map(({ title, ads, total }) => {
-      const lines = ads.map(adLine);
+      const lines = ads.map(formatAdLine);
       const shown = lines.slice(
         0,
         countFittingItems({ items: lines, budget: tokens / groups.length, render: (some) => some.join('\n') }),
@@ -105,7 +113,7 @@ export function formatNews(groups: readonly NewsGroup[], tokens: number): string
     .join('\n');
 }
 
-function adLine({ card, format, changes, page }: NewsAd): string {
+function formatAdLine({ card, format, changes, page }: NewsAd): string {
   const { id, pageName, startedAt } = card;
   const about = [format, startedAt && `started ${formatDay(startedAt)}`].filter(Boolean);
   const facts = [...(changes.length > 0 ? changes : about), quoteUnlessWord(sanitizeId(id)), page && quote(page)];

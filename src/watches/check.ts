@@ -16,30 +16,34 @@ import {
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
-/** What a check needs of a tool call. */
+/** What a check needs from the tool call that started it. */
 export interface CheckContext extends GatherContext {
-  /** How long answers are cached, in milliseconds. */
+  /** How long answers stay cached, in milliseconds. */
   cacheMs: number;
 }
 
-/** A watch after `checkAll`. */
+/** A watch after `runChecks`. */
 export interface CheckedWatch {
   watch: Watch;
-  /** Why the check read no more, and whether that ended the call before the turn of this watch. */
+  /** Why the check stopped reading. */
   stop: Stop;
+  /** Whether the call ended before this watch could be read. */
   isSkipped: boolean;
-  /** A gathering of some minutes ago served as the reading of the watch. */
+  /** Whether a gathering that is only minutes old was used instead of reading again. */
   isRecent: boolean;
   gathered?: GatherOutcome | undefined;
   check?: Check | undefined;
 }
 
-/** The most ads that a check reads of a watch without `maxAds`. */
+/** The most ads that a check reads if the watch has no `maxAds`. */
 export const defaultMaxAds = 1000;
 
-/** Reads the watches, the one that was checked longest ago first. Watches with the same question are read once. */
+/**
+ * Checks the watches, beginning with the one whose last check is oldest. Watches with the same question are read once.
+ * @returns the checked watches, and why the call ended early, if it did
+ */
 export async function runChecks(
-  chosen: readonly Watch[],
+  watches: readonly Watch[],
   { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
   context: CheckContext,
 ) {
@@ -48,7 +52,7 @@ export async function runChecks(
   const checked: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
   let ended: Stop | undefined;
-  for (const watch of sortByLeastRecentCheck(chosen)) {
+  for (const watch of sortByLeastRecentCheck(watches)) {
     const request = {
       question: pickQuestion(watch),
       maxAds: watch.maxAds ?? defaultMaxAds,
@@ -56,45 +60,52 @@ export async function runChecks(
       fresh: true,
     };
     const key = getQuestionKey(request.question);
-    const reading = complete.get(key) ?? (fresh ? undefined : findRecentReading(request.question, before, context));
-    const start = `watch ${checked.length + 1} of ${chosen.length}: `;
-    const read = (): Promise<{ stop: Stop; gathered?: GatherOutcome }> =>
-      withOpenedGathering(request, before, { ...context, ...progressOf(context, start, adsRead) }, (_, read) =>
-        read(),
+    const existingReading =
+      complete.get(key) ?? (fresh ? undefined : findRecentReading(request.question, before, context));
+    const progressPrefix = `watch ${checked.length + 1} of ${watches.length}: `;
+    const readPages = (): Promise<{ stop: Stop; gathered?: GatherOutcome }> =>
+      withOpenedGathering(
+        request,
+        before,
+        { ...context, ...prefixProgress(context, progressPrefix, adsRead) },
+        (_, read) => read(),
       ).then(
         (gathered) => ({ stop: gathered.stop, gathered }),
         (error) => ({ stop: classifyFailure(error, context) }),
       );
-    const { stop, gathered } = reading
-      ? { stop: reading.stop, gathered: reading }
+    const { stop, gathered } = existingReading
+      ? { stop: existingReading.stop, gathered: existingReading }
       : ended
         ? { stop: ended }
-        : await read();
-    const check = gathered && checkOf(watch, gathered, context.clock());
-    if (gathered && gathered !== reading) remainingCredits -= gathered.spentCredits;
+        : await readPages();
+    const check = gathered && createCheck(watch, gathered, context.clock());
+    if (gathered && gathered !== existingReading) remainingCredits -= gathered.spentCredits;
     adsRead += gathered?.idsReadByCall.size ?? 0;
-    const isRecent = reading !== undefined && !complete.has(key);
-    checked.push({ watch, stop, isSkipped: !reading && ended !== undefined, isRecent, gathered, check });
+    const isRecent = existingReading !== undefined && !complete.has(key);
+    checked.push({ watch, stop, isSkipped: !existingReading && ended !== undefined, isRecent, gathered, check });
     if (gathered && check?.gathering.complete && !isRecent) complete.set(key, gathered);
-    ended ??= stopOfAll(stop);
+    ended ??= getStopOfCall(stop);
   }
-  const isShort = ({ stop: { reason }, watch }: CheckedWatch) =>
+  const lacksCredits = ({ stop: { reason }, watch }: CheckedWatch) =>
     reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remainingCredits);
-  return { checked, ended: (ended ?? checked.find(isShort)?.stop)?.reason };
+  return { checked, ended: (ended ?? checked.find(lacksCredits)?.stop)?.reason };
 }
 
-/** The age up to which a complete gathering serves as the reading of a check, if answers are cached as long. */
-const recentMs = 900_000;
+/**
+ * The age up to which a complete gathering replaces the reading of a check, in milliseconds. If answers are cached for
+ * a shorter time, that time applies.
+ */
+const maxRecentAgeMs = 900_000;
 
-/** Returns a complete gathering of the question that is only minutes old, as if the check had read it. */
+/** Returns a complete gathering of the question that is only minutes old, in the form of a new reading. */
 export function findRecentReading(
   question: GatheringQuestion,
   contents: DatasetContents,
   { now, cacheMs }: Pick<CheckContext, 'now' | 'cacheMs'>,
 ) {
   const gathering = findGatherings(contents, question).find(({ complete }) => complete);
-  if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(recentMs, cacheMs)) return;
-  const nothing = {
+  if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheMs)) return;
+  const emptyReading = {
     idsReadByCall: new Set<string>(),
     spentCredits: 0,
     hasStartedOver: false,
@@ -105,32 +116,41 @@ export function findRecentReading(
     gathering,
     contents,
     readCount: gathering.adIds.size,
-    ...nothing,
+    ...emptyReading,
   } satisfies GatherOutcome;
 }
 
-/** Whether a stop ends the whole call: the next watch would be refused, or there is no time for it. */
-function stopOfAll(stop: Stop): Stop | undefined {
-  const isOver = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
-  return isOver || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
+/**
+ * Returns the stop if it ends the whole call, because the service would refuse the next watch, too, or because no time
+ * is left.
+ */
+function getStopOfCall(stop: Stop): Stop | undefined {
+  const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
+  return endsCall || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
 }
 
-const progressOf = ({ onProgress }: CheckContext, start: string, before: number) =>
+/** Adds the number of the watch and the ads of earlier watches to the progress of a reading. */
+const prefixProgress = ({ onProgress }: CheckContext, start: string, before: number) =>
   onProgress && {
     onProgress: ({ progress, message }: Progress) =>
       onProgress({ progress: before + progress, message: start + message }),
   };
 
-function checkOf(watch: Watch, { gathering, contents, readCount }: GatherOutcome, at: number): Check | undefined {
+/** Compares what was read with the last check. Returns undefined if nothing was read. */
+function createCheck(watch: Watch, { gathering, contents, readCount }: GatherOutcome, at: number): Check | undefined {
   if (gathering === undefined) return;
   return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
 }
 
+/** A check of a watch. */
 export type Check = ReturnType<typeof compareWithLast>;
 
-/** Compares a gathering with the last complete check of its watch. */
+/**
+ * Compares a gathering with the last complete check of its watch.
+ * @param at when the check was made, in milliseconds since the epoch
+ */
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
-  // The newest check may be of this gathering: a call stored it, and its result was not received.
+  // A call may have stored a check of this same gathering whose result was never received.
   const last = watch.complete.find((check) => check.gathering !== gathering.id);
   const before = contents.gatherings.find(({ id }) => id === last?.gathering);
   const changes = before && hasAllIds(before) ? compareGatherings(before, gathering, contents) : undefined;
@@ -140,12 +160,12 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
     gathering,
     changes,
     previousCheck: changes && last,
-    /** There was a complete check, but too much of it was evicted to compare with it. */
+    /** The last complete check, if too many of its ads were evicted to compare with it. */
     incomparableCheck: changes ? undefined : last,
   };
 }
 
-/** Returns the ids, as `idKey` writes them, of ads that are new in the last complete check of any watch. */
+/** Returns the ids of ads that are new in the last complete check of any watch, as `normalizeAdId` writes them. */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [last, before] }) => {
     const gatheringOf = (check: CompleteCheck | undefined) =>

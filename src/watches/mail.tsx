@@ -3,15 +3,18 @@ import { formatCount, formatDay } from '../ui/formats.ts';
 import { demoNotice, Page, renderPage } from '../ui/page.tsx';
 import { sanitizeLine } from '../views/safe-text.ts';
 
-/** What a check found, as a mail for a person. Texts may come from outside: they are made safe where they are written. */
+/**
+ * The results of checks as a mail for a person. Texts may come from third parties, so they are made safe where they are
+ * rendered.
+ */
 export interface Mail {
-  /** When it was written, in milliseconds since the epoch. */
+  /** When the mail was written, in milliseconds since the epoch. */
   at: number;
   isDemo: boolean;
   version: string;
   watches: readonly {
     name: string;
-    /** What the check read, and what is usual. */
+    /** What the check read, and how many launches are typical. */
     lines: readonly string[];
     groups: readonly { title: string; total: number; ads: readonly MailAd[] }[];
   }[];
@@ -19,12 +22,12 @@ export interface Mail {
 
 interface MailAd {
   card: CardAd;
-  /** `headline "old" → "new"`. */
+  /** Changes of the ad, for example `headline "old" → "new"`. */
   changes: readonly string[];
   page: string | undefined;
 }
 
-/** One HTML file without scripts, in which nothing is loaded and nothing can be clicked. */
+/** Renders the mail as one HTML file without scripts, links and requests. */
 export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
   renderPage(
     <Page

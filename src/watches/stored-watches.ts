@@ -6,11 +6,12 @@ import { dayMs } from '../views/durations.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
+/** A complete check of a watch, as it is stored. */
 const CompleteCheck = z.object({
   gathering: z.string(),
-  /** The sequence number of the gathering: a later one is higher. */
+  /** The sequence number of the gathering. A later gathering has a higher number. */
   order: z.number(),
-  /** When it was read, in milliseconds since the epoch. */
+  /** When the gathering was read, in milliseconds since the epoch. */
   at: z.number(),
 });
 export type CompleteCheck = z.infer<typeof CompleteCheck>;
@@ -21,28 +22,37 @@ const WatchRecord = z.object({
   collectionId: z.string().optional(),
   maxAds: z.number().optional(),
   maxCredits: z.number(),
-  /** The last two, the newest first: the result of the newest may not have been received. */
+  /**
+   * The last two complete checks, the newest first. The older one is needed if the result of the newest was not
+   * received.
+   */
   complete: z.array(CompleteCheck),
   last: z.object({ at: z.number(), ads: z.number(), complete: z.boolean() }).optional(),
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
+/** Parses the stored watches. Records that do not match are left out. */
 export const parseWatches = (records: RecordsById) => parseNamedRecords(records, WatchRecord);
+/** A stored watch with its name. */
 export type Watch = ReturnType<typeof parseWatches>[number];
 
+/** Returns only the question of a record, without absent fields. */
 export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
   ...(filters && { filters }),
   ...(split && { split }),
   ...(collectionId && { collectionId }),
 });
 
-/** Returns the watches in the order in which they are checked. An incomplete check counts as a day older, because it can be continued. */
+/**
+ * Sorts watches by their last check, the oldest first. An incomplete check counts as a day older, because it can be
+ * continued.
+ */
 export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
-  const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
-  return [...watches].sort((left, right) => time(left) - time(right));
+  const getCheckTime = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
+  return [...watches].sort((left, right) => getCheckTime(left) - getCheckTime(right));
 }
 
-/** Stores a watch. A watch of the same name is replaced; its checks stay if the question is the same. */
+/** Stores a watch. A watch of the same name is replaced, and its checks stay if the question is the same. */
 export function storeWatch(
   userRecords: UserRecords,
   { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
@@ -61,7 +71,7 @@ export function storeWatch(
   });
 }
 
-/** Stores checks with their watches. A watch whose question was replaced meanwhile stays as it is. */
+/** Stores checks with their watches. A watch whose question was replaced in the meantime stays as it is. */
 export function saveChecks(
   userRecords: UserRecords,
   checks: readonly { watch: Watch; at: number; gathering: Gathering }[],

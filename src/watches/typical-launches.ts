@@ -8,6 +8,7 @@ import type { DataOf } from '../views/fields.ts';
 import { computeMedian, formatCount } from '../views/numbers.ts';
 import type { Check } from './check.ts';
 
+/** How many ads started since the last check, compared with the launches before it. */
 export const TypicalLaunchesView = z
   .looseObject({
     started: z.number().describe('of new, since then'),
@@ -21,17 +22,22 @@ export const TypicalLaunchesView = z
   .meta({ title: 'Usual' });
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
-/** The days before the last check that are compared: more of them only if fewer intervals would fit than `enough`. */
+/**
+ * The days before the last check that are compared. More days count only if `maxDays` has fewer intervals than
+ * `intervalCounts.most`.
+ */
 const maxDays = 56;
 const minDays = 28;
-const enough = { most: 8, least: 4 };
-/** Launches come in days, so a check after less than this time has no intervals to be compared with. */
+const intervalCounts = { most: 8, least: 4 };
+/** The shortest time since the last check. Launches have days, not hours, so shorter intervals cannot be compared. */
 const minElapsedMs = 20 * 3_600_000;
 
 /**
  * Counts the ads that started since the last check, and the launches in intervals of the same length before it.
- * Undefined if launches cannot be compared: if a check is not complete, if less than four weeks or fewer than four
- * intervals are known, or if the filters select by running state or by dates, which leaves only surviving ads.
+ *
+ * Returns undefined if launches cannot be compared: if a check is incomplete, if less than four weeks or fewer than
+ * four intervals are known, or if the filters select by running state or by dates. Such filters return only ads that
+ * survived.
  */
 export async function computeTypicalLaunches(
   question: GatheringQuestion,
@@ -40,20 +46,20 @@ export async function computeTypicalLaunches(
   { adRows, adFilters }: { adRows(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<TypicalLaunchesView | undefined> {
   if (!gathering.complete || !previousCheck || !changes) return;
-  if (question.collectionId !== undefined || asksForTime(question, adFilters)) return;
+  if (question.collectionId !== undefined || selectsByTime(question, adFilters)) return;
   const elapsedMs = gathering.gatheredAt - previousCheck.at;
   if (elapsedMs < minElapsedMs) return;
   const days = Math.max(1, Math.round(elapsedMs / dayMs));
   const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
   const newIds = new Set(changes.newIds.map(normalizeAdId));
-  const lastDay = dayNumber(previousCheck.at);
-  /** Launches before the day of the last check, by how many intervals ago they were. */
+  const lastDay = getDayNumber(previousCheck.at);
+  /** The launches before the day of the last check. Index 0 is the last interval before it. */
   const launches: number[] = [];
   let [started, earliest] = [0, lastDay];
   for await (const part of adRows().readRows(contents, { json: false, ids: listedIds }))
     for (const { ad } of part) {
       if (ad.startedAt === null || ad.id === null) continue;
-      const day = dayNumber(Date.parse(ad.startedAt));
+      const day = getDayNumber(Date.parse(ad.startedAt));
       earliest = Math.min(earliest, day);
       if (day >= lastDay) started += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
       else {
@@ -61,34 +67,36 @@ export async function computeTypicalLaunches(
         launches[ago] = (launches[ago] ?? 0) + 1;
       }
     }
-  const known = Math.floor((lastDay - earliest) / days);
-  const intervals = Math.min(known, Math.max(enough.most, Math.floor(maxDays / days)));
-  if (intervals < Math.max(enough.least, Math.ceil(minDays / days))) return;
-  const inOrder = Array.from({ length: intervals }, (_, ago) => launches[ago] ?? 0).sort((left, right) => left - right);
+  const knownIntervals = Math.floor((lastDay - earliest) / days);
+  const intervals = Math.min(knownIntervals, Math.max(intervalCounts.most, Math.floor(maxDays / days)));
+  if (intervals < Math.max(intervalCounts.least, Math.ceil(minDays / days))) return;
+  const sortedCounts = Array.from({ length: intervals }, (_, ago) => launches[ago] ?? 0).sort(
+    (left, right) => left - right,
+  );
   return {
     started,
     weeks: Math.floor((intervals * days) / 7),
     ...(days !== 7 && { days, intervals }),
-    median: computeMedian(inOrder),
-    least: inOrder[0] ?? 0,
-    most: inOrder.at(-1) ?? 0,
+    median: computeMedian(sortedCounts),
+    least: sortedCounts[0] ?? 0,
+    most: sortedCounts.at(-1) ?? 0,
   };
 }
 
-const dayNumber = (at: number): number => Math.floor(at / dayMs);
+const getDayNumber = (at: number): number => Math.floor(at / dayMs);
 
-const numbers: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
+const numberWords: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
 
 /**
- * Writes `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a week (median 5).` For intervals of other
- * lengths: `in the 18 intervals of 3 days before 0 to 4 each (median 1).`
+ * Formats typical launches, for example `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a week
+ * (median 5).` For other intervals: `in the 18 intervals of 3 days before 0 to 4 each (median 1).`
  */
 export function formatTypicalLaunches(
   usual: TypicalLaunchesView,
   { previousCheck, changes }: Pick<Check, 'previousCheck' | 'changes'>,
 ): string {
   const { started, weeks, days = 7, intervals = weeks, median, least, most } = usual;
-  const number = numbers[intervals] ?? String(intervals);
+  const number = numberWords[intervals] ?? String(intervals);
   const [before, each] =
     days === 7
       ? [`${number} weeks`, 'a week']
@@ -102,16 +110,17 @@ export function formatTypicalLaunches(
 
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
-/** Whether filters choose ads by whether they run or by dates, as far as their names and descriptions tell. */
-function asksForTime({ filters = {}, split = [] }: GatheringQuestion, described: readonly SearchFilter[]): boolean {
+/** Returns whether filters select ads by running state or by dates, as far as their names and descriptions show. */
+function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, described: readonly SearchFilter[]): boolean {
   const dates = new Set(described.flatMap(({ key, type }) => (type === 'date' ? key : [])));
   return [filters, ...split].some(function asks(value: unknown): boolean {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-    return Object.entries(value).some(([key, inner]) => dates.has(key) || namesTime(key) || asks(inner));
+    return Object.entries(value).some(([key, inner]) => dates.has(key) || isTimeFilter(key) || asks(inner));
   });
 }
 
-const namesTime = (key: string) => key.split(/[^A-Za-z]|(?=[A-Z])/).some((word) => timeWords.has(word.toLowerCase()));
+const isTimeFilter = (key: string) =>
+  key.split(/[^A-Za-z]|(?=[A-Z])/).some((word) => timeWords.has(word.toLowerCase()));
 
 const timeWords = new Set(
   'active inactive status state running run live date dates day days week month year time since until before after start started starts end ended ends seen launch launched created published age missing'.split(

@@ -23,27 +23,28 @@ import {
   type StatementLimits,
 } from './statement.ts';
 
-/** Asked every thousand steps of a statement: whether it has to end. */
+/** Returns why a statement has to stop, or undefined if it may continue. SQLite calls it every `stepsBetween` steps. */
 type Interruption = () => 'slow' | 'stopped' | undefined;
 
-/** The types of the package lack what is not meant for browsers. */
+/** SQLite with the functions that the types of the package leave out, because they are not meant for browsers. */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
 };
 
+/** The number of steps of SQLite's virtual machine between two checks for an interruption. */
 const stepsBetween = 1000;
 
-/** A database in memory, without a file system. From `lockDown` on nothing but reading is possible. */
+/** An in-memory SQLite database without a file system. After `lockDown`, only reading is possible. */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
   readonly #database: Database;
   readonly #db: number;
   readonly #limits: StatementLimits;
-  readonly #writers = new Map<TableName, ReturnType<typeof rowWriter>>();
+  readonly #writers = new Map<TableName, ReturnType<typeof createRowWriter>>();
   #interruption: Interruption = () => undefined;
-  #interrupted: ReturnType<Interruption>;
-  #denied: 'refused' | 'json' | undefined;
+  #interruptionReason: ReturnType<Interruption>;
+  #denialReason: 'refused' | 'json' | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
     this.#sqlite = sqlite;
@@ -52,44 +53,51 @@ export class SqlEngine {
     this.#limits = limits;
   }
 
+  /** Opens a database with empty tables. */
   static async open(limits: StatementLimits): Promise<SqlEngine> {
     const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#run('PRAGMA journal_mode = OFF');
-    for (const name of tableNames) engine.#run(tableSql(name));
+    for (const name of tableNames) engine.#run(buildTableSql(name));
     for (const [name, sql] of Object.entries(views)) engine.#run(`CREATE VIEW "${name}" AS ${sql}`);
     engine.#addRegexp();
     engine.#run('BEGIN');
     return engine;
   }
 
-  /** `text REGEXP pattern` calls `regexp(pattern, text)`. A pattern is compiled once while it stays the same. */
+  /** Adds `text REGEXP pattern`, which SQLite calls as `regexp(pattern, text)`. The last pattern stays compiled. */
   #addRegexp(): void {
     let [compiled, regexp]: [string?, RE2JS?] = [];
     const xFunc = (_: number, pattern: unknown, text: unknown): number | null => {
-      // The engine counts its own steps, and not those of a pattern.
-      this.#interrupted = this.#interruption();
-      if (this.#interrupted) throw new Error('interrupted');
+      // SQLite does not count the steps of a pattern, so the interruption is checked here as well.
+      this.#interruptionReason = this.#interruption();
+      if (this.#interruptionReason) throw new Error('interrupted');
       if (pattern === null || text === null) return null;
       if (regexp === undefined || compiled !== pattern)
-        [compiled, regexp] = [String(pattern), compile(String(pattern))];
+        [compiled, regexp] = [String(pattern), compilePattern(String(pattern))];
       return Number(regexp.matcher(String(text).slice(0, regexpLimits.textChars)).find());
     };
     this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
 
+  /** Adds rows to a table. */
   load(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
-    const writer = this.#writers.get(table) ?? rowWriter(this.#sqlite, this.#database.prepare(insertSql(table)));
+    const writer =
+      this.#writers.get(table) ?? createRowWriter(this.#sqlite, this.#database.prepare(buildInsertSql(table)));
     this.#writers.set(table, writer);
     for (const row of rows) {
       const code = writer.write(row);
       if (code === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tables' });
-      if (code !== capi.SQLITE_DONE) throw this.#error();
+      if (code !== capi.SQLITE_DONE) throw this.#createFailure();
     }
   }
 
-  /** Later statements can only read, within limits, and not the JSON where it was not loaded. */
+  /**
+   * Ends loading and restricts later statements to reading within limits.
+   * @param interruption decides when a statement has to stop
+   * @param json whether the column `json` was loaded; if not, statements that read it fail with the reason `json`
+   */
   lockDown(interruption: Interruption, json: boolean): void {
     const { capi } = this.#sqlite;
     this.#interruption = interruption;
@@ -97,35 +105,39 @@ export class SqlEngine {
     this.#run('COMMIT');
     for (const sql of indexes) this.#run(sql);
     this.#run('PRAGMA query_only = ON');
-    this.#run(`PRAGMA hard_heap_limit = ${this.memoryUsed() + this.#limits.workingBytes}`);
+    this.#run(`PRAGMA hard_heap_limit = ${this.readMemoryUsed() + this.#limits.workingBytes}`);
     capi.sqlite3_drop_modules(this.#db, 0);
-    for (const [option, on] of configuration) capi.sqlite3_db_config(this.#db, capi[option] as never, on, 0 as never);
+    for (const [option, on] of lockDownSettings)
+      capi.sqlite3_db_config(this.#db, capi[option] as never, on, 0 as never);
     for (const [name, value] of Object.entries(engineLimits)) capi.sqlite3_limit(this.#db, capi[name] as never, value);
     capi.sqlite3_set_authorizer(
       this.#db,
       (_, code, first, second, _database, reader) => {
         const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
-        // A view names all columns of its table, whichever of them the statement reads.
+        // A view names all columns of its table, even if the statement reads only some of them.
         const isOfView = viewNames.includes(String(reader));
-        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isOurs(first) && !isOfView;
+        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first) && !isOfView;
         if (allowed && !missing) return capi.SQLITE_OK;
-        this.#denied ??= allowed ? 'json' : 'refused';
+        this.#denialReason ??= allowed ? 'json' : 'refused';
         return capi.SQLITE_DENY;
       },
       0,
     );
     const interrupt = () => {
-      this.#interrupted = interruption();
-      return Number(this.#interrupted !== undefined);
+      this.#interruptionReason = interruption();
+      return Number(this.#interruptionReason !== undefined);
     };
     capi.sqlite3_progress_handler(this.#db, stepsBetween, interrupt, 0);
   }
 
-  /** Compiles the one statement of `sql`; a second one, or none, is refused before anything runs. */
+  /**
+   * Compiles the only statement of `sql`.
+   * @throws SqlFailure for a text without a statement or with several, before anything runs
+   */
   prepare(sql: string): RowReader {
     const { capi, wasm } = this.#sqlite;
-    this.#denied = undefined;
-    this.#interrupted = undefined;
+    this.#denialReason = undefined;
+    this.#interruptionReason = undefined;
     const bytes = encoder.encode(sql);
     const start = wasm.alloc(bytes.length + 1);
     const pointer = wasm.alloc(16);
@@ -136,15 +148,15 @@ export class SqlEngine {
       const end = start + bytes.length;
       for (let at = start; at < end && statements.length < 2; ) {
         const code = capi.sqlite3_prepare_v3(this.#db, at, end - at + 1, 0, pointer, pointer + 8);
-        if (code !== capi.SQLITE_OK) throw this.#error();
+        if (code !== capi.SQLITE_OK) throw this.#createFailure();
         const statement = wasm.peekPtr(pointer) as number;
         const next = wasm.peekPtr(pointer + 8) as number;
         if (statement !== 0) statements.push(statement);
-        // The engine stops reading at a NUL character, and text may follow it.
+        // SQLite stops reading at a NUL character, so more text may follow.
         else if (next <= at || (next < end && wasm.heap8u()[next] === 0)) throw new SqlFailure({ reason: 'tail' });
         at = next;
       }
-      return this.#onlyReading(statements);
+      return this.#createReader(statements);
     } catch (error) {
       for (const statement of statements) capi.sqlite3_finalize(statement);
       throw error;
@@ -154,17 +166,22 @@ export class SqlEngine {
     }
   }
 
-  #onlyReading([statement, second]: readonly number[]): RowReader {
+  /**
+   * Returns a reader of the statement.
+   * @throws SqlFailure unless there is exactly one statement, and it only reads
+   */
+  #createReader([statement, second]: readonly number[]): RowReader {
     const { capi } = this.#sqlite;
     if (statement === undefined) throw new SqlFailure({ reason: 'empty' });
     if (second !== undefined) throw new SqlFailure({ reason: 'tail' });
     const reads = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
     if (!reads || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
-    const failure = () => this.#error();
-    return rowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
+    const failure = () => this.#createFailure();
+    return createRowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
   }
 
-  memoryUsed(): number {
+  /** Returns the bytes of memory that SQLite uses. */
+  readMemoryUsed(): number {
     const { capi, wasm } = this.#sqlite;
     const pointer = wasm.alloc(16);
     capi.sqlite3_status64(capi.SQLITE_STATUS_MEMORY_USED, pointer, pointer + 8, 0);
@@ -173,13 +190,14 @@ export class SqlEngine {
     return used;
   }
 
-  #error(): SqlFailure {
+  /** Returns the failure for the last error of the database. */
+  #createFailure(): SqlFailure {
     const { capi } = this.#sqlite;
     const code = capi.sqlite3_errcode(this.#db);
     const detail = capi.sqlite3_errmsg(this.#db);
-    if (this.#denied) return new SqlFailure({ reason: this.#denied });
-    if (code === capi.SQLITE_INTERRUPT || this.#interrupted)
-      return new SqlFailure({ reason: this.#interrupted ?? 'slow' });
+    if (this.#denialReason) return new SqlFailure({ reason: this.#denialReason });
+    if (code === capi.SQLITE_INTERRUPT || this.#interruptionReason)
+      return new SqlFailure({ reason: this.#interruptionReason ?? 'slow' });
     if (code === capi.SQLITE_NOMEM) return new SqlFailure({ reason: 'memory' });
     if (code === capi.SQLITE_TOOBIG) return new SqlFailure({ reason: 'long' });
     return new SqlFailure({ reason: 'wrong', detail });
@@ -189,31 +207,35 @@ export class SqlEngine {
     try {
       this.#database.exec(sql);
     } catch {
-      throw this.#error();
+      throw this.#createFailure();
     }
   }
 }
 
-/** Throws with what is wrong and what is allowed: SQLite hands its words on. */
-function compile(pattern: string): RE2JS {
+/**
+ * Compiles a pattern.
+ * @throws Error that says what is wrong with the pattern; SQLite passes its text on
+ */
+function compilePattern(pattern: string): RE2JS {
   const { patternChars, steps } = regexpLimits;
-  if (pattern.length > patternChars) throw patternError(`the pattern has more than ${patternChars} characters`);
+  if (pattern.length > patternChars) throw createPatternError(`the pattern has more than ${patternChars} characters`);
   let regexp: RE2JS;
   try {
     regexp = RE2JS.compile(pattern);
   } catch (error) {
-    const [what] = unsupported.find(([, form]) => form.test(pattern)) ?? [];
-    throw patternError(what ?? (error instanceof Error ? error.message : String(error)));
+    const [what] = unsupportedFeatures.find(([, form]) => form.test(pattern)) ?? [];
+    throw createPatternError(what ?? (error instanceof Error ? error.message : String(error)));
   }
-  if (regexp.programSize() > steps) throw patternError(`the pattern repeats too much: it has more than ${steps} steps`);
+  if (regexp.programSize() > steps)
+    throw createPatternError(`the pattern repeats too much: it has more than ${steps} steps`);
   return regexp;
 }
 
-/** SQLite gives an error's text, which begins with its name. */
-const patternError = (message: string) => Object.assign(new Error(message), { name: '' });
+/** Creates an error without a name. SQLite shows the text of an error, which otherwise begins with its name. */
+const createPatternError = (message: string) => Object.assign(new Error(message), { name: '' });
 
-/** What a pattern in linear time cannot do. */
-const unsupported = [
+/** Features that patterns in linear time do not support, with the form by which each is recognized. */
+const unsupportedFeatures = [
   ['look-around such as (?= or (?! is not supported: patterns are those of RE2', /\(\?<?[=!]/],
   ['a back-reference such as \\1 is not supported: patterns are those of RE2', /\\[1-9]/],
 ] as const;
@@ -221,10 +243,10 @@ const unsupported = [
 type Database = InstanceType<Sqlite3Static['oo1']['DB']>;
 type Statement = ReturnType<Database['prepare']>;
 
-const isOurs = (table: string | 0): boolean => ours.has(String(table).toLowerCase());
-const ours = new Set<string>([...tableNames, ...viewNames]);
+const isDatasetTable = (table: string | 0): boolean => datasetTables.has(String(table).toLowerCase());
+const datasetTables = new Set<string>([...tableNames, ...viewNames]);
 
-const configuration = [
+const lockDownSettings = [
   ['SQLITE_DBCONFIG_DEFENSIVE', 1],
   ['SQLITE_DBCONFIG_TRUSTED_SCHEMA', 0],
   ['SQLITE_DBCONFIG_WRITABLE_SCHEMA', 0],
@@ -232,25 +254,30 @@ const configuration = [
   ['SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE', 0],
 ] as const;
 
-const keys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
+const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
-/** These compare in upper and lower case alike, as in the summary of a gathering and in the filters of a library. */
+/** Columns that ignore case in comparisons, as the summary of a gathering and the filters of a local library do. */
 const anyCaseColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
-function tableSql(name: TableName): string {
+function buildTableSql(name: TableName): string {
   const columns = Object.entries(tables[name]).map(([column, type]) =>
-    [`"${column}" ${type}`, column === keys[name] && 'PRIMARY KEY', anyCaseColumns.has(column) && 'COLLATE NOCASE']
+    [
+      `"${column}" ${type}`,
+      column === primaryKeys[name] && 'PRIMARY KEY',
+      anyCaseColumns.has(column) && 'COLLATE NOCASE',
+    ]
       .filter(Boolean)
       .join(' '),
   );
   return `CREATE TABLE "${name}" (${columns.join(', ')})`;
 }
 
-const insertSql = (name: TableName): string =>
+const buildInsertSql = (name: TableName): string =>
   `INSERT OR REPLACE INTO "${name}" VALUES (${getColumnNames(name)
     .map(() => '?')
     .join(', ')})`;
 
+/** The indexes, which are created after loading because that is faster. */
 const indexes = [
   'CREATE INDEX ad_countries_id ON ad_countries (id)',
   'CREATE INDEX ad_platforms_id ON ad_platforms (id)',
@@ -259,27 +286,33 @@ const indexes = [
   'CREATE INDEX gathered_ad ON gathered (adId)',
 ];
 
-/** By SQLite's action codes. Of READ, table and column; of FUNCTION, the second is the function. */
+/**
+ * An action that SQLite asks its authorizer about. For READ, `first` is the table and `second` the column. For
+ * FUNCTION, `second` is the function.
+ */
 type Action = { code: number; first: string; second: string };
 
 type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 'SQLITE_RECURSIVE', number>;
 
 const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
-const readable = new Set<string>([...ours, ...jsonTables]);
+const readableTables = new Set<string>([...datasetTables, ...jsonTables]);
 
-/** Tables the engine makes of itself: the schema, statistics, pages, compiled statements, pragmas. */
-const ofTheEngine = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
-/** Functions that reach outside, describe the engine, or belong to removed modules. */
+/** Matches tables that SQLite creates itself: the schema, statistics, pages, compiled statements and pragmas. */
+const engineTable = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
+/** Matches functions that access the system, describe the engine, or belong to removed modules. */
 const refusedFunction =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
-/** A statement may only read. The text of a statement is never checked, only what the engine is about to do. */
+/**
+ * Returns whether a statement may perform an action: it may only read. The text of a statement is never checked, only
+ * the actions that SQLite is about to perform.
+ */
 export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second);
   if (code !== codes.SQLITE_READ) return false;
-  // Without a column, the name may be that of a common table expression of which only the rows are counted.
-  return second === '' ? !ofTheEngine.test(first) : readable.has(first.toLowerCase());
+  // Without a column, the name may be a common table expression whose rows are only counted.
+  return second === '' ? !engineTable.test(first) : readableTables.has(first.toLowerCase());
 }
 
 type Exports = Record<
@@ -287,17 +320,21 @@ type Exports = Record<
   (...values: number[]) => number
 >;
 
+/** Tells SQLite that it need not copy a bound text (`SQLITE_STATIC`). */
 const sqliteStatic = 0;
+/** The most bytes of a UTF-16 code unit in UTF-8. */
 const bytesPerChar = 3;
 
 const encoder = new TextEncoder();
 
-/** Writes rows with an INSERT statement. All texts of a row lie side by side in memory that the next row takes over. */
-function rowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepared: Statement) {
+/**
+ * Writes rows with an INSERT statement. The texts of a row lie side by side in one buffer, which the next row reuses.
+ */
+function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepared: Statement) {
   const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as Exports;
   const statement = prepared.pointer as unknown as number;
   let [buffer, size] = [0, 0];
-  const roomFor = (row: readonly Cell[]): Uint8Array | undefined => {
+  const reserveBuffer = (row: readonly Cell[]): Uint8Array | undefined => {
     let needed = 8;
     for (const cell of row) if (typeof cell === 'string') needed += bytesPerChar * cell.length;
     if (needed > size) {
@@ -309,9 +346,9 @@ function rowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepare
     return wasm.heap8u();
   };
   return {
-    /** @returns the engine's result code */
+    /** Writes a row and returns the result code of SQLite. */
     write(row: readonly Cell[]): number {
-      const heap = roomFor(row);
+      const heap = reserveBuffer(row);
       if (!heap) return capi.SQLITE_NOMEM;
       let at = buffer;
       for (const [index, cell] of row.entries()) {
@@ -333,7 +370,7 @@ function rowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepare
   };
 }
 
-/** Runs a statement to its end, or until enough rows are counted. */
+/** Runs a statement to its end, or until more rows are counted than a result states. */
 export function readResult(reader: RowReader, options: QueryOptions): SqlResult {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.chars;
@@ -349,33 +386,35 @@ export function readResult(reader: RowReader, options: QueryOptions): SqlResult 
   return { columns: reader.columns(), rows, rowCount: null, truncated: true };
 }
 
+/** A compiled statement and what reading its rows needs. */
 interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   failure(): SqlFailure;
   interruption: Interruption;
 }
 
-export type RowReader = ReturnType<typeof rowReader>;
+/** Reads the rows of a compiled statement. */
+export type RowReader = ReturnType<typeof createRowReader>;
 
-function rowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
+function createRowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
   const length = capi.sqlite3_column_count(statement);
-  const cellAt = (index: number, asText: (text: string) => string): Cell => {
+  const readCell = (index: number, asText: (text: string) => string): Cell => {
     const type = capi.sqlite3_column_type(statement, index);
     if (type === capi.SQLITE_NULL) return null;
-    if (type === capi.SQLITE_INTEGER) return exact(capi.sqlite3_column_int64(statement, index));
-    if (type === capi.SQLITE_FLOAT) return finite(capi.sqlite3_column_double(statement, index));
+    if (type === capi.SQLITE_INTEGER) return toExactNumber(capi.sqlite3_column_int64(statement, index));
+    if (type === capi.SQLITE_FLOAT) return toFiniteNumber(capi.sqlite3_column_double(statement, index));
     const start = capi.sqlite3_column_blob(statement, index) as number;
     const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
-    return asText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : blobText(bytes));
+    return asText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : formatBlob(bytes));
   };
   return {
     close: () => capi.sqlite3_finalize(statement),
-    /** Names as a reader can tell them apart and trust them. */
+    /** Returns the names of the columns, cleaned, cut and made unique. */
     columns(): string[] {
       const names = new Set<string>();
       for (let index = 0; index < length; index++) {
         const sent = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
-        let name = cleanCell(sent, maxName) || `column ${index + 1}`;
+        let name = cleanCell(sent, maxColumnNameChars) || `column ${index + 1}`;
         while (names.has(name)) name += ` (${index + 1})`;
         names.add(name);
       }
@@ -389,29 +428,31 @@ function rowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
     },
     row: (asText: (text: string) => string): Cell[] =>
       Array.from({ length }, (_, index) => {
-        // Long cells take time that the engine does not count.
+        // Reading long cells takes time that SQLite does not count.
         const reason = interruption();
         if (reason) throw new SqlFailure({ reason });
-        return cellAt(index, asText);
+        return readCell(index, asText);
       }),
   };
 }
 
-const maxName = 80;
+const maxColumnNameChars = 80;
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** A whole number too large for JSON keeps its digits as a text. */
-function exact(value: bigint | number): number | string {
+/** Returns a whole number, as text if it is too large to be exact in JSON. */
+function toExactNumber(value: bigint | number): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);
 }
 
-const finite = (value: number): number | string =>
+/** Returns a number, as text if it is infinite. */
+const toFiniteNumber = (value: number): number | string =>
   Number.isFinite(value) ? value : value > 0 ? 'Infinity' : '-Infinity';
 
-const maxBlob = 10_000;
+const maxBlobBytes = 10_000;
 
-function blobText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes.subarray(0, maxBlob)).toString('hex');
-  return `x'${hex}${bytes.length > maxBlob ? `… (+${bytes.length - maxBlob} bytes)` : "'"}`;
+/** Formats a blob as hexadecimal SQL, such as `x'00ff'`. */
+function formatBlob(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes.subarray(0, maxBlobBytes)).toString('hex');
+  return `x'${hex}${bytes.length > maxBlobBytes ? `… (+${bytes.length - maxBlobBytes} bytes)` : "'"}`;
 }

@@ -12,49 +12,65 @@ import {
 } from './statement.ts';
 import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
 
-/** A tenant's dataset at one moment. Two snapshots of the same tenant and version hold the same rows. */
+/** A tenant's dataset at one moment. Snapshots of the same tenant and version hold the same rows. */
 export interface Snapshot {
   tenantId: string;
   version: string;
-  /** In batches, so that nothing is held twice. `json`, most of an ad's weight, is loaded when a statement reads it. */
+  /**
+   * Yields the rows in batches, so that they are never all in memory twice. `json` is most of the size of an ad, so it
+   * is loaded only when a statement reads it.
+   */
   tables(wanted: { json: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
-/** Rows of one table; a table may come in several parts. */
+/** Rows of one table. A table may be yielded in several parts. */
 export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<Row<Table>> } }[TableName];
 
+/** A statement and the limits of its result. */
 export interface SqlQuery {
   sql: string;
+  /** The most rows to return. All rows are counted. */
   limit?: number | undefined;
   maxCellChars?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
+/** The columns of an exported statement, and its rows in batches. */
 export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
 }
 
 export interface SqlPoolOptions {
-  /** Workers for statements, each with the tables of one tenant, and half as many for exports; this many compute at once. */
+  /**
+   * The number of workers for statements, each with the tables of one tenant. Exports have half as many of their own.
+   * At most this number of workers compute at once.
+   */
   maxWorkers?: number;
   limits?: Partial<StatementLimits>;
-  /** How long after its time a statement that cannot be interrupted is left before its worker is ended. */
+  /**
+   * How long a statement that cannot be interrupted may run past its limit before its worker is terminated, in
+   * milliseconds.
+   */
   graceMs?: number;
-  /** How long a worker without a statement keeps its tables. */
+  /** How long an idle worker keeps its tables, in milliseconds. */
   idleMs?: number;
 }
 
+/** The tables that a worker has loaded. */
 type Tables = Pick<Snapshot, 'tenantId' | 'version'> & { json: boolean };
 
 type DatabaseWorker = PooledWorker<SqlCall, Reply, Tables>;
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './sql-worker.js' };
 
-/** How long loading a batch of rows may take, in milliseconds. */
-const loadMs = 20_000;
+/** The longest time for loading a batch of rows, in milliseconds. */
+const loadTimeoutMs = 20_000;
 
-/** A worker serves one version of one tenant's dataset: tenants share no memory, nothing outlives a version. */
+/**
+ * Runs SQL in workers. Each worker serves one version of one tenant's dataset, so tenants share no memory, and no table
+ * outlives its version.
+ */
 export class SqlPool {
   readonly #limits: StatementLimits;
   readonly #graceMs: number;
@@ -69,47 +85,54 @@ export class SqlPool {
     this.#exports = new Semaphore({ maxRunning: Math.ceil(maxWorkers / 2), maxRunningPerKey: 1, workName: 'exports' });
   }
 
-  /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
+  /**
+   * Runs a statement and returns its result.
+   * @throws AdLibraryError that says what is wrong and what to do
+   * @throws the reason of the signal, if the signal aborts
+   */
   async query(
     snapshot: Snapshot,
     { sql, limit = resultLimits.rows, maxCellChars = resultLimits.cell, signal }: SqlQuery,
   ) {
-    checkLength(sql);
+    assertSqlLength(sql);
     return await this.#withTables(snapshot, signal, (worker) =>
       this.#ask(worker, ['query', sql, { limit, maxCellChars }], signal),
     );
   }
 
-  /** Each batch has a turn of its own, so that others' statements run in between; nobody else uses the worker. */
+  /**
+   * Passes all rows of a statement to `read`, in batches. Each batch takes a slot of its own, so that statements of
+   * other tenants run in between. Nobody else uses the worker until the export ends.
+   */
   async export<Result>(
     snapshot: Snapshot,
     { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,
     read: (exported: SqlExport) => Promise<Result>,
   ): Promise<Result> {
-    checkLength(sql);
+    assertSqlLength(sql);
     const { tenantId } = snapshot;
-    const end = await this.#exports.acquire(tenantId, signal);
-    let lent: DatabaseWorker | undefined;
+    const releaseExportSlot = await this.#exports.acquire(tenantId, signal);
+    let exportWorker: DatabaseWorker | undefined;
     try {
       const first = await this.#withTables(snapshot, signal, async (worker) => {
         const batch = await this.#ask(worker, ['export', sql], signal);
         this.#workers.checkOut(worker);
-        lent = worker;
+        exportWorker = worker;
         return batch;
       });
-      return await read({ columns: first.columns, rows: this.#batches(tenantId, lent, first, signal) });
+      return await read({ columns: first.columns, rows: this.#readBatches(tenantId, exportWorker, first, signal) });
     } finally {
-      if (lent?.isAlive) await this.#ask(lent, ['close']).catch(() => lent?.terminate());
-      if (lent) this.#workers.checkIn(lent);
-      end();
+      if (exportWorker?.isAlive) await this.#ask(exportWorker, ['close']).catch(() => exportWorker?.terminate());
+      if (exportWorker) this.#workers.checkIn(exportWorker);
+      releaseExportSlot();
     }
   }
 
-  async *#batches(tenantId: string, worker: DatabaseWorker | undefined, first: Batch, signal?: AbortSignal) {
+  async *#readBatches(tenantId: string, worker: DatabaseWorker | undefined, first: Batch, signal?: AbortSignal) {
     let batch = first;
     yield batch.rows;
     while (worker && !batch.done) {
-      batch = await this.#inTurn(tenantId, signal, () => this.#ask(worker, ['next'], signal));
+      batch = await this.#runWithSlot(tenantId, signal, () => this.#ask(worker, ['next'], signal));
       yield batch.rows;
     }
   }
@@ -118,7 +141,7 @@ export class SqlPool {
     return this.#workers.close();
   }
 
-  async #inTurn<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
+  async #runWithSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
     return this.#workers.runInSlot(tenantId, signal, work).catch((error) => {
       if (error instanceof SqlFailure) throw explainProblem(error.problem, this.#limits);
       if (error instanceof WorkerTimeoutError) throw explainProblem({ reason: 'slow' }, this.#limits);
@@ -133,46 +156,46 @@ export class SqlPool {
     signal: AbortSignal | undefined,
     work: (worker: DatabaseWorker) => Promise<Result>,
   ): Promise<Result> {
-    const attempt = async (json: boolean) => {
-      const worker = await this.#workerFor(snapshot, json, signal);
+    const runWithJson = async (json: boolean) => {
+      const worker = await this.#prepareWorker(snapshot, json, signal);
       try {
         return await work(worker);
       } finally {
         this.#workers.returnToIdle(worker);
       }
     };
-    return this.#inTurn(snapshot.tenantId, signal, () =>
-      attempt(false).catch((error) => {
-        if (error instanceof SqlFailure && error.problem.reason === 'json') return attempt(true);
+    return this.#runWithSlot(snapshot.tenantId, signal, () =>
+      runWithJson(false).catch((error) => {
+        if (error instanceof SqlFailure && error.problem.reason === 'json') return runWithJson(true);
         throw error;
       }),
     );
   }
 
-  async #workerFor(snapshot: Snapshot, json: boolean, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
+  async #prepareWorker(snapshot: Snapshot, json: boolean, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
     const idle = this.#workers.takeIdleWorker(
       (tables) => tables.tenantId === tenantId && tables.version === version && (tables.json || !json),
     );
     if (idle) return idle;
-    const older = this.#workers.takeIdleWorker((tables) => tables.tenantId === tenantId);
-    const worker = older ?? this.#workers.startWorker({ tenantId, version, json });
+    const reusableWorker = this.#workers.takeIdleWorker((tables) => tables.tenantId === tenantId);
+    const worker = reusableWorker ?? this.#workers.startWorker({ tenantId, version, json });
     worker.data = { tenantId, version, json };
     try {
-      const begin = (call: CallOf<'empty' | 'load'>) => {
-        const begun = this.#ask(worker, call, signal, loadMs);
-        // Avoids an unhandled rejection; the next await throws it.
-        begun.catch(() => {});
-        return begun;
+      const startLoading = (call: CallOf<'empty' | 'load'>) => {
+        const pending = this.#ask(worker, call, signal, loadTimeoutMs);
+        // Avoids an unhandled rejection. The next `await` throws the error.
+        pending.catch(() => {});
+        return pending;
       };
-      // The worker loads one batch while the next is made.
-      let loaded = older ? begin(['empty']) : Promise.resolve();
-      for await (const batch of batchesOf(snapshot, json)) {
+      // The worker loads one batch while this thread builds the next one.
+      let loaded = reusableWorker ? startLoading(['empty']) : Promise.resolve();
+      for await (const batch of buildBatches(snapshot, json)) {
         await loaded;
-        loaded = begin(['load', batch]);
+        loaded = startLoading(['load', batch]);
       }
       await loaded;
-      await this.#ask(worker, ['lockDown', json], signal, loadMs);
+      await this.#ask(worker, ['lockDown', json], signal, loadTimeoutMs);
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -180,6 +203,10 @@ export class SqlPool {
     return worker;
   }
 
+  /**
+   * Calls a method of a worker and waits for its answer.
+   * @throws SqlFailure if the statement fails
+   */
   async #ask<Name extends SqlCall[0]>(
     worker: DatabaseWorker,
     call: CallOf<Name>,
@@ -192,18 +219,18 @@ export class SqlPool {
   }
 }
 
-function checkLength({ length }: string): void {
+function assertSqlLength({ length }: string): void {
   if (length > resultLimits.sqlChars)
     throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
 }
 
-/** The size after which rows are loaded, in characters. */
-const batchSize = 500_000;
+/** The size of a batch of rows that is sent to a worker, in characters. */
+const batchChars = 500_000;
 
-async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<LoadedRows> {
+async function* buildBatches(snapshot: Snapshot, json: boolean): AsyncGenerator<LoadedRows> {
   let [batch, size]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.tables({ json })) {
-    // The parameter for an unwanted column gets a name that no row has.
+    // If `json` is not loaded, its column reads a name that no row has, and stays null.
     const columns = getColumnNames(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);
@@ -211,7 +238,7 @@ async function* batchesOf(snapshot: Snapshot, json: boolean): AsyncGenerator<Loa
       if (others) others.push(cells);
       else batch.set(table, [cells]);
       size += measureCells(cells);
-      if (size < batchSize) continue;
+      if (size < batchChars) continue;
       yield [...batch];
       [batch, size] = [new Map(), 0];
     }

@@ -2,16 +2,21 @@ import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clip, getColumnNames, tableNames } from '../tables.ts';
 
-/** What a statement may use. All of it is enforced by the engine, none of it by looking at the statement's text. */
+/** The limits of a statement. The engine enforces all of them; the text of a statement is never checked. */
 export interface StatementLimits {
+  /** The longest time of a statement, in milliseconds. */
   statementMs: number;
-  /** How long an export may compute in all; each batch of its rows is a statement's work. */
+  /**
+   * The longest computing time of an export, in milliseconds. Each batch of its rows also has the limit of a statement.
+   */
   exportMs: number;
-  /** Memory for sorting, grouping and putting texts together, beside what the tables themselves take. */
+  /** The memory for sorting, grouping and joining texts, in bytes, in addition to the tables. */
   workingBytes: number;
+  /** The memory for the tables, in bytes. */
   tableBytes: number;
 }
 
+/** The limits of statements in a server. */
 export const statementLimits: StatementLimits = {
   statementMs: 2000,
   exportMs: 30_000,
@@ -19,8 +24,9 @@ export const statementLimits: StatementLimits = {
   tableBytes: 768 * 2 ** 20,
 };
 
+/** The limits that SQLite checks itself (`sqlite3_limit`). */
 export const engineLimits = {
-  /** Bytes of a text or a blob, and of a row. */
+  /** The most bytes of a text, of a blob and of a row. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
   SQLITE_LIMIT_SQL_LENGTH: 100_000,
   SQLITE_LIMIT_COLUMN: 200,
@@ -36,41 +42,48 @@ export const engineLimits = {
   SQLITE_LIMIT_WORKER_THREADS: 0,
 } as const;
 
-/** Of REGEXP: characters of a pattern and of the text that it is tried on, and steps of the compiled pattern. */
+/**
+ * The limits of `REGEXP`: characters of a pattern, characters of the text that is searched, and steps of the compiled
+ * pattern.
+ */
 export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 } as const;
 
+/** The limits of results. */
 export const resultLimits = {
-  /** Characters of the statement, as the contract gives them. */
+  /** The most characters of a statement. */
   sqlChars: 20_000,
   rows: 50,
   cell: 160,
-  /** Rows past these are not counted. */
+  /** The most rows that are counted. */
   countedRows: 100_000,
-  /** Characters of all cells of a result together: rows past these are counted, not given. */
+  /** The most characters of all cells of a result together. Further rows are counted, but not returned. */
   chars: 2_000_000,
 } as const;
 
+/** The limits that a call may set for its result. */
 export interface QueryOptions {
-  /** Rows to give, not to count. */
+  /** The most rows to return. All rows are counted. */
   limit: number;
   maxCellChars: number;
 }
 
+/** The result of a statement. */
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];
-  /** Rows of the whole result; null where their number is not known, or above 100,000. */
+  /** The number of rows of the whole result; null if the number is unknown or above 100,000. */
   rowCount: number | null;
   truncated: boolean;
 }
 
-/** Why a statement gave no result. */
+/** Why a statement has no result. */
 export interface SqlProblem {
   reason: keyof typeof problemTexts;
-  /** The engine's own words, which may quote the statement and what it read. */
+  /** The message of SQLite, which may quote the statement and the data. */
   detail?: string;
 }
 
+/** The error of a statement that has no result. */
 export class SqlFailure extends Error {
   override readonly name = 'SqlFailure';
   readonly problem: SqlProblem;
@@ -81,55 +94,67 @@ export class SqlFailure extends Error {
   }
 }
 
+/** A batch of an export. `done` is true for the last one. */
 export type Batch = Pick<SqlResult, 'columns' | 'rows'> & { done: boolean };
 
-/** The cleaned text, at most `max` characters long, and how many characters are missing. */
+/** Returns a text without invisible characters, cut to `max` characters, with the number of missing characters. */
 export function cleanCell(text: string, max: number): string {
-  // Invisible characters take room in a text, too.
-  const looked = text.slice(0, 2 * max + 200);
-  return clip(sanitize(looked), max, text.length - looked.length);
+  // Invisible characters count until they are removed, so more than `max` characters are read.
+  const readText = text.slice(0, 2 * max + 200);
+  return clip(sanitize(readText), max, text.length - readText.length);
 }
 
+/** Returns the error that tells a model why its statement has no result and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
-  return invalidRequest([...problemTexts[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' '));
+  return invalidRequest([...problemTexts[reason](limits), ...(detail ? formatDetail(detail) : [])].join(' '));
 }
 
-const seconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
-const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
-const selectOnly =
+const formatSeconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
+const formatMegabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
+const selectOnlyText =
   'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
-const less = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
+const reduceHint = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
 
 const problemTexts = {
-  refused: () => [selectOnly, tablesText()],
+  refused: () => [selectOnlyText, formatTables()],
   wrong: () => ['SQLite could not run the statement.'],
   tail: () => [
     'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
   ],
-  empty: () => ['The SQL holds no statement. Send one SELECT.', tablesText()],
-  slow: ({ statementMs }: StatementLimits) => [`The statement was stopped after ${seconds(statementMs)}.`, less],
-  endless: ({ exportMs }: StatementLimits) => [`The export was stopped after ${seconds(exportMs)} of work.`, less],
-  memory: ({ workingBytes }: StatementLimits) => [
-    `The statement needed more than ${megabytes(workingBytes)} of memory.`,
-    `${less} Select only the columns you need.`,
+  empty: () => ['The SQL holds no statement. Send one SELECT.', formatTables()],
+  slow: ({ statementMs }: StatementLimits) => [
+    `The statement was stopped after ${formatSeconds(statementMs)}.`,
+    reduceHint,
   ],
-  long: () => [`The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`, less],
+  endless: ({ exportMs }: StatementLimits) => [
+    `The export was stopped after ${formatSeconds(exportMs)} of work.`,
+    reduceHint,
+  ],
+  memory: ({ workingBytes }: StatementLimits) => [
+    `The statement needed more than ${formatMegabytes(workingBytes)} of memory.`,
+    `${reduceHint} Select only the columns you need.`,
+  ],
+  long: () => [
+    `The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`,
+    reduceHint,
+  ],
   stopped: () => ['The statement was stopped.'],
   json: () => ['The column json could not be loaded.'],
   tables: ({ tableBytes }: StatementLimits) => [
-    `The dataset takes more than ${megabytes(tableBytes)}, too much for SQL. Gather fewer ads.`,
+    `The dataset takes more than ${formatMegabytes(tableBytes)}, too much for SQL. Gather fewer ads.`,
   ],
 };
 
-const maxDetail = 300;
-/** The engine's words may quote what an advertiser wrote. */
-const detailTexts = (detail: string): string[] => [
-  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxDetail))}.`,
-  adviceOn.find(([message]) => message.test(detail))?.[1]() ?? 'Correct the SQL and call again.',
+const maxDetailChars = 300;
+/** Quotes the message of SQLite, which may contain text of an advertiser, and adds advice. */
+const formatDetail = (detail: string): string[] => [
+  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxDetailChars))}.`,
+  adviceByMessage.find(([message]) => message.test(detail))?.[1]() ?? 'Correct the SQL and call again.',
 ];
 
-const adviceOn: readonly (readonly [message: RegExp, advice: () => string])[] = [
-  [/no such (?:table|column)/, () => tablesText()],
+/** Advice for messages of SQLite. */
+const adviceByMessage: readonly (readonly [message: RegExp, advice: () => string])[] = [
+  [/no such (?:table|column)/, () => formatTables()],
   [
     /no such function/,
     () => 'Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.',
@@ -140,5 +165,5 @@ const adviceOn: readonly (readonly [message: RegExp, advice: () => string])[] = 
   ],
 ];
 
-const tablesText = (): string =>
+const formatTables = (): string =>
   `Tables and columns: ${tableNames.map((table) => `${table}(${getColumnNames(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;

@@ -11,17 +11,20 @@ import {
   type StatementLimits,
 } from './statement.ts';
 
-/** Holds the tables of one tenant, and is thrown away with them. */
+/**
+ * This worker holds the tables of one tenant. When the tables are outdated, they are emptied or the worker is
+ * terminated.
+ */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
-const stopped = new Int32Array(stop);
+const stopFlag = new Int32Array(stop);
 const batchRows = 500;
 const batchChars = 500_000;
 
 let deadline = Number.POSITIVE_INFINITY;
-let exported: { reader: RowReader; spentMs: number } | undefined;
+let runningExport: { reader: RowReader; spentMs: number } | undefined;
 
 const interruption = () => {
-  if (Atomics.load(stopped, 0) !== 0) return 'stopped';
+  if (Atomics.load(stopFlag, 0) !== 0) return 'stopped';
   return performance.now() > deadline ? 'slow' : undefined;
 };
 
@@ -29,14 +32,14 @@ lowerThreadPriority();
 let engine = await SqlEngine.open(limits);
 
 const methods = {
-  /** Begins anew with empty tables, ten times as fast as in a new thread. */
+  /** Replaces all tables by empty ones. This is ten times as fast as starting a new thread. */
   async empty(): Promise<void> {
     engine = await SqlEngine.open(limits);
   },
   load(batch: LoadedRows): void {
     for (const [table, rows] of batch) engine.load(table, rows);
   },
-  /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
+  /** Ends loading. If `json` is false, a statement that reads the column `json` fails with the reason `json`. */
   lockDown: (json: boolean) => engine.lockDown(interruption, json),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
@@ -47,31 +50,36 @@ const methods = {
     }
   },
   export(sql: string): Batch {
-    exported = { reader: engine.prepare(sql), spentMs: 0 };
-    return nextBatch();
+    runningExport = { reader: engine.prepare(sql), spentMs: 0 };
+    return readNextBatch();
   },
-  next: nextBatch,
+  next: readNextBatch,
   close: closeExport,
 };
 
+/** A batch of rows to load, by table. */
 export type LoadedRows = [TableName, Cell[][]][];
 
 type Methods = typeof methods;
-/** The name of a method and its arguments. The worker answers each call before it takes the next. */
+/** A call of a method: its name and its arguments. The worker answers each call before it takes the next one. */
 export type SqlCall = [name: keyof Methods, ...given: unknown[]];
+/** A call of one method. */
 export type CallOf<Name extends keyof Methods> = [name: Name, ...given: Parameters<Methods[Name]>];
+/** The result of one method. */
 export type ResultOf<Name extends keyof Methods> = Awaited<ReturnType<Methods[Name]>>;
+/** The answer to a call. A call that fails has a problem instead of a result. */
 export interface Reply {
   result?: unknown;
   problem?: SqlProblem;
 }
 
-function nextBatch(): Batch {
-  if (!exported) return { columns: [], rows: [], done: true };
-  if (exported.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
+/** Reads the next batch of the running export. */
+function readNextBatch(): Batch {
+  if (!runningExport) return { columns: [], rows: [], done: true };
+  if (runningExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
   const started = performance.now();
-  const batch = readBatch(exported.reader);
-  exported.spentMs += performance.now() - started;
+  const batch = readBatch(runningExport.reader);
+  runningExport.spentMs += performance.now() - started;
   return batch;
 }
 
@@ -88,12 +96,12 @@ function readBatch(reader: RowReader): Batch {
 }
 
 function closeExport(): void {
-  exported?.reader.close();
-  exported = undefined;
+  runningExport?.reader.close();
+  runningExport = undefined;
 }
 
-/** Any other error is a defect, and ends the worker. */
-function problemOf(error: unknown): SqlProblem {
+/** Returns the problem for an error that a statement can cause. Any other error is a defect and ends the worker. */
+function describeProblem(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;
   if (error instanceof Error && error.name === 'WasmAllocError') return { reason: 'memory' };
   throw error;
@@ -107,7 +115,7 @@ parentPort?.on('message', async ([name, ...given]: SqlCall) => {
     reply = { result: await method(...given) };
   } catch (error) {
     closeExport();
-    reply = { problem: problemOf(error) };
+    reply = { problem: describeProblem(error) };
   }
   parentPort?.postMessage(reply);
 });
