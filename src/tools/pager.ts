@@ -202,7 +202,7 @@ export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): Ite
   return {
     view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
-    text: (list) => formatAdList({ detail, budget: itemTokens(resultTokens), written, ...list }),
+    text: (list) => formatAdList({ detail, budget: itemTokens(resultTokens), textCache: written, ...list }),
     atATime: detail === 'full' ? 4 : Math.ceil(resultTokens / fewTokens),
   };
 }

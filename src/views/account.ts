@@ -7,19 +7,23 @@ import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
 
-/** In demo mode a result has a notice of this server: one of the service must be a text, too. */
-const besides = { otherTypes: otherTypesSchema, notice: z.string().optional() };
+/**
+ * Fields that every view of this file may have. In demo mode, the server adds `notice`, so the schema requires a text
+ * there, also if the service sends a field of this name.
+ */
+const commonFields = { otherTypes: otherTypesSchema, notice: z.string().optional() };
 
-/** Account, credits and identity show the API's fields as they are, without nulls. */
+/** The account as tools return it. Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({
   userId: z.string().optional(),
   billingUserId: z.string().optional().describe('who pays'),
   planId: z.string().optional(),
   isTeamMember: z.boolean().optional(),
   subscriptionStatus: z.string().optional(),
-  ...besides,
+  ...commonFields,
 });
 
+/** The identity behind an API key, as `whoami` returns it. */
 export const IdentityView = z.looseObject({
   authenticated: z.boolean().optional(),
   authSource: z.string().optional(),
@@ -36,9 +40,10 @@ export const IdentityView = z.looseObject({
     .meta({ title: 'Key' })
     .optional(),
   oauthClientId: z.string().optional(),
-  ...besides,
+  ...commonFields,
 });
 
+/** The credit status, as `get_credits` returns it. */
 export const CreditsView = z.looseObject({
   credits: z.number().optional().describe('left in this period'),
   creditsMax: z.number().optional(),
@@ -60,23 +65,27 @@ export const CreditsView = z.looseObject({
   dailyLeft: z.number().optional().describe('credits'),
   planId: z.string().optional(),
   billingUserId: z.string().optional().describe('who pays'),
-  ...besides,
+  ...commonFields,
 });
 
-const tokens = 1500;
+/** The most tokens of each view. */
+const maxViewTokens = 1500;
 
+/** Builds the view of an account. */
 export const viewAccount = (account: unknown): Fields =>
-  separateMismatches(buildFullView(account, tokens), AccountView);
+  separateMismatches(buildFullView(account, maxViewTokens), AccountView);
+/** Builds the view of an identity. */
 export const viewIdentity = (identity: unknown): Fields =>
-  separateMismatches(buildFullView(identity, tokens), IdentityView);
+  separateMismatches(buildFullView(identity, maxViewTokens), IdentityView);
 
+/** Builds the view of the credit status. Adds the days of the period and the credits left in each usage window. */
 export function viewCredits(status: unknown): Fields {
-  const view = separateMismatches(buildFullView(status, tokens), CreditsView);
-  const ends = formatDay(seconds(view.periodEnd));
-  const starts = formatDay(seconds(view.periodStart));
+  const view = separateMismatches(buildFullView(status, maxViewTokens), CreditsView);
+  const ends = formatDay(toMilliseconds(view.periodEnd));
+  const starts = formatDay(toMilliseconds(view.periodStart));
   const usage = isObject(view.usageLimit) ? view.usageLimit : {};
-  const hourly = remainingOf(usage.hourlyCredits, usage.hourlyLimit);
-  const daily = remainingOf(usage.dailyCredits, usage.dailyLimit);
+  const hourly = computeRemaining(usage.hourlyCredits, usage.hourlyLimit);
+  const daily = computeRemaining(usage.dailyCredits, usage.dailyLimit);
   return {
     ...view,
     ...(starts && { periodStartsOn: starts }),
@@ -86,24 +95,26 @@ export function viewCredits(status: unknown): Fields {
   };
 }
 
-const seconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : undefined);
+const toMilliseconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : undefined);
 
-function remainingOf(used: unknown, limit: unknown): number | undefined {
-  const left = isNumber(used) && isNumber(limit) ? Math.max(0, limit - used) : undefined;
-  return isNumber(left) ? left : undefined;
+function computeRemaining(used: unknown, limit: unknown): number | undefined {
+  const remaining = isNumber(used) && isNumber(limit) ? Math.max(0, limit - used) : undefined;
+  return isNumber(remaining) ? remaining : undefined;
 }
 
+/** Formats an account as text. */
 export function formatAccount(account: Fields): string {
   return joinLines([
-    labelText('account of user', account.userId),
-    labelText('billed to user', account.billingUserId),
-    labelText('plan', account.planId, 'none'),
-    labelText('subscription', account.subscriptionStatus, 'none'),
-    member(account.isTeamMember),
-    othersText(account),
+    formatLine('account of user', account.userId),
+    formatLine('billed to user', account.billingUserId),
+    formatLine('plan', account.planId, 'none'),
+    formatLine('subscription', account.subscriptionStatus, 'none'),
+    formatMembership(account.isTeamMember),
+    formatOtherTypes(account),
   ]);
 }
 
+/** Formats the credit status as text. */
 export function formatCredits(credits: Fields): string {
   const usage = isObject(credits.usageLimit) ? credits.usageLimit : {};
   const { periodStartsOn: starts, periodEndsOn: ends, credits: left, creditsMax: max } = credits;
@@ -111,56 +122,60 @@ export function formatCredits(credits: Fields): string {
   return joinLines([
     left === undefined
       ? 'credits left: unknown'
-      : `credits left: ${valueText(left)}${max === undefined ? '' : ` of ${valueText(max)}`}`,
-    ends === undefined ? '' : `period: ${starts === undefined ? '' : `${valueText(starts)} `}to ${valueText(ends)}`,
-    windowText('hourly', usage.hourlyCredits, usage.hourlyLimit),
-    windowText('daily', usage.dailyCredits, usage.dailyLimit),
-    usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${valueText(type)}`}` : '',
+      : `credits left: ${formatValue(left)}${max === undefined ? '' : ` of ${formatValue(max)}`}`,
+    ends === undefined ? '' : `period: ${starts === undefined ? '' : `${formatValue(starts)} `}to ${formatValue(ends)}`,
+    formatUsageWindow('hourly', usage.hourlyCredits, usage.hourlyLimit),
+    formatUsageWindow('daily', usage.dailyCredits, usage.dailyLimit),
+    usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${formatValue(type)}`}` : '',
     usage.isLimitReached === false ? 'usage limit not reached' : '',
-    labelText('plan', credits.planId, 'none'),
-    labelText('billed to user', credits.billingUserId),
-    othersText(credits),
+    formatLine('plan', credits.planId, 'none'),
+    formatLine('billed to user', credits.billingUserId),
+    formatOtherTypes(credits),
   ]);
 }
 
-/** `hourly: 320 of 400 used, 80 left`. */
-function windowText(name: string, used: unknown, limit: unknown): string {
-  const remaining = remainingOf(used, limit);
+/**
+ * Formats a usage window, for example `hourly: 320 of 400 used, 80 left`. Returns an empty text if a number is missing.
+ */
+function formatUsageWindow(name: string, used: unknown, limit: unknown): string {
+  const remaining = computeRemaining(used, limit);
   return remaining === undefined
     ? ''
-    : `${name}: ${valueText(used)} of ${valueText(limit)} used, ${formatNumber(remaining)} left`;
+    : `${name}: ${formatValue(used)} of ${formatValue(limit)} used, ${formatNumber(remaining)} left`;
 }
 
+/** Formats an identity as text. */
 export function formatIdentity(identity: Fields): string {
   const user = isObject(identity.user) ? identity.user : {};
   const key = isObject(identity.apiKey) ? identity.apiKey : {};
   return joinLines([
-    identity.authenticated === false ? 'not authenticated' : labelText('authenticated by', identity.authSource),
-    labelText('name', user.name),
-    labelText('email', user.emailAddress),
+    identity.authenticated === false ? 'not authenticated' : formatLine('authenticated by', identity.authSource),
+    formatLine('name', user.name),
+    formatLine('email', user.emailAddress),
     formatAccount(user),
-    labelText('key', key.name),
-    labelText('key id', key.id),
-    labelText('key starts with', key.keyPrefix),
-    labelText('OAuth client', identity.oauthClientId),
-    othersText(identity),
+    formatLine('key', key.name),
+    formatLine('key id', key.id),
+    formatLine('key starts with', key.keyPrefix),
+    formatLine('OAuth client', identity.oauthClientId),
+    formatOtherTypes(identity),
   ]);
 }
 
-const labelText = (label: string, value: unknown, otherwise?: string): string =>
-  value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;
+const formatLine = (label: string, value: unknown, fallback?: string): string =>
+  value === undefined ? (fallback === undefined ? '' : `${label}: ${fallback}`) : `${label}: ${formatValue(value)}`;
 
-const othersText = ({ otherTypes }: Fields) => labelText('of other types', otherTypes);
+const formatOtherTypes = ({ otherTypes }: Fields) => formatLine('of other types', otherTypes);
 
-const member = (value: unknown) =>
+const formatMembership = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
 
-function valueText(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value === 'number') return formatNumber(value);
   if (typeof value === 'boolean') return String(value);
   return typeof value === 'string' ? quoteUnlessWord(value) : quote(JSON.stringify(value) ?? '');
 }
 
+/** The fields of a collection that views show. */
 const collectionFields = {
   name: { is: 'text', brief: 40 },
   type: { is: 'text', brief: 12 },
@@ -170,20 +185,23 @@ const collectionFields = {
   adCount: { is: 'number', brief: true },
   pageCount: { is: 'number', brief: true },
 } as const satisfies Record<string, SentField>;
-const shownFields = selectViewFields(collectionFields, 'brief');
+const briefFields = selectViewFields(collectionFields, 'brief');
 
+/** A collection as tools return it. */
 export const CollectionView = z
   .looseObject({ id: z.string(), ...buildShape(collectionFields) })
   .meta({ title: 'Collection' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
+/** Builds the view of a collection. */
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
   const view: CollectionView = { id: readId(source.id) };
-  copyFields(view, source, shownFields);
+  copyFields(view, source, briefFields);
   return view;
 }
 
+/** Formats a collection as one line. */
 export function formatCollection(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
@@ -196,6 +214,7 @@ export function formatCollection(collection: CollectionView): string {
   return `${name === undefined ? '' : `${quote(name)} `}${quoteUnlessWord(id)} ${joinNonEmpty(facts, ', ')}`.trimEnd();
 }
 
+/** Formats a list of collections. */
 export const formatCollectionList = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
   frameList({
     ...frame,

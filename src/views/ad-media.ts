@@ -1,37 +1,39 @@
 import * as z from 'zod';
-import { cleanUrl, parseExpiry, parseUrl } from './addresses.ts';
 import { formatDay } from './dates.ts';
 import type { DataOf } from './fields.ts';
 import { formatCount } from './numbers.ts';
 import { estimateTokens } from './tokens.ts';
+import { cleanUrl, parseExpiry, parseUrl } from './urls.ts';
 import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, readText } from './view.ts';
 
 /**
- * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not
- * repeat the service's own format, and says so if the media are of another kind: `(media: image)` for a VIDEO. The still
- * of a video, the advertiser's portrait and other sizes of the same piece are not counted.
+ * Describes the pictures, videos and cards of an ad, for example `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14
+ * s)`. The format that the service states is not repeated, unless the media are of another kind: `(media: image)` for a
+ * VIDEO. Still images of videos, the profile picture of the advertiser and other sizes of the same asset are not
+ * counted.
  */
 export function describeCreative(ad: Fields): string | undefined {
-  const parts = mediaParts(ad).join(' + ');
+  const parts = describeMedia(ad).join(' + ');
   const kind = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
   if (parts === '') return;
   if (kind !== '' && (parts === kind || parts.startsWith(`${kind} `))) return parts.slice(kind.length + 1) || undefined;
   return (kind === 'video' || kind === 'image') && !parts.includes(kind) ? `(media: ${parts})` : parts;
 }
 
-function mediaParts(ad: Fields): string[] {
-  const { video, picture, cardVideo, cards } = assetsOf(ad);
+function describeMedia(ad: Fields): string[] {
+  const { video, picture, cardVideo, cards } = groupAssets(ad);
   const parts: string[] = [];
-  if (video.length > 0) parts.push(`${mediaText(video.length, 'video')}${lengths(video)}`);
-  else if (picture.length > 0 && cards === 0) parts.push(mediaText(picture.length, 'image'));
+  if (video.length > 0) parts.push(`${formatMediaCount(video.length, 'video')}${formatLengths(video)}`);
+  else if (picture.length > 0 && cards === 0) parts.push(formatMediaCount(picture.length, 'image'));
   if (cards > 0) {
-    const within = cardVideo.length > 0 ? ` (${mediaText(cardVideo.length, 'video')}${lengths(cardVideo)})` : '';
-    parts.push((cards === 1 ? '1 card' : `${cards} cards`) + within);
+    const videoText =
+      cardVideo.length > 0 ? ` (${formatMediaCount(cardVideo.length, 'video')}${formatLengths(cardVideo)})` : '';
+    parts.push((cards === 1 ? '1 card' : `${cards} cards`) + videoText);
   }
   return parts;
 }
 
-/** What an asset is, by the start of its type. */
+/** The role of an asset, recognized by the start of its type. */
 const roles = [
   ['video', /^VID/i],
   ['cardVideo', /^CARD_VID/i],
@@ -41,22 +43,22 @@ const roles = [
 ] as const;
 type Role = (typeof roles)[number][0];
 
-/** The pictures and videos of an ad, one for each position, and how many cards it has. */
+/** The assets of an ad by role, one for each position, and the number of its cards. */
 type Assets = Record<Role, Fields[]> & { cards: number };
 
-/** Some ads send the media of their cards, but no cards. */
-function assetsOf(ad: Fields, media = readObjects(ad.media)): Assets {
+/** Returns the assets of an ad. Some ads have media of cards but no cards, so the larger number of cards counts. */
+function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
   const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cards: 0 };
-  const rolesByAddress = new Map<unknown, Partial<Record<Role, true>>>();
+  const rolesByPosition = new Map<unknown, Partial<Record<Role, true>>>();
   for (const asset of media) {
     const type = typeof asset.type === 'string' ? asset.type : '';
     const role = roles.find(([, form]) => form.test(type))?.[0] ?? 'picture';
-    const position = positionOf(asset);
-    const here = rolesByAddress.get(position) ?? {};
+    const position = getPosition(asset);
+    const here = rolesByPosition.get(position) ?? {};
     if (here[role]) continue;
     if (role.startsWith('card') && !here.cardVideo && !here.cardPicture) assets.cards++;
     here[role] = true;
-    rolesByAddress.set(position, here);
+    rolesByPosition.set(position, here);
     assets[role].push(asset);
   }
   const sent = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
@@ -65,59 +67,64 @@ function assetsOf(ad: Fields, media = readObjects(ad.media)): Assets {
 }
 
 /**
- * How many cards, videos and pictures `creativeOf` would find, and the seconds of the longest video. The still of a
- * card's video is not counted either. Null where the answer brought none of the ad's media, or no length.
+ * Counts the cards, videos and images of an ad as `describeCreative` does, and returns the seconds of its longest
+ * video. Still images of card videos are not counted. A count is null if the answer had no media of the ad, and the
+ * seconds are null if no length is known.
  */
 export function countMedia(ad: Fields) {
   const media = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
-  const { video, picture, cardVideo, cardPicture, cards: cardCount } = assetsOf(ad, media);
-  const lengths = secondsOf([...video, ...cardVideo]);
+  const { video, picture, cardVideo, cardPicture, cards: cardCount } = groupAssets(ad, media);
+  const lengths = listSeconds([...video, ...cardVideo]);
   const videoSeconds = lengths.length > 0 ? Math.max(...lengths) : null;
   if (video.length + picture.length + cardVideo.length + cardPicture.length === 0)
     return { cardCount, videoCount: null, imageCount: null, videoSeconds };
-  const withVideo = new Set(cardVideo.map(positionOf));
-  const cardImages = cardPicture.filter((asset) => !withVideo.has(positionOf(asset)));
+  const withVideo = new Set(cardVideo.map(getPosition));
+  const cardImages = cardPicture.filter((asset) => !withVideo.has(getPosition(asset)));
   const stills = video.length > 0 || cardCount > 0 ? 0 : picture.length;
   return { cardCount, videoCount: video.length + withVideo.size, imageCount: stills + cardImages.length, videoSeconds };
 }
 
-/** Without the advertiser's portrait: the ad's own, and those of each card in order. */
+/**
+ * Returns the media of the ad itself, and the media of each card in order. The advertiser's profile picture is left
+ * out.
+ */
 export function groupMedia(ad: Fields) {
-  const { video, picture, cardVideo, cardPicture, cards } = assetsOf(ad);
+  const { video, picture, cardVideo, cardPicture, cards } = groupAssets(ad);
   const ofAd = [...video, ...picture];
   const ofCards: Fields[][] = Array.from({ length: cards }, () => []);
   const cardMedia = [...cardPicture, ...cardVideo];
-  const cardIndex = indexByPosition(cardMedia, cards);
+  const cardIndex = createCardIndexFinder(cardMedia, cards);
   for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? ofAd).push(asset);
   return { ofAd, ofCards };
 }
 
 /**
- * The card that an asset belongs to. The document does not say where `nr` starts: if there are as many positions as
- * cards, their order decides.
+ * Returns a function that finds the index of an asset's card. The API document does not say whether `nr` starts at 0 or
+ * 1. If there are as many positions as cards, the order of the positions decides.
  */
-function indexByPosition(assets: Fields[], cards: number): (asset: Fields) => number {
-  const positions = [...new Set(assets.map(positionOf))];
+function createCardIndexFinder(assets: Fields[], cards: number): (asset: Fields) => number {
+  const positions = [...new Set(assets.map(getPosition))];
   if (positions.length !== cards) return ({ nr }) => (isNumber(nr) ? nr : -1);
   if (positions.every(isNumber)) positions.sort((a, b) => a - b);
   const ranks = new Map(positions.map((position, index) => [position, index]));
-  return (asset) => ranks.get(positionOf(asset)) ?? -1;
+  return (asset) => ranks.get(getPosition(asset)) ?? -1;
 }
 
-const positionOf = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
+const getPosition = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
 
-const mediaText = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
+const formatMediaCount = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
-const secondsOf = (videos: Fields[]): number[] =>
+const listSeconds = (videos: Fields[]): number[] =>
   videos.flatMap(({ durationSeconds: seconds }) => (isNumber(seconds) && seconds > 0 ? seconds : []));
 
-function lengths(videos: Fields[]): string {
-  const seconds = secondsOf(videos).map(Math.round);
+function formatLengths(videos: Fields[]): string {
+  const seconds = listSeconds(videos).map(Math.round);
   if (seconds.length === 0) return '';
   const [min, max] = [Math.min(...seconds), Math.max(...seconds)];
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }
 
+/** The URL of a picture or video, and the day on which it expires. */
 export const MediaLink = z
   .looseObject({
     type: z.string(),
@@ -128,6 +135,7 @@ export const MediaLink = z
   .meta({ title: 'Media' });
 export type MediaLink = DataOf<typeof MediaLink>;
 
+/** A card of an ad as tools return it. */
 export const CardView = z
   .looseObject({
     card: z.number().describe('from 1'),
@@ -143,7 +151,10 @@ export type CardView = DataOf<typeof CardView>;
 
 type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 
-/** Cards are free-form: these are the spellings seen, and those that similar services use. */
+/**
+ * The names under which cards hold each field. Cards are free-form objects, so these are the names seen in answers and
+ * the names that similar services use.
+ */
 const cardFields = {
   title: ['title', 'headline', 'name'],
   body: ['body', 'text'],
@@ -155,9 +166,13 @@ const cardFields = {
   still: ['video_preview_image_url', 'videoPreviewImageUrl'],
 } as const;
 
+/** The most cards of a view. */
 const maxCards = 20;
 
-/** Cards without the addresses of their media, the media of each, and how many more there are. */
+/**
+ * Builds the views of an ad's cards without media URLs. Returns the media of each card and the number of further cards,
+ * too. Texts that the ad or an earlier card already has are left out.
+ */
 export function viewCards(ad: Fields) {
   const ofCards = listCardMedia(ad);
   const shown = Math.min(ofCards.length, maxCards);
@@ -165,7 +180,7 @@ export function viewCards(ad: Fields) {
   const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as Fields;
   const earlier = new Set<string>();
   const texts = views.flatMap((view, index) =>
-    cardTexts(readObjects(ad.cards)[index]).flatMap(([field, text]) => {
+    listCardTexts(readObjects(ad.cards)[index]).flatMap(([field, text]) => {
       const name = `${field} ${text}`;
       if (text === adFields[field] || earlier.has(name)) return [];
       earlier.add(name);
@@ -173,7 +188,7 @@ export function viewCards(ad: Fields) {
     }),
   );
   const copy = texts.filter(({ field }) => field !== 'ctaType' && field !== 'landingUrl');
-  const share = Math.max(minTokens, copyTokens / copy.length);
+  const share = Math.max(minTextTokens, sharedTextTokens / copy.length);
   for (const { view, field, text } of texts) {
     const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? share;
     addFields(view, { [field]: readText(text, tokens) });
@@ -181,12 +196,13 @@ export function viewCards(ad: Fields) {
   return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
 }
 
+/** Returns the media of each card. A card without media in the ad's list uses the URLs in its own fields. */
 export function listCardMedia(ad: Fields): Fields[][] {
   const cards = readObjects(ad.cards);
-  return groupMedia(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
+  return groupMedia(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : listOwnMedia(cards[index])));
 }
 
-function cardTexts(card: Fields | undefined): [CardField, string][] {
+function listCardTexts(card: Fields | undefined): [CardField, string][] {
   const texts: [CardField, string | undefined][] = [
     ['title', readCardField(card, 'title')],
     ['body', readCardField(card, 'body')],
@@ -197,12 +213,12 @@ function cardTexts(card: Fields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
 
-/** The tokens that the copy of all cards shares, and the least for a text. */
-const copyTokens = 600;
-const minTokens = 14;
+/** The tokens that the texts of all cards share, and the least tokens of one text. */
+const sharedTextTokens = 600;
+const minTextTokens = 14;
 const ctaTokens = 12;
 
-function mediaIn(card: Fields | undefined): Fields[] {
+function listOwnMedia(card: Fields | undefined): Fields[] {
   const [video, picture, still] = [
     readCardField(card, 'video'),
     readCardField(card, 'picture'),
@@ -215,23 +231,27 @@ function mediaIn(card: Fields | undefined): Fields[] {
   ];
 }
 
-/** The first card's title, and its body if the ad has none of its own. */
+/** Returns the title of the first card, and its body if the ad has no body of its own. */
 export function describeFirstCard(ad: Fields, tokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
-  const title = unlessTemplate(readCardField(card, 'title'));
-  const body = ad.body && !isTemplate(ad.body) ? undefined : unlessTemplate(readCardField(card, 'body'));
+  const title = dropTemplate(readCardField(card, 'title'));
+  const body = ad.body && !isTemplate(ad.body) ? undefined : dropTemplate(readCardField(card, 'body'));
   return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
 }
 
+/** Returns the link of a card. */
 export const readCardLink = (card: Fields | undefined): string | undefined => readCardField(card, 'link');
 
-/** `{{product.name}}`: the network fills this in from a catalogue, but the ad library does not. */
+/**
+ * Returns whether a text is a template such as `{{product.name}}`. The ad network fills templates from a product
+ * catalogue; the ad library does not.
+ */
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
 const linkTokens = 40;
-const unlessTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
+const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
-/** The first text that a card has under the spellings of a field. */
+/** Returns the first non-empty text that a card has under the names of a field. */
 export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
   for (const name of cardFields[field]) {
     const value = card?.[name];
@@ -239,23 +259,23 @@ export function readCardField(card: Fields | undefined, field: keyof typeof card
   }
 }
 
-/** Longer addresses are useless to a reader, and a cut one would not work. */
-const maxAddress = 2000;
-/** The type, the date and the names of the fields. */
+/** The most characters of a URL. A longer URL does not help a reader, and a URL that is cut does not work. */
+const maxUrlChars = 2000;
+/** The tokens of a link without its URL: its type, its date and the names of its fields. */
 const linkLabelTokens = 24;
 
-/** Writes the addresses of one ad after another, as long as there is room. */
+/** Returns a writer that adds the media links of an ad until its tokens are used up. */
 export function createLinkWriter(tokens: number, now: number) {
   let remainingTokens = tokens;
   let leftOut = 0;
   return {
-    /** Assets whose address did not fit. */
+    /** The number of assets that are left out, because their link does not fit or has no usable URL. */
     get leftOut() {
       return leftOut;
     },
     write: (assets: readonly Fields[]): MediaLink[] =>
       assets.flatMap((asset) => {
-        const link = remainingTokens < linkLabelTokens ? undefined : mediaLink(asset, now);
+        const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(asset, now);
         const cost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
         if (link === undefined || cost > remainingTokens) {
           leftOut++;
@@ -267,11 +287,12 @@ export function createLinkWriter(tokens: number, now: number) {
   };
 }
 
-function mediaLink(asset: Fields, now: number): MediaLink | undefined {
-  const address = parseUrl(asset.url);
-  // A user name in front of the host would hide it.
-  if (address === undefined || address.href.length > maxAddress || address.username + address.password !== '') return;
-  const url = address.href;
+function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
+  const parsedUrl = parseUrl(asset.url);
+  if (parsedUrl === undefined || parsedUrl.href.length > maxUrlChars) return;
+  // A user name before the host could make a URL look like one of another host.
+  if (parsedUrl.username + parsedUrl.password !== '') return;
+  const url = parsedUrl.href;
   const type = readText(asset.type, 12) ?? 'media';
   const expiry = parseExpiry(url);
   const day = formatDay(expiry);
@@ -279,43 +300,52 @@ function mediaLink(asset: Fields, now: number): MediaLink | undefined {
   return { type, url, ...(day && { expires: day }) };
 }
 
-/** The address of the picture that stands for an ad, or why there is none; `expired` is the address that has. */
+/** The picture that represents an ad, or the reason why there is none. `expired` is the URL that no longer works. */
 export type AdPicture =
   | { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } }
   | { reason: string; expired?: string };
 
+/** Which picture of an ad is wanted. */
 export interface PictureChoice {
-  /** The card to show, counted from 1; without it the ad's own picture, or its first card. */
+  /** The number of the card, from 1. By default, the ad's own picture or its first card. */
   card?: number | undefined;
-  /** In milliseconds since the epoch: signed addresses stop working. */
+  /** The current time in milliseconds since the epoch. Signed URLs expire. */
   now: number;
 }
 
-/** Prefers the ad's own picture or the still of its video, then its cards, then the advertiser's portrait. */
+/**
+ * Selects the picture that represents an ad: its own picture or the still image of its video, otherwise a card,
+ * otherwise the advertiser's profile picture.
+ */
 export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPicture {
   const cards = listCardMedia(ad);
-  const ofCard = (number: number): AdPicture | undefined => {
-    const found = firstWorking(cards[number - 1] ?? [], now);
-    return found && ('address' in found ? { address: found.address, shows: { card: number } } : found);
+  const selectCardPicture = (number: number): AdPicture | undefined => {
+    const picture = findWorkingPicture(cards[number - 1] ?? [], now);
+    return picture && ('address' in picture ? { address: picture.address, shows: { card: number } } : picture);
   };
   if (card !== undefined) {
     if (cards.length === 0) return { reason: 'the ad has no cards' };
     if (card > cards.length) return { reason: `the ad has only ${formatCount(cards.length, 'card')}` };
-    return ofCard(card) ?? { reason: `card ${card} has no picture` };
+    return selectCardPicture(card) ?? { reason: `card ${card} has no picture` };
   }
-  const asset = firstWorking(groupMedia(ad).ofAd, now) ?? ofCard(1);
+  const asset = findWorkingPicture(groupMedia(ad).ofAd, now) ?? selectCardPicture(1);
   if (asset) return asset;
-  const portrait = firstWorking(assetsOf(ad).portrait, now) ?? { reason: 'the ad has no picture' };
+  const portrait = findWorkingPicture(groupAssets(ad).portrait, now) ?? { reason: 'the ad has no picture' };
   return 'address' in portrait ? { ...portrait, shows: 'portrait' } : portrait;
 }
 
-/** Pictures come before stills. If all addresses have expired, says when; undefined if there is no address at all. */
-function firstWorking(assets: readonly Fields[], now: number): AdPicture | undefined {
+/**
+ * Returns the first URL that still works. Pictures come before still images of videos. If all URLs have expired, the
+ * reason says when. Returns undefined if there is no URL at all.
+ */
+function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture | undefined {
   const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
   const hasVideo = assets.some(isVideo);
   const found = [
-    ...assets.filter((asset) => !isVideo(asset)).flatMap(({ url, urls }) => addresses(url, (urls as Fields)?.original)),
-    ...assets.filter(isVideo).flatMap(({ urls }) => addresses((urls as Fields)?.preview)),
+    ...assets
+      .filter((asset) => !isVideo(asset))
+      .flatMap(({ url, urls }) => selectWebUrls(url, (urls as Fields)?.original)),
+    ...assets.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as Fields)?.preview)),
   ];
   const working = found.find((address) => !(Number(parseExpiry(address)) <= now));
   if (working !== undefined) return { address: working, shows: hasVideo ? 'still' : 'picture' };
@@ -325,8 +355,8 @@ function firstWorking(assets: readonly Fields[], now: number): AdPicture | undef
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }
 
-/** A longer text counts as no address. */
-const webAddress = /^https?:\/\/\S{1,4000}$/i;
+/** Matches a web URL. A longer text does not count as a URL. */
+const webUrl = /^https?:\/\/\S{1,4000}$/i;
 
-const addresses = (...found: unknown[]): string[] =>
-  found.filter((address): address is string => typeof address === 'string' && webAddress.test(address));
+const selectWebUrls = (...found: unknown[]): string[] =>
+  found.filter((address): address is string => typeof address === 'string' && webUrl.test(address));

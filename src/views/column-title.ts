@@ -1,6 +1,9 @@
 import { sanitizeLine } from './safe-text.ts';
 
-/** `landingDomain` and `landing_domain` as `landing domain`; what somebody wrote as words stays as it is. */
+/**
+ * Splits the name of a column into words: `landingDomain` and `landing_domain` become `landing domain`. A name that is
+ * already written in words stays as it is.
+ */
 export function splitColumnName(name: string): string {
   const line = sanitizeLine(name);
   if (!/^[A-Za-z][A-Za-z\d_]*$/.test(line)) return line;
@@ -9,13 +12,16 @@ export function splitColumnName(name: string): string {
     .toLowerCase()
     .split(/[ _]+/);
   return words
-    .map((word) => (initials.has(word) ? word.toUpperCase() : word))
+    .map((word) => (acronyms.has(word) ? word.toUpperCase() : word))
     .join(' ')
     .trim();
 }
 
-const initials = new Set(['id', 'cta', 'url', 'eu', 'ai']);
+/** Words that are written in capitals. */
+const acronyms = new Set(['id', 'cta', 'url', 'eu', 'ai']);
 
+/** Returns the title of a column, such as `Landing domain`. */
 export const formatColumnTitle = (name: string): string => capitalize(splitColumnName(name));
 
+/** Returns a text with a capital first letter. */
 export const capitalize = (words: string): string => words.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());

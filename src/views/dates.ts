@@ -3,17 +3,19 @@ import { dayMs } from './durations.ts';
 import type { DataOf } from './fields.ts';
 
 /**
- * How long an ad ran, and whether it runs. Days are calendar days in UTC, like the dates shown, so that readers who
- * count get the same number. An ad without an end that was seen in the last two days runs. Later its state is unknown,
- * because the service looks at each ad only now and then.
+ * How long an ad ran, and whether it is running. Days are calendar days in UTC, like the dates in results, so that
+ * readers who count days get the same number. An ad without an end date counts as running if it was seen in the last
+ * two days. After that its state is unknown, because the service looks at each ad only from time to time.
  */
 export const RunView = z.looseObject({
   daysRunning: z.number().optional().describe('from its start to its end or when it was last seen; same day: 0'),
   stillRunning: z.boolean().optional().describe('missing: not known'),
   daysSinceSeen: z.number().optional(),
 });
+/** The run of an ad. */
 export type Run = DataOf<typeof RunView>;
 
+/** The dates of an ad, as the service sent them. */
 export interface RunDates {
   startedAt?: unknown;
   lastSeenAt?: unknown;
@@ -21,41 +23,45 @@ export interface RunDates {
 }
 
 /**
- * Returns how long an ad has run, and whether it still runs.
- * @param now the time of the reading, in milliseconds since the epoch. Nothing was seen after it, so a later
- *   `lastSeenAt` counts as that time, and days that have not happened never count as days running.
+ * Returns how long an ad ran, and whether it is still running.
+ * @param now the time of the reading, in milliseconds since the epoch. A later `lastSeenAt` counts as this time, so
+ *   days in the future never count as days running.
  */
 export function computeRun(dates: RunDates, now: number): Run {
   const started = parseTime(dates.startedAt);
-  const lastSeen = earlierOf(parseTime(dates.lastSeenAt), now);
+  const lastSeen = getEarlier(parseTime(dates.lastSeenAt), now);
   const end = parseTime(dates.endDate);
   const ended = end !== undefined && end <= now;
-  const last = ended ? end : lastSeen;
-  const sinceSeen = lastSeen === undefined ? undefined : days(lastSeen, now);
+  const lastTimeRunning = ended ? end : lastSeen;
+  const sinceSeen = lastSeen === undefined ? undefined : countDays(lastSeen, now);
   const run: Run = {};
-  const ran = started === undefined || last === undefined ? -1 : days(started, last);
-  if (ran >= 0) run.daysRunning = ran;
+  const elapsedDays = started === undefined || lastTimeRunning === undefined ? -1 : countDays(started, lastTimeRunning);
+  if (elapsedDays >= 0) run.daysRunning = elapsedDays;
   if (end !== undefined) run.stillRunning = !ended;
   else if (sinceSeen !== undefined && sinceSeen <= maxDaysSinceSeen) run.stillRunning = true;
   if (sinceSeen !== undefined && !ended) run.daysSinceSeen = sinceSeen;
   return run;
 }
 
-const earlierOf = (time: number | undefined, now: number): number | undefined =>
+const getEarlier = (time: number | undefined, now: number): number | undefined =>
   time === undefined ? undefined : Math.min(time, now);
 
-/** `2026-07-01` from an iso date-time or milliseconds; undefined if it is not a date. */
+/**
+ * Formats a date as `2026-07-01`, in UTC.
+ * @param date an ISO date and time, or milliseconds since the epoch
+ * @returns undefined if the value is not a date
+ */
 export function formatDay(date: unknown): string | undefined {
   if (typeof date === 'string' && utcDate.test(date)) return date.slice(0, 10);
   const time = typeof date === 'number' ? date : parseTime(date);
-  if (time === undefined || !(Math.abs(time) <= maxTime)) return;
+  if (time === undefined || !(Math.abs(time) <= maxTimestamp)) return;
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
-/** Returns a time to the minute, such as `2026-07-01 14:02 UTC`. */
+/** Formats a time to the minute, such as `2026-07-01 14:02 UTC`. */
 export const formatMinute = (at: string | number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
-/** The first and last day on which ads were last seen, and for how many ads a date tells it. */
+/** The first and last day on which ads were last seen, and the number of ads with such a date. */
 export interface SeenDays {
   first: string;
   last: string;
@@ -63,6 +69,7 @@ export interface SeenDays {
   isAll: boolean;
 }
 
+/** Finds the days on which ads were last seen. Returns undefined if no ad has such a date. */
 export function findSeenDays(ads: readonly RunDates[]): SeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => formatDay(lastSeenAt) ?? []).sort();
   const [first, last] = [days[0], days.at(-1)];
@@ -70,44 +77,55 @@ export function findSeenDays(ads: readonly RunDates[]): SeenDays | undefined {
   return { first, last, ads: days.length, isAll: days.length === ads.length };
 }
 
-/** `2 of them last seen 2026-05-30 to 2026-06-16`, or on the one day; without a number if it is all of them. */
+/**
+ * Formats the days on which ads were last seen, for example `2 of them last seen 2026-05-30 to 2026-06-16`. The number
+ * is left out if all ads have a date.
+ */
 export function formatSeenDays({ first, last, ads, isAll }: SeenDays): string {
   const days = first === last ? first : `${first} to ${last}`;
   return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
 }
 
-/** Returns the calendar days between two dates; undefined if one is no date, or if they are in the wrong order. */
+/**
+ * Returns the number of calendar days between two dates. Returns undefined if a date is invalid or if the dates are in
+ * reverse order.
+ */
 export function countDaysBetween(from: string, to: string): number | undefined {
   const [start, end] = [parseTime(from), parseTime(to)];
-  const between = start === undefined || end === undefined ? -1 : days(start, end);
+  const between = start === undefined || end === undefined ? -1 : countDays(start, end);
   return between >= 0 ? between : undefined;
 }
 
-/** A time without an offset is UTC. Undefined if it is no date, or one in a year of other than four digits. */
+/**
+ * Parses a date and returns milliseconds since the epoch. A time without an offset is in UTC. Returns undefined for a
+ * text that is not a date, and for years outside 0 to 9999.
+ */
 export function parseTime(date: unknown): number | undefined {
-  if (typeof date !== 'string' || date.length > maxDate) return;
-  const time = Date.parse(utcDate.test(date) ? date : inUtc(date.trim()));
-  return time >= firstTime && time <= lastTime ? time : undefined;
+  if (typeof date !== 'string' || date.length > maxDateChars) return;
+  const time = Date.parse(utcDate.test(date) ? date : addUtcOffset(date.trim()));
+  return time >= firstTimestamp && time <= lastTimestamp ? time : undefined;
 }
 
-function inUtc(text: string): string {
-  const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = iso.exec(text) ?? [];
+function addUtcOffset(text: string): string {
+  const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = isoDate.exec(text) ?? [];
   if (day !== undefined) return `${day}T${time.replace(',', '.')}${hours === undefined ? zone : `${hours}:${minutes}`}`;
-  // `1 June 2025`, `Sun, 01 Jun 2025 00:30:00 GMT`: what holds no year could be any text.
+  // `Date.parse` also reads other formats, such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. A text without a
+  // year is refused, because it could be any text.
   if (!yearPattern.test(text)) return '';
   return zonePattern.test(text) ? text : `${text} UTC`;
 }
 
-const maxDate = 100;
-const iso = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
+const maxDateChars = 100;
+const isoDate = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
 const yearPattern = /\b\d{4}\b/;
 const zonePattern = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
-const firstTime = Date.parse('0000-01-01T00:00:00Z');
-const lastTime = Date.parse('9999-12-31T23:59:59.999Z');
+const firstTimestamp = Date.parse('0000-01-01T00:00:00Z');
+const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 
+/** Matches a date in UTC that exists in every month, which needs no further check. */
 const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
-/** How many calendar days ago an ad without an end may have been seen last to count as running. */
+/** The most calendar days since an ad without an end date was last seen for it to count as running. */
 export const maxDaysSinceSeen = 2;
-const maxTime = 8.64e15;
+const maxTimestamp = 8.64e15;
 
-const days = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);
+const countDays = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);

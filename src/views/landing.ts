@@ -1,5 +1,5 @@
 import { readCardLink } from './ad-media.ts';
-import { getHost, isTrackingParameter, parseDomain, parseUrl } from './addresses.ts';
+import { getHost, isTrackingParameter, parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**

@@ -11,10 +11,10 @@ import {
 } from '../../ui/formats.ts';
 import { Link } from '../../ui/links.tsx';
 import { viewCards } from '../../views/ad-media.ts';
-import { cleanUrl } from '../../views/addresses.ts';
 import { formatColumnTitle } from '../../views/column-title.ts';
 import { adFields, pageFields, type SentField } from '../../views/fields.ts';
 import { sanitize, sanitizeLine } from '../../views/safe-text.ts';
+import { cleanUrl } from '../../views/urls.ts';
 import { type Fields, isNumber, readText } from '../../views/view.ts';
 import { findPage } from '../search/search.ts';
 import { recordTypes } from '../search/searchable-records.ts';

@@ -2,16 +2,16 @@ import { sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
 
 /**
- * The address that a browser would open, read as browsers read addresses: `https:/host`, `https://host\\@other` and
- * tabs inside included. `host/path` and `//host/path` count as https. For an address with backslashes, only the host is
- * given. Undefined for a text that leads to no host of the web.
+ * Parses a text as the URL that a browser would open. Like browsers, it accepts `https:/host`, `https://host\\@other`
+ * and tabs inside the text. `host/path` and `//host/path` count as https. If the text contains backslashes, only the
+ * host is returned. Returns undefined for a text that leads to no web host.
  */
 export function parseUrl(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
-  const plain = text.replace(ignored, '');
-  const isWhole = scheme.test(plain) && !hostAndPort.test(plain);
-  if (!isWhole && !hostFirst.test(plain)) return;
-  const address = isWhole ? plain : `https://${plain}`;
+  const cleanText = text.replace(ignoredCharacters, '');
+  const hasScheme = scheme.test(cleanText) && !hostAndPort.test(cleanText);
+  if (!hasScheme && !hostFirst.test(cleanText)) return;
+  const address = hasScheme ? cleanText : `https://${cleanText}`;
   if (longHost.test(address)) return;
   let url: URL;
   try {
@@ -19,45 +19,46 @@ export function parseUrl(text: unknown): URL | undefined {
   } catch {
     return;
   }
-  // The parser turns backslashes into slashes, and so would hide a text that is spelled in escapes, above all the
-  // caller's key.
+  // The URL parser turns backslashes into slashes. A text written with escapes, such as the caller's key, could then no
+  // longer be found and removed, so everything behind the host is dropped.
   if (address.includes('\\')) url.pathname = url.search = url.hash = '';
-  return webPattern.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
+  return webPattern.test(url.protocol) && (hasScheme || url.hostname.includes('.')) ? url : undefined;
 }
 
-/** An address of a form that the parser of addresses leaves as it is. */
+/** Matches a URL that the URL parser would return unchanged. Most URLs match, and matching is faster than parsing. */
 const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
+/** Returns the host of a URL without `www.`; undefined for a text that is no web URL. */
 export function parseDomain(address: unknown): string | undefined {
   const [, plain] = (typeof address === 'string' && plainHost.exec(address)) || [];
-  return plain === undefined ? getHost(parseUrl(address)) : withoutWww(plain);
+  return plain === undefined ? getHost(parseUrl(address)) : removeWww(plain);
 }
 
-/** The host of an address, without `www.`; undefined for one that is longer than DNS allows. */
+/** Returns the host of a URL without `www.`; undefined for a host that is longer than DNS allows. */
 export function getHost(url: URL | undefined): string | undefined {
-  const host = url && withoutWww(url.hostname);
-  return host !== undefined && host.length <= maxName ? host : undefined;
+  const host = url && removeWww(url.hostname);
+  return host !== undefined && host.length <= maxHostChars ? host : undefined;
 }
 
-const withoutWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
+const removeWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
 
 /**
- * An address as a person would share it: without tracking parameters, unfilled macros (`{{ad.name}}`) and user names,
- * with readable letters instead of percent codes where it stays the same address, at most `tokens` long.
+ * Returns a URL as a person would share it: without tracking parameters, unfilled macros such as `{{ad.name}}` and user
+ * names. Percent codes become letters if the URL stays the same. The result has at most `tokens` tokens.
  */
 export function cleanUrl(address: unknown, tokens: number): string | undefined {
   if (typeof address !== 'string') return;
   const url = parseUrl(address);
   if (url === undefined) {
-    const start = sanitizeLine(address.slice(0, maxAddress));
-    return start && truncate(start, tokens, Math.max(0, address.length - maxAddress));
+    const start = sanitizeLine(address.slice(0, maxUrlChars));
+    return start && truncate(start, tokens, Math.max(0, address.length - maxUrlChars));
   }
   url.username = url.password = url.hash = '';
-  url.search = url.search.slice(1).split('&').filter(isWorthKeeping).join('&');
-  return truncate(readable(url.href), tokens);
+  url.search = url.search.slice(1).split('&').filter(isContentParameter).join('&');
+  return truncate(decodePercentCodes(url.href), tokens);
 }
 
-/** When a signed address stops working, in milliseconds since the epoch, if the address says so. */
+/** Returns when a signed URL expires, in milliseconds since the epoch. Returns undefined if the URL does not say it. */
 export function parseExpiry(address: string): number | undefined {
   const unix = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(address);
   if (unix) return 1000 * (unix[1] ? Number.parseInt(unix[1], 16) : Number(unix[2]));
@@ -68,24 +69,27 @@ export function parseExpiry(address: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second) + 1000 * Number(seconds[1]);
 }
 
-/** The characters that a browser drops from an address, wherever they stand. */
-const ignored = /^[\p{Cc} ]+|[\t\n\r]/gu;
+/** Matches the characters that browsers remove from a URL. */
+const ignoredCharacters = /^[\p{Cc} ]+|[\t\n\r]/gu;
 const scheme = /^[a-z][a-z\d+.-]*:/i;
 const hostAndPort = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
 const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
-/** No host name is so long. Reading one of non-Latin letters takes time with the square of its length. */
+/**
+ * Matches a host that is far longer than any host name. Converting non-Latin letters takes quadratic time, so such a
+ * host is not parsed.
+ */
 const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
 const webPattern = /^https?:$/;
-const maxName = 253;
-const maxAddress = 4000;
+const maxHostChars = 253;
+const maxUrlChars = 4000;
 
 /**
- * The names of parameters that say where a visitor comes from, and not which page opens. Sources: the documents of
+ * Matches parameters that say where a visitor comes from, and not which page opens. Sources: the documentation of
  * Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver, Yandex, AppsFlyer, Airbridge,
- * Adjust, Matomo and HubSpot for their own, and the list of the browser Brave (brave-core,
+ * Adjust, Matomo and HubSpot for their own parameters, and the list of the browser Brave (brave-core,
  * `components/query_filter/utils.cc`).
  */
-const tracking = new RegExp(
+const trackingParameter = new RegExp(
   `^(?:${[
     ...['utm_', 'gad_', 'af_', 'adj_', 'hsa_', '_hs', '__hs', 'mtm_', 'matomo_', 'pk_', 'fb_', 'nt_', 'oft_', 'bsft_'],
     ...['oly_', 'vero_', '_branch_', 'guce_referrer', 'ml_subscriber', 'sub_id', 'ad_', 'adset', 'adgroup', 'campaign'],
@@ -109,15 +113,18 @@ const tracking = new RegExp(
   ].join('|')})`,
   'i',
 );
+/** Matches a macro that an ad network did not fill in. */
 const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-export const isTrackingParameter = (parameter: string): boolean => tracking.test(parameter);
+/** Returns whether a parameter of a query, such as `utm_source=x`, only tracks the visitor. */
+export const isTrackingParameter = (parameter: string): boolean => trackingParameter.test(parameter);
 
-const isWorthKeeping = (parameter: string) =>
+const isContentParameter = (parameter: string) =>
   parameter !== '' && !isTrackingParameter(parameter) && !macro.test(parameter);
 
-function readable(href: string): string {
-  if (href.length > maxAddress) return href;
+/** Returns a URL with letters in place of percent codes, if the result is still the same URL. */
+function decodePercentCodes(href: string): string {
+  if (href.length > maxUrlChars) return href;
   try {
     const text = sanitizeLine(decodeURI(href).replace(/\s/g, '%20'));
     return new URL(text).href === href ? text : href;
