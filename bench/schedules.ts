@@ -13,7 +13,7 @@ import fc from 'fast-check';
 import { MemoryStore } from '../src/storage/drivers/memory.ts';
 import type { Store } from '../src/storage/storage.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
-import { keepsItsPromise, refusesNothingThatFits, schedules } from '../test/support/credit-schedule.ts';
+import { isBudgetRespected, isEveryFittingCallAdmitted, schedules } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';
 import { sharedStores } from '../test/support/stores.ts';
 
@@ -55,8 +55,8 @@ async function inEveryProcess(): Promise<void> {
 }
 
 async function inMemory(): Promise<void> {
-  await check('a budget keeps its promise', fc.asyncProperty(schedules(true), keepsItsPromise));
-  await check('no call that fits is refused', fc.asyncProperty(schedules(false), refusesNothingThatFits));
+  await check('a budget keeps its promise', fc.asyncProperty(schedules(true), isBudgetRespected));
+  await check('no call that fits is refused', fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted));
   const accounts = fc.asyncProperty(accountSchedules, ofOneLedger(new MemoryStore(() => 0)));
   await check('accounts are those of one ledger', accounts);
   // What they hold of each schedule would fill the memory.

@@ -55,7 +55,7 @@ describe('the same question', () => {
     for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
-    expect(service.paid()).toBe(4);
+    expect(service.countPaidRequests()).toBe(4);
     const other = await server.connectAs(service.createKey());
     const { data } = await other.call('search_ads', { limit: 2 });
     expect(data.receipt).toMatchObject({ charged: 1, cached: false });
@@ -88,7 +88,7 @@ describe('a cached answer', () => {
   test('is never an error', async ({ service, server }) => {
     for (const _ of [1, 2])
       expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
-    expect(service.paid()).toBe(2);
+    expect(service.countPaidRequests()).toBe(2);
   });
 
   test('does not exist where the cache is turned off, nor for free operations', async ({ service, server, start }) => {
@@ -119,7 +119,7 @@ describe('a cached answer', () => {
     service.requests.length = 0;
     expect((await items(server, first?.id)).data.items.map(({ id }) => id)).toEqual([ad]);
     await cached();
-    expect(service.paid()).toBe(1);
+    expect(service.countPaidRequests()).toBe(1);
   });
 });
 
@@ -141,7 +141,7 @@ describe('an ad that a list showed', () => {
     });
     expect(opened.text).toContain('Copy from search_ads; get_ad without seen may show more.');
     expect(opened.text).toContain('cached 40 s ago');
-    expect(service.paid()).toBe(1);
+    expect(service.countPaidRequests()).toBe(1);
   });
 
   test('is as old as the list that was paid for, and kept longer than answers are', async ({ service, server }) => {
@@ -151,7 +151,7 @@ describe('an ad that a list showed', () => {
     expect((await server.call('get_ad', { adId, seen: true })).text).toContain('cached 60 s ago');
     clock += 3 * 86_400_000;
     expect((await server.call('get_ad', { adId, seen: true })).text).toContain('cached 3 days ago');
-    expect(service.paid()).toBe(1);
+    expect(service.countPaidRequests()).toBe(1);
   });
 
   test('is requested where the caller does not accept the listed copy, or wants a fresh one', async ({ server }) => {

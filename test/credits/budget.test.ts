@@ -20,7 +20,7 @@ describe('a budget', () => {
     );
     expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET');
     expect(text).toContain('Nothing was sent, nothing was charged.');
-    expect(service.paid()).toBe(2);
+    expect(service.countPaidRequests()).toBe(2);
     expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
     expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('credit_budget');
   });

@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { keepsItsPromise, type Plan, refusesNothingThatFits, schedules } from '../support/credit-schedule.ts';
+import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } from '../support/credit-schedule.ts';
 
 /** `npm run schedules` tries a hundred thousand. */
 const options = { numRuns: 150 };
 
 test('only one call of unknown price, or a price that rises, can exceed a budget', async () => {
-  await fc.assert(fc.asyncProperty(schedules(true), keepsItsPromise), options);
+  await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
 });
 
 test('where charges are stated and nothing fails, every call that fits is sent, and the ledger agrees', async () => {
-  await fc.assert(fc.asyncProperty(schedules(false), refusesNothingThatFits), options);
+  await fc.assert(fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted), options);
 });
 
 test('an empty page of unknown size says nothing of what a larger one may cost', async () => {
@@ -25,5 +25,5 @@ test('an empty page of unknown size says nothing of what a larger one may cost',
   const failed = { fate: 'http 502', isCharged: true } as const;
   const plans: Plan[] = [{ fate: 'answer', isCharged: true }, ...Array.from({ length: 9 }, () => failed)];
   const steps = [undefined, 50, 50, 50].flatMap((limit) => [{ begin: 'search' as const, limit }, { answer: 0 }]);
-  expect(await keepsItsPromise({ budget: 5, rule, plans, steps })).toBe(true);
+  expect(await isBudgetRespected({ budget: 5, rule, plans, steps })).toBe(true);
 });

@@ -54,7 +54,7 @@ describe('every answer that was paid for', () => {
     const server = await start({ cacheSeconds: 0 });
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
-    expect(service.paid()).toBe(1);
+    expect(service.countPaidRequests()).toBe(1);
   });
 
   test('is returned even if it cannot be kept in files', async ({ start }) => {

@@ -20,11 +20,17 @@ import { Leases } from '../../src/storage/store/leases.ts';
 import { type Account, openLedger, summarizeAccount } from '../../src/storage/store/ledger.ts';
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 
-/** How long the lease of a call lasts at most, and how often a replica attempts what failed, in milliseconds. */
+/**
+ * The longest time that a call's lease lasts, and the time after which a replica retries a failed write, in
+ * milliseconds.
+ */
 const leaseMs = 8000;
-const attemptMs = 2000;
+const retryIntervalMs = 2000;
 
-const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up'] as const;
+/**
+ * What can happen to a message between a replica and the store. `arrives` is listed three times to make it more likely.
+ */
+const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'caller stops waiting'] as const;
 type Fate = (typeof fates)[number];
 
 const credits = fc.constantFrom(0, 0.1, 1, 2, 3, 5);
@@ -43,24 +49,25 @@ const settlement = fc.record({
   isPaidAnswer: fc.boolean(),
   learns: fc.boolean(),
 });
-const which = fc.nat(11);
+const selector = fc.nat(11);
 
-/** One thing that happens. Numbers choose among those that there are. */
+/** Generates one step of a schedule. A number selects one of the replicas or messages that exist when the step runs. */
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ reserve: which, request }) },
-  { weight: 5, arbitrary: fc.record({ settle: which, settlement }) },
-  { weight: 1, arbitrary: fc.record({ charge: which, settlement }) },
-  { weight: 1, arbitrary: fc.record({ read: which }) },
-  { weight: 2, arbitrary: fc.record({ look: which }) },
-  { weight: 22, arbitrary: fc.record({ next: which, fate: fc.constantFrom(...fates) }) },
-  { weight: 4, arbitrary: fc.record({ together: fc.array(which, { minLength: 2, maxLength: 6 }) }) },
+  { weight: 6, arbitrary: fc.record({ reserve: selector, request }) },
+  { weight: 5, arbitrary: fc.record({ settle: selector, settlement }) },
+  { weight: 1, arbitrary: fc.record({ charge: selector, settlement }) },
+  { weight: 1, arbitrary: fc.record({ read: selector }) },
+  { weight: 2, arbitrary: fc.record({ look: selector }) },
+  { weight: 22, arbitrary: fc.record({ next: selector, fate: fc.constantFrom(...fates) }) },
+  { weight: 4, arbitrary: fc.record({ together: fc.array(selector, { minLength: 2, maxLength: 6 }) }) },
   { weight: 4, arbitrary: fc.record({ pass: fc.constantFrom(50, 100, 100, 150, 5000, 9000) }) },
   { weight: 2, arbitrary: fc.record({ calm: fc.constantFrom(100, 3000, 12_000) }) },
-  { weight: 1, arbitrary: fc.record({ dies: which }) },
-  { weight: 2, arbitrary: fc.record({ stalls: which }) },
-  { weight: 1, arbitrary: fc.record({ goesOn: which }) },
+  { weight: 1, arbitrary: fc.record({ dies: selector }) },
+  { weight: 2, arbitrary: fc.record({ stalls: selector }) },
+  { weight: 1, arbitrary: fc.record({ goesOn: selector }) },
 );
 
+/** Generates the budget, the number of replicas and the steps of a schedule. */
 export const accountSchedules = fc.record({
   budget: fc.constantFrom(0, 3, 8, 12, 30),
   replicas: fc.integer({ min: 1, max: 3 }),
@@ -68,16 +75,17 @@ export const accountSchedules = fc.record({
 });
 
 type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
+/** One generated schedule. */
 export type AccountSchedule = Generated<typeof accountSchedules>;
 type Charge = Generated<typeof settlement>;
 
-interface Sent {
+interface Message {
   replica: Replica;
   perform(): Promise<unknown>;
   resolve(reply: unknown): void;
   reject(): void;
   reply?: unknown;
-  isGivenUp: boolean;
+  isAbandoned: boolean;
 }
 
 interface Timer {
@@ -86,43 +94,43 @@ interface Timer {
   resume(): void;
 }
 
-interface Written {
+interface AcceptedChange {
   expected: string;
   version: string;
   account: Account | undefined;
   at: number;
 }
 
-/** A request whose highest price seen is that of the account. */
+/** A reservation without `maxPrice`. The schedule takes the highest observed price from the account. */
 type FixedRequest = Omit<ReserveRequest, 'maxPrice'>;
 
-/** What somebody asked, between which changes of the account, and what the answer was. */
-interface Asked {
-  from: number;
-  to?: number;
+/** A question to a ledger, with its answer and the range of account versions between question and answer. */
+interface LedgerQuery {
+  firstChange: number;
+  lastChange?: number;
   replica: Replica;
   id: string;
   request?: FixedRequest;
   admission?: Admission;
   account?: CreditAccount;
   isRefusedByStore?: boolean;
-  /** Whether everything arrived at that time. */
-  isCalm?: boolean;
+  /** True if every message was delivered while the question was open. */
+  isFullyDelivered?: boolean;
 }
 
-/** The account as one ledger would keep it through which everything goes, one after the other. */
-class OneLedger {
+/** The expected account: a model in which one ledger handles all requests in sequence. */
+class ExpectedLedger {
   spent = 0;
   uncertain = 0;
   calls = 0;
   maxCharged = 0;
-  readonly open = new Map<string, FixedRequest>();
-  readonly booked = new Map<string, number>();
-  readonly ended = new Set<string>();
+  readonly openRequests = new Map<string, FixedRequest>();
+  readonly bookedCredits = new Map<string, number>();
+  readonly settledIds = new Set<string>();
 
-  answerTo({ budget, credits, atLeast, paid, line }: FixedRequest): Admission['kind'] {
-    const { reserved, reservedAtLeast, paidInFlight } = this.figures();
-    if (line !== undefined && [...this.open.values()].some((one) => one.line === line)) return 'wait';
+  decideAdmission({ budget, credits, atLeast, paid, line }: FixedRequest): Admission['kind'] {
+    const { reserved, reservedAtLeast, paidInFlight } = this.readTotals();
+    if (line !== undefined && [...this.openRequests.values()].some((one) => one.line === line)) return 'wait';
     const unspent = budget - this.spent - this.uncertain + 1e-6;
     if ((paid || atLeast > 0) && atLeast > unspent - reservedAtLeast) return 'refused';
     if (!paid) return 'granted';
@@ -130,53 +138,53 @@ class OneLedger {
     return paidInFlight >= (4 * this.maxCharged <= unspent - reserved ? 4 : 1) ? 'wait' : 'granted';
   }
 
-  reserve(id: string, asked: FixedRequest): void {
-    assert.ok(!this.ended.has(id) && !this.open.has(id), 'a reservation counts once');
-    assert.equal(this.answerTo(asked), 'granted', 'a reservation that does not fit was granted');
-    this.open.set(id, asked);
+  reserve(id: string, request: FixedRequest): void {
+    assert.ok(!this.settledIds.has(id) && !this.openRequests.has(id), 'the store counted a reservation twice');
+    assert.equal(this.decideAdmission(request), 'granted', 'the ledger granted a reservation that does not fit');
+    this.openRequests.set(id, request);
   }
 
-  book(id: string): void {
-    const lost = this.open.get(id);
-    assert.ok(lost, 'what is counted for a process that died was reserved');
-    const counted = lost.ifLost ?? Math.max(1, lost.budget - this.spent - this.uncertain);
-    this.open.delete(id);
-    this.booked.set(id, counted);
-    this.uncertain += counted;
+  bookLost(id: string): void {
+    const lostRequest = this.openRequests.get(id);
+    assert.ok(lostRequest, 'the ledger counted a lost call that had no reservation');
+    const countedCredits = lostRequest.ifLost ?? Math.max(1, lostRequest.budget - this.spent - this.uncertain);
+    this.openRequests.delete(id);
+    this.bookedCredits.set(id, countedCredits);
+    this.uncertain += countedCredits;
   }
 
-  end(id: string, { charged, uncertain, isPaidAnswer, learn }: Settlement): void {
-    assert.ok(!this.ended.has(id), 'a settlement counts once');
-    this.ended.add(id);
-    this.open.delete(id);
+  settle(id: string, { charged, uncertain, isPaidAnswer, learn }: Settlement): void {
+    assert.ok(!this.settledIds.has(id), 'the store counted a settlement twice');
+    this.settledIds.add(id);
+    this.openRequests.delete(id);
     this.spent += charged;
-    this.uncertain += uncertain - (this.booked.get(id) ?? 0);
-    this.booked.delete(id);
+    this.uncertain += uncertain - (this.bookedCredits.get(id) ?? 0);
+    this.bookedCredits.delete(id);
     if (isPaidAnswer) this.calls++;
     if (learn) this.maxCharged = Math.max(this.maxCharged, charged);
   }
 
-  figures() {
-    const open = [...this.open.values()];
+  readTotals() {
+    const openRequests = [...this.openRequests.values()];
     return {
       spent: this.spent,
       uncertain: this.uncertain,
       calls: this.calls,
       maxCharged: this.maxCharged,
-      reserved: open.reduce((sum, one) => sum + one.credits, 0),
-      reservedAtLeast: open.reduce((sum, one) => sum + one.atLeast, 0),
-      paidInFlight: open.filter(({ paid }) => paid).length,
+      reserved: openRequests.reduce((sum, one) => sum + one.credits, 0),
+      reservedAtLeast: openRequests.reduce((sum, one) => sum + one.atLeast, 0),
+      paidInFlight: openRequests.filter(({ paid }) => paid).length,
     };
   }
 }
 
-const figuresOf = ({ prices, spent, uncertain, calls, reserved, reservedAtLeast, paidInFlight }: CreditAccount) => ({
+const readFigures = ({ prices, spent, uncertain, calls, reserved, reservedAtLeast, paidInFlight }: CreditAccount) => ({
   ...{ spent, uncertain, calls, maxCharged: maxPrice(prices), reserved, reservedAtLeast, paidInFlight },
 });
 
-function same(one: object, other: object): boolean {
-  return Object.entries(one).every(
-    ([name, value]) => Math.abs(value - ((other as Record<string, number>)[name] ?? Number.NaN)) < 1e-6,
+function hasEqualFigures(first: object, second: object): boolean {
+  return Object.entries(first).every(
+    ([name, value]) => Math.abs(value - ((second as Record<string, number>)[name] ?? Number.NaN)) < 1e-6,
   );
 }
 
@@ -186,60 +194,60 @@ class Replica {
   readonly documents: Documents;
   readonly ledger: CreditLedger;
   readonly leases = new Leases({ hasEnded: (_, ageMs) => ageMs > leaseMs });
-  // The world runs the queue: a timer would run it after the replica has died.
+  // The simulation runs the queue itself. A timer would run the queue even after the replica has died.
   readonly queue = new WriteQueue({ maxBytes: 1e9, runAfter: () => {} });
   readonly openLeases: Lease[] = [];
   lastId = '';
 
-  constructor(world: World) {
+  constructor(simulation: Simulation) {
     this.documents = new Documents({
-      store: world.storeOf(this),
+      store: simulation.connectStore(this),
       encryption: noEncryption,
-      processNow: () => world.time,
-      wait: (ms) => world.wait(this, ms),
+      processNow: () => simulation.time,
+      wait: (ms) => simulation.wait(this, ms),
     });
     const newId = () => {
-      this.lastId = `id ${world.ids++}`;
+      this.lastId = `id ${simulation.ids++}`;
       return this.lastId;
     };
-    this.ledger = openLedger({ ...this, keyOf: () => world.accountKey }, { newId, isShared: true });
+    this.ledger = openLedger({ ...this, keyOf: () => simulation.accountKey }, { newId, isShared: true });
   }
 
-  get runs(): boolean {
+  get isRunning(): boolean {
     return !this.isDead && !this.isStalled;
   }
 }
 
-class World {
+class Simulation {
   time = 0;
   ids = 0;
   readonly accountKey: string;
   readonly #store: Store;
   readonly #budget: number;
   readonly replicas: Replica[];
-  readonly #sent = new Set<Sent>();
+  readonly #messages = new Set<Message>();
   #timers: Timer[] = [];
-  readonly #written: Written[] = [];
-  readonly #asked: Asked[] = [];
+  readonly #changes: AcceptedChange[] = [];
+  readonly #queries: LedgerQuery[] = [];
   readonly #settlements = new Map<string, { replica: Replica; settlement: Settlement }>();
 
   constructor(store: Store, name: string, { budget, replicas }: AccountSchedule) {
     this.#store = store;
     this.accountKey = `{${name}}:account`;
     this.#budget = budget;
-    this.replicas = Array.from({ length: replicas }, () => this.#join());
+    this.replicas = Array.from({ length: replicas }, () => this.#createReplica());
   }
 
-  storeOf(replica: Replica): Pick<Store, 'readDocument' | 'swapDocument'> {
+  connectStore(replica: Replica): Pick<Store, 'readDocument' | 'swapDocument'> {
     return {
       readDocument: (key, known) =>
-        this.#send(replica, async () => this.#timed(await this.#store.readDocument(key, known))),
+        this.#send(replica, async () => this.#addStoreTime(await this.#store.readDocument(key, known))),
       swapDocument: (key, expected, next) =>
         this.#send(replica, async () => {
-          const swapped: SwapResult = this.#timed(await this.#store.swapDocument(key, expected, next));
+          const swapped: SwapResult = this.#addStoreTime(await this.#store.swapDocument(key, expected, next));
           if (!swapped.isDone) return swapped;
           const doc = next.body && JSON.parse(String(next.body));
-          this.#written.push({ expected, version: next.version, account: doc, at: swapped.now });
+          this.#changes.push({ expected, version: next.version, account: doc, at: swapped.now });
           return swapped;
         }),
     };
@@ -250,42 +258,44 @@ class World {
   }
 
   async run(steps: AccountSchedule['steps']): Promise<void> {
-    await this.#pass(0);
+    await this.#advanceClock(0);
     for (const one of steps) {
-      await this.#happen(one);
+      await this.#runStep(one);
       await nextTurn();
     }
-    await this.#calmDown();
-    this.#compare();
+    await this.#finishAllCalls();
+    this.#compareWithExpectedLedger();
   }
 
-  async #happen(one: Generated<typeof step>): Promise<void> {
+  async #runStep(step: AccountSchedule['steps'][number]): Promise<void> {
     const choose = <Item>(items: readonly Item[], number: number) => items[number % Math.max(1, items.length)];
-    const replicaOf = (number: number) => choose(this.replicas, number) as Replica;
-    const sentOf = (number: number) => choose(this.#movable(), number);
-    if ('reserve' in one) this.#reserve(replicaOf(one.reserve), { ...one.request, budget: this.#budget }, 3);
-    else if ('settle' in one) this.#settle(replicaOf(one.settle), one.settlement);
-    else if ('charge' in one) this.#charge(replicaOf(one.charge), one.settlement);
-    else if ('read' in one) this.#read(replicaOf(one.read));
-    else if ('look' in one) this.#look(replicaOf(one.look));
-    else if ('next' in one) await this.#move(sentOf(one.next), one.fate);
-    else if ('together' in one)
-      await Promise.all([...new Set(one.together.map(sentOf))].map((sent) => this.#move(sent, 'arrives')));
-    else if ('pass' in one) await this.#pass(one.pass);
-    else if ('calm' in one) await this.#pass(one.calm, true);
-    else if ('stalls' in one) replicaOf(one.stalls).isStalled = true;
-    else if ('goesOn' in one) replicaOf(one.goesOn).isStalled = false;
+    const selectReplica = (number: number) => choose(this.replicas, number) as Replica;
+    const selectMessage = (number: number) => choose(this.#listMovableMessages(), number);
+    if ('reserve' in step) this.#reserve(selectReplica(step.reserve), { ...step.request, budget: this.#budget }, 3);
+    else if ('settle' in step) this.#settle(selectReplica(step.settle), step.settlement);
+    else if ('charge' in step) this.#charge(selectReplica(step.charge), step.settlement);
+    else if ('read' in step) this.#read(selectReplica(step.read));
+    else if ('look' in step) this.#readWithoutLock(selectReplica(step.look));
+    else if ('next' in step) await this.#moveMessage(selectMessage(step.next), step.fate);
+    else if ('together' in step)
+      await Promise.all(
+        [...new Set(step.together.map(selectMessage))].map((sent) => this.#moveMessage(sent, 'arrives')),
+      );
+    else if ('pass' in step) await this.#advanceClock(step.pass);
+    else if ('calm' in step) await this.#advanceClock(step.calm, true);
+    else if ('stalls' in step) selectReplica(step.stalls).isStalled = true;
+    else if ('goesOn' in step) selectReplica(step.goesOn).isStalled = false;
     else {
-      replicaOf(one.dies).isDead = true;
-      this.replicas[one.dies % this.replicas.length] = this.#join();
+      selectReplica(step.dies).isDead = true;
+      this.replicas[step.dies % this.replicas.length] = this.#createReplica();
     }
   }
 
-  #join(): Replica {
+  #createReplica(): Replica {
     return new Replica(this);
   }
 
-  #timed<Reply extends ReadResult>(seen: Reply): Reply {
+  #addStoreTime<Reply extends ReadResult>(seen: Reply): Reply {
     return { ...seen, now: 1e12 + this.time };
   }
 
@@ -293,200 +303,246 @@ class World {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(createUnavailableError('the network'));
       const settle = { resolve: resolve as (reply: unknown) => void, reject: refuse };
-      this.#sent.add({ replica, perform, ...settle, isGivenUp: false });
+      this.#messages.add({ replica, perform, ...settle, isAbandoned: false });
     });
   }
 
-  /** What was sent arrives whatever becomes of who sent it; answers wait until they can be read. */
-  #movable(): Sent[] {
-    return [...this.#sent].filter((sent) => !('reply' in sent) || sent.replica.runs);
+  /**
+   * Returns the messages that can move on. A request reaches the store even if its sender has died. An answer waits
+   * until its replica runs.
+   */
+  #listMovableMessages(): Message[] {
+    return [...this.#messages].filter((sent) => !('reply' in sent) || sent.replica.isRunning);
   }
 
-  async #move(sent: Sent | undefined, fate: Fate): Promise<void> {
+  async #moveMessage(sent: Message | undefined, fate: Fate): Promise<void> {
     if (sent === undefined) return;
-    const isHeard = () => !sent.isGivenUp && !sent.replica.isDead;
+    const isWaitingForAnswer = () => !sent.isAbandoned && !sent.replica.isDead;
     const lose = () => {
-      this.#sent.delete(sent);
-      if (isHeard()) sent.reject();
+      this.#messages.delete(sent);
+      if (isWaitingForAnswer()) sent.reject();
     };
     const isAnswered = 'reply' in sent;
     if (fate === 'is lost' || (isAnswered && fate === 'answer is lost')) lose();
     else if (isAnswered) {
-      this.#sent.delete(sent);
+      this.#messages.delete(sent);
       sent.resolve(sent.reply);
-    } else if (fate === 'is given up') {
-      if (isHeard()) sent.reject();
-      sent.isGivenUp = true;
+    } else if (fate === 'caller stops waiting') {
+      if (isWaitingForAnswer()) sent.reject();
+      sent.isAbandoned = true;
     } else {
       const reply = await sent.perform();
-      if (fate === 'answer is lost' || !isHeard()) lose();
+      if (fate === 'answer is lost' || !isWaitingForAnswer()) lose();
       else sent.reply = reply;
     }
   }
 
-  /** Lets time pass, in which replicas attempt again what failed. */
-  async #pass(ms: number, isCalm = false): Promise<void> {
-    const end = this.time + ms;
+  /** Advances the clock. Replicas retry failed writes while time passes. */
+  async #advanceClock(ms: number, deliversMessages = false): Promise<void> {
+    const endTime = this.time + ms;
     do {
-      this.time = Math.min(end, this.time + attemptMs);
-      for (const replica of this.replicas) if (replica.runs) void replica.queue.run();
+      this.time = Math.min(endTime, this.time + retryIntervalMs);
+      for (const replica of this.replicas) if (replica.isRunning) void replica.queue.run();
       const isDue = ({ replica, at }: Timer) => at <= this.time && !replica.isStalled;
-      const due = this.#timers.filter(isDue);
-      this.#timers = this.#timers.filter((timer) => !due.includes(timer));
-      for (const { replica, resume } of due) if (!replica.isDead) resume();
+      const dueTimers = this.#timers.filter(isDue);
+      this.#timers = this.#timers.filter((timer) => !dueTimers.includes(timer));
+      for (const { replica, resume } of dueTimers) if (!replica.isDead) resume();
       await nextTurn();
-      if (isCalm) await this.#deliverAll();
-    } while (this.time < end);
+      if (deliversMessages) await this.#deliverAllMessages();
+    } while (this.time < endTime);
   }
 
-  /** Everything arrives, what is in progress ends, and those that died are missed. */
-  async #calmDown(): Promise<void> {
+  /** Delivers all messages, ends all calls in progress and waits until the leases of dead replicas have expired. */
+  async #finishAllCalls(): Promise<void> {
     for (const replica of this.replicas) replica.isStalled = false;
     for (let turn = 0; turn < 16; turn++) {
-      await this.#deliverAll();
+      await this.#deliverAllMessages();
       for (const replica of this.replicas)
         while (replica.openLeases.length > 0)
           this.#settle(replica, { charged: 1, uncertain: 0, isPaidAnswer: true, learns: false });
-      await this.#pass(attemptMs);
+      await this.#advanceClock(retryIntervalMs);
       if (turn === 8) for (const replica of this.replicas) this.#read(replica, true);
     }
-    const waiting = this.#asked.filter(({ to, replica }) => to === undefined && !replica.isDead);
-    assert.deepEqual(waiting, [], 'everybody has an answer');
+    const waiting = this.#queries.filter(({ lastChange, replica }) => lastChange === undefined && !replica.isDead);
+    assert.deepEqual(waiting, [], 'some queries never received an answer');
   }
 
-  async #deliverAll(): Promise<void> {
-    for (let moves = 0; this.#movable().length > 0; moves++) {
-      assert.ok(moves < 5000, 'there is no end to it');
-      await this.#move(this.#movable()[0], 'arrives');
+  async #deliverAllMessages(): Promise<void> {
+    for (let moves = 0; this.#listMovableMessages().length > 0; moves++) {
+      assert.ok(moves < 5000, 'the replicas exchange messages without end');
+      await this.#moveMessage(this.#listMovableMessages()[0], 'arrives');
       await nextTurn();
     }
   }
 
-  #ask(asked: Omit<Asked, 'from'>, answer: Promise<Partial<Asked>>): Promise<Asked> {
-    const one: Asked = { ...asked, from: this.#written.length };
-    this.#asked.push(one);
+  #recordQuery(query: Omit<LedgerQuery, 'firstChange'>, answer: Promise<Partial<LedgerQuery>>): Promise<LedgerQuery> {
+    const recordedQuery: LedgerQuery = { ...query, firstChange: this.#changes.length };
+    this.#queries.push(recordedQuery);
     const refused = () => ({ isRefusedByStore: true });
-    return answer.catch(refused).then((is) => Object.assign(one, is, { to: this.#written.length }));
+    return answer.catch(refused).then((is) => Object.assign(recordedQuery, is, { lastChange: this.#changes.length }));
   }
 
-  #reserve(replica: Replica, asked: FixedRequest, tries: number): void {
-    if (!replica.runs || tries === 0) return;
-    const requestOf = ({ prices }: CreditAccount) => ({ ...asked, maxPrice: maxPrice(prices) });
-    const answer = replica.ledger.reserve('t', requestOf).then((admission) => ({ admission }));
-    void this.#ask({ replica, id: replica.lastId, request: asked }, answer).then(async ({ admission }) => {
+  #reserve(replica: Replica, request: FixedRequest, tries: number): void {
+    if (!replica.isRunning || tries === 0) return;
+    const buildRequest = ({ prices }: CreditAccount) => ({ ...request, maxPrice: maxPrice(prices) });
+    const answer = replica.ledger.reserve('t', buildRequest).then((admission) => ({ admission }));
+    void this.#recordQuery({ replica, id: replica.lastId, request }, answer).then(async ({ admission }) => {
       if (admission?.kind === 'granted') replica.openLeases.push(admission.lease);
       if (admission?.kind !== 'wait') return;
       await replica.ledger.changed('t', admission.version, new AbortController().signal).catch(() => {});
-      this.#reserve(replica, asked, tries - 1);
+      this.#reserve(replica, request, tries - 1);
     });
   }
 
   #settle(replica: Replica, charge: Charge): void {
-    const lease = replica.runs ? replica.openLeases.shift() : undefined;
-    if (lease) this.#end(replica, lease.id, charge, lease);
+    const lease = replica.isRunning ? replica.openLeases.shift() : undefined;
+    if (lease) this.#endCall(replica, lease.id, charge, lease);
   }
 
   #charge(replica: Replica, charge: Charge): void {
-    if (replica.runs) this.#end(replica, `charge ${this.ids++}`, { ...charge, isPaidAnswer: true });
+    if (replica.isRunning) this.#endCall(replica, `charge ${this.ids++}`, { ...charge, isPaidAnswer: true });
   }
 
-  #end(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
+  #endCall(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
     const call = { operation: operations.getAd, query: {} } as Call;
     const learn: Settlement['learn'] = (prices) => learnPrice(prices, call, { value: {} }, figures.charged);
-    const ended: Settlement = { id, ...figures, ...(learns && { learn }) };
-    this.#settlements.set(id, { replica, settlement: ended });
-    void replica.ledger.settle('t', ended, lease);
+    const settlement: Settlement = { id, ...figures, ...(learns && { learn }) };
+    this.#settlements.set(id, { replica, settlement });
+    void replica.ledger.settle('t', settlement, lease);
   }
 
-  #read(replica: Replica, isCalm = false): void {
-    if (!replica.runs) return;
+  #read(replica: Replica, isFullyDelivered = false): void {
+    if (!replica.isRunning) return;
     const answer = replica.ledger.read('t').then((account) => ({ account }));
-    void this.#ask({ replica, id: 'read', isCalm }, answer);
+    void this.#recordQuery({ replica, id: 'read', isFullyDelivered }, answer);
   }
 
-  /** Reads what others may be changing, without waiting for its turn. */
-  #look(replica: Replica): void {
-    if (!replica.runs) return;
+  /** Reads the account without waiting for a lock, while other replicas may change it. */
+  #readWithoutLock(replica: Replica): void {
+    if (!replica.isRunning) return;
     const answer = replica.documents
       .read<Account>(this.accountKey)
       .then(({ doc }) => ({ account: summarizeAccount(doc) }));
-    void this.#ask({ replica, id: 'look' }, answer);
+    void this.#recordQuery({ replica, id: 'look' }, answer);
   }
 
-  /** Does one after the other what the store took, and compares. */
-  #compare(): void {
-    const one = new OneLedger();
-    const requests = new Map(this.#asked.flatMap(({ id, request }) => (request ? [[id, request] as const] : [])));
-    const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
-    const states = [{ figures: one.figures(), answers: this.#answers(one) }];
-    let before: Account | undefined;
+  /**
+   * Applies the changes that the store accepted to the expected account, in order, and compares both after each change.
+   */
+  #compareWithExpectedLedger(): void {
+    const expectedLedger = new ExpectedLedger();
+    const requests = new Map(this.#queries.flatMap(({ id, request }) => (request ? [[id, request] as const] : [])));
+    const zeroSettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
+    const states = [{ figures: expectedLedger.readTotals(), answers: this.#listExpectedAdmissions(expectedLedger) }];
+    let previousAccount: Account | undefined;
     let version = '';
-    for (const { expected, version: next, account, at } of this.#inOrder()) {
-      assert.equal(expected, version, 'every change is of the one before');
-      assert.ok(account, 'nobody removes an account');
-      const [was, is] = [before?.leases ?? {}, account.leases];
-      for (const [id, lease] of Object.entries(was)) {
-        if (lease.booked || !is[id]?.booked) continue;
-        assert.ok(at - lease.at > leaseMs, 'a lease counts as lost only after the deadline of its call');
-        one.book(id);
+    for (const { expected, version: next, account, at } of this.#sortChanges()) {
+      assert.equal(expected, version, 'a change does not follow the change before it');
+      assert.ok(account, 'an account was removed');
+      const [previousLeases, leases] = [previousAccount?.leases ?? {}, account.leases];
+      for (const [id, lease] of Object.entries(previousLeases)) {
+        if (lease.booked || !leases[id]?.booked) continue;
+        assert.ok(at - lease.at > leaseMs, 'a lease was counted as lost before the deadline of its call');
+        expectedLedger.bookLost(id);
       }
-      const reserved = Object.keys(is).filter((id) => !was[id]);
-      const ended = Object.keys(was).filter((id) => !is[id]);
-      const charged = account.settled.filter((id) => !before?.settled.includes(id));
-      assert.ok(reserved.length + ended.length + charged.length <= 1, 'a change does one thing');
-      for (const id of reserved) one.reserve(id, requests.get(id) as ReserveRequest);
-      for (const id of [...ended, ...charged]) one.end(id, this.#settlements.get(id)?.settlement ?? nothing);
-      const [figures, kept] = [one.figures(), figuresOf(summarizeAccount(account))];
-      assert.ok(same(figures, kept), `one ledger has ${JSON.stringify(figures)}, the store ${JSON.stringify(kept)}`);
-      states.push({ figures, answers: this.#answers(one) });
-      [before, version] = [account, next];
-    }
-    for (const asked of this.#asked) this.#check(asked, states, one);
-    for (const [id, { replica }] of this.#settlements)
-      assert.ok(one.ended.has(id) || replica.isDead, 'what a living process has settled counts');
-    assert.deepEqual([...one.open.keys()], [], 'nothing is reserved once all calls have ended, or are lost');
-  }
-
-  #answers(one: OneLedger): Map<string, Admission['kind']> {
-    return new Map(this.#asked.flatMap(({ id, request }) => (request ? [[id, one.answerTo(request)] as const] : [])));
-  }
-
-  /** The changes, each after the one that it replaced: several may have been written at once. */
-  #inOrder(): Written[] {
-    const next = new Map(this.#written.map((one) => [one.expected, one]));
-    assert.equal(next.size, this.#written.length, 'one change follows another');
-    const ordered: Written[] = [];
-    for (let one = next.get(''); one; one = next.get(one.version)) ordered.push(one);
-    assert.equal(ordered.length, this.#written.length, 'no change is of an account that was not there');
-    return ordered;
-  }
-
-  #check(asked: Asked, states: { figures: object; answers: Map<string, string> }[], one: OneLedger): void {
-    const { id, from, to = this.#written.length, admission, account, replica, isRefusedByStore, isCalm } = asked;
-    assert.ok(!isRefusedByStore || !isCalm, 'a store that answers lets nobody wait');
-    if (isRefusedByStore && asked.request && !replica.isDead)
-      assert.ok(!one.booked.has(id), 'a call that was not sent counts nothing');
-    const during = states.slice(from, to + 1);
-    const figures = account ?? (admission && 'account' in admission ? admission.account : undefined);
-    if (figures)
+      const newIds = Object.keys(leases).filter((id) => !previousLeases[id]);
+      const removedIds = Object.keys(previousLeases).filter((id) => !leases[id]);
+      const directlySettledIds = account.settled.filter((id) => !previousAccount?.settled.includes(id));
       assert.ok(
-        during.some((state) => same(state.figures, figuresOf(figures))),
-        `an answer shows an account that there was not: ${JSON.stringify(figuresOf(figures))}`,
+        newIds.length + removedIds.length + directlySettledIds.length <= 1,
+        'one change contains several operations',
+      );
+      for (const id of newIds) expectedLedger.reserve(id, requests.get(id) as ReserveRequest);
+      for (const id of [...removedIds, ...directlySettledIds])
+        expectedLedger.settle(id, this.#settlements.get(id)?.settlement ?? zeroSettlement);
+      const [expectedTotals, storedTotals] = [expectedLedger.readTotals(), readFigures(summarizeAccount(account))];
+      assert.ok(
+        hasEqualFigures(expectedTotals, storedTotals),
+        `a single ledger would have ${JSON.stringify(expectedTotals)}, but the store has ${JSON.stringify(storedTotals)}`,
+      );
+      states.push({ figures: expectedTotals, answers: this.#listExpectedAdmissions(expectedLedger) });
+      [previousAccount, version] = [account, next];
+    }
+    for (const asked of this.#queries) this.#checkQuery(asked, states, expectedLedger);
+    for (const [id, { replica }] of this.#settlements)
+      assert.ok(
+        expectedLedger.settledIds.has(id) || replica.isDead,
+        'the settlement of a running replica was not counted',
+      );
+    assert.deepEqual(
+      [...expectedLedger.openRequests.keys()],
+      [],
+      'credits are still reserved after all calls have ended or were lost',
+    );
+  }
+
+  #listExpectedAdmissions(ledger: ExpectedLedger): Map<string, Admission['kind']> {
+    return new Map(
+      this.#queries.flatMap(({ id, request }) => (request ? [[id, ledger.decideAdmission(request)] as const] : [])),
+    );
+  }
+
+  /**
+   * Returns the accepted changes, each after the change that it replaced. The store may have written several in one
+   * step.
+   */
+  #sortChanges(): AcceptedChange[] {
+    const changeByPredecessor = new Map(this.#changes.map((one) => [one.expected, one]));
+    assert.equal(
+      changeByPredecessor.size,
+      this.#changes.length,
+      'two changes replaced the same version of the account',
+    );
+    const sortedChanges: AcceptedChange[] = [];
+    for (let one = changeByPredecessor.get(''); one; one = changeByPredecessor.get(one.version))
+      sortedChanges.push(one);
+    assert.equal(
+      sortedChanges.length,
+      this.#changes.length,
+      'a change replaced a version of the account that never existed',
+    );
+    return sortedChanges;
+  }
+
+  #checkQuery(
+    query: LedgerQuery,
+    states: { figures: object; answers: Map<string, string> }[],
+    ledger: ExpectedLedger,
+  ): void {
+    const {
+      id,
+      firstChange,
+      lastChange = this.#changes.length,
+      admission,
+      account,
+      replica,
+      isRefusedByStore,
+      isFullyDelivered,
+    } = query;
+    assert.ok(!isRefusedByStore || !isFullyDelivered, 'the store refused a query although every message was delivered');
+    if (isRefusedByStore && query.request && !replica.isDead)
+      assert.ok(!ledger.bookedCredits.has(id), 'the ledger counted a call that was never sent');
+    const statesDuringQuery = states.slice(firstChange, lastChange + 1);
+    const answeredAccount = account ?? (admission && 'account' in admission ? admission.account : undefined);
+    if (answeredAccount)
+      assert.ok(
+        statesDuringQuery.some((state) => hasEqualFigures(state.figures, readFigures(answeredAccount))),
+        `an answer shows a state that the account never had: ${JSON.stringify(readFigures(answeredAccount))}`,
       );
     if (admission?.kind === 'granted')
-      assert.ok(one.ended.has(id) || one.booked.has(id), 'what was granted is reserved');
+      assert.ok(ledger.settledIds.has(id) || ledger.bookedCredits.has(id), 'a granted reservation was not counted');
     else if (admission)
       assert.ok(
-        during.some((state) => state.answers.get(id) === admission.kind),
-        `a call had to ${admission.kind} that did not have to`,
+        statesDuringQuery.some((state) => state.answers.get(id) === admission.kind),
+        `the ledger answered "${admission.kind}", which no state of the account justifies`,
       );
   }
 }
 
-let worlds = 0;
+let simulationCount = 0;
 
-/** Lets a schedule happen to replicas that share a store, and compares them with one ledger for all. */
+/** Runs a schedule on replicas that share a store. Fails if their accounts differ from those of a single ledger. */
 export async function assertOneLedger(schedule: AccountSchedule, store: Store): Promise<void> {
-  const name = `schedule ${process.pid} ${performance.timeOrigin} ${worlds++}`;
-  await new World(store, name, schedule).run(schedule.steps);
+  const name = `schedule ${process.pid} ${performance.timeOrigin} ${simulationCount++}`;
+  await new Simulation(store, name, schedule).run(schedule.steps);
 }

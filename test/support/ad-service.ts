@@ -8,40 +8,49 @@ import {
 } from './faulty-upstream.ts';
 import { deriveUuid } from './uuid-of.ts';
 
+/** A search request as the service received it. */
 export interface AdSearch {
-  /** Counted from 1. */
+  /** Starts at 1. */
   sequenceNumber: number;
   limit: number;
   cursor: string | undefined;
   filters: Record<string, unknown>;
 }
 
+/** An ad as the service sends it. */
 export interface ServedAd {
   id: string;
   [field: string]: unknown;
 }
 
-/** A service with a list of ads, which it pages through as the document says, at prices of a test's choice. */
+/**
+ * A service that returns pages of a list of ads, as the API document specifies. Tests set its prices and its faults.
+ */
 export class AdService {
   ads: ServedAd[];
-  /** What it has charged, as it knows itself, and for which searches. */
+  /** The credits that the service has charged, including charges that it did not state in a header. */
   chargedCredits = 0;
-  /** Ads that it has sent, counted each time. */
+  /** The number of ads sent so far. An ad that is sent twice counts twice. */
   servedAdCount = 0;
   searches: AdSearch[] = [];
+  /** Returns the price of a search in credits. */
   priceSearch = (limit: number, _search: AdSearch): number => Math.ceil(limit / 10);
-  /** Done in place of an answer, where it gives something to do. */
+  /** Returns another response for a search, or undefined for the normal answer. */
   overrideResponse: (search: AdSearch) => Behaviour | undefined = () => undefined;
+  /** Returns the ads that match the filters. By default, all ads match. */
   selectAds = (_filters: Record<string, unknown>): ServedAd[] => this.ads;
+  /** Changes the normal answer to a search before the service sends the answer. */
   changeAnswer: (answer: SearchAnswer, search: AdSearch) => object = (answer) => answer;
+  /** False for a service that does not state its charges in headers. */
   hasChargeHeaders = true;
+  /** The page size of a search without a limit. */
   defaultLimit = 20;
 
   constructor(count: number) {
     this.ads = Array.from({ length: count }, (_, index) => createAd(index));
   }
 
-  /** Done before an answer to any request, where it gives something to do. */
+  /** Returns another response for a request to any path, or undefined for the normal response. */
   interceptRequest: (path: string) => Behaviour | undefined = () => undefined;
 
   readonly respond: Behaviour = (request, response, body = '') => {
@@ -84,6 +93,7 @@ export class AdService {
   }
 }
 
+/** The body of a response to a search. */
 export interface SearchAnswer {
   items: ServedAd[];
   cursor: string | null;
@@ -91,6 +101,7 @@ export interface SearchAnswer {
   totalHits: number;
 }
 
+/** Returns an ad whose id, texts and format follow from its index. */
 export const createAd = (index: number, fields: object = {}): ServedAd => ({
   id: deriveUuid(`${index}`),
   headline: `Offer ${index}`,
@@ -99,7 +110,9 @@ export const createAd = (index: number, fields: object = {}): ServedAd => ({
   ...fields,
 });
 
-/** Lets the upstream answer as such a service. */
+/**
+ * Makes the upstream answer with a list of `count` ads. Returns the service, so that a test can change its behaviour.
+ */
 export function serveAds(
   upstream: Pick<Upstream, 'respondWith'>,
   count: number,

@@ -9,7 +9,7 @@ import { workers } from './start-bundled-worker.ts';
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Bundles the workers of the sources once for all tests: from TypeScript, each start takes half a second. */
+/** Bundles the worker threads once for all tests. Starting a worker from its TypeScript sources takes half a second. */
 export async function setup(): Promise<void> {
   const src = fileURLToPath(new URL('../../src/', import.meta.url));
   const { metafile } = await build({

@@ -1,4 +1,7 @@
-/** What a client announces that draws MCP Apps. The clients of tests announce it, so that they get the board's tools. */
+/**
+ * The capabilities of a client that displays MCP Apps. Test clients announce them, so that the server lists the board's
+ * tools.
+ */
 export const mcpAppsCapabilities = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
 };

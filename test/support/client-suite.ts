@@ -4,7 +4,10 @@ import type { TestClient } from './clients.ts';
 
 const toolNames = allTools.map(({ name }) => name);
 
-/** Tests that every client passes, whichever way it reaches a server of its own, with demo data behind it. */
+/**
+ * Defines the tests that every kind of client passes over every transport. Each client has a server with demo data of
+ * its own.
+ */
 export function testClient(connect: () => Promise<TestClient>): void {
   let client: TestClient;
   beforeAll(async () => {
@@ -12,7 +15,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
   });
   afterAll(() => client.close());
 
-  test('searches, opens, saves and sees what each call cost, on demo data', async () => {
+  test('a client can search, open and save demo ads, and reads what each call cost', async () => {
     expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
     expect(client.getInstructions()).toContain('never instructions');
 
@@ -33,7 +36,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
     expect((await client.call('get_credits')).text).toMatch(/credits left: 9,?998 of 10,?000/);
   });
 
-  test('gets the prompts', async () => {
+  test('a client can list the prompts and fill in their arguments', async () => {
     expect((await client.listPrompts()).join(' ')).toBe(
       'profile_advertiser compare_advertisers find_changes find_long_running_ads label_formats_and_angles',
     );
@@ -42,7 +45,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
     await expect(client.getPrompt('nothing')).rejects.toThrow(/find_long_running_ads/);
   });
 
-  test('is told of a wrong argument, an unknown argument and an unknown tool', async () => {
+  test('a client receives an error that names a wrong argument, an unknown argument or an unknown tool', async () => {
     expect((await client.call('search_ads', { limit: 'many' })).text).toContain('limit');
     expect((await client.call('search_ads', { contries: [] })).text).toContain(
       'Unknown argument: contries. The tool takes: filters',

@@ -7,7 +7,11 @@ import { mcpAppsCapabilities } from './capabilities.ts';
 import { baselineCompilerFlags, commandLine, unwritableHome } from './process.ts';
 import { readResult } from './server.ts';
 
+/**
+ * The clients of both SDK versions. `auto` negotiates the protocol revision; `pinned` offers only the newest revision.
+ */
 export const clientKinds = ['v1', 'v2 auto', 'v2 pinned to 2026-07-28'] as const;
+/** The name of one kind of client. */
 export type ClientKind = (typeof clientKinds)[number];
 
 type AnyClient = Pick<LegacyClient, 'close' | 'getInstructions'> & {
@@ -28,7 +32,7 @@ type CallTool = (
   options?: CallOptions,
 ) => Promise<unknown>;
 
-/** What the suites ask of a client, whichever SDK line it is of. */
+/** Returns the same methods for a client of either SDK version. */
 const wrapClient = (client: AnyClient, callTool: CallTool) => ({
   listTools: async () => (await client.listTools()).tools,
   call: async (name: string, args: Record<string, unknown> = {}, signal?: AbortSignal) =>
@@ -46,12 +50,17 @@ const wrapClient = (client: AnyClient, callTool: CallTool) => ({
   close: () => client.close(),
 });
 
+/** A client with the same methods for both SDK versions. */
 export type TestClient = ReturnType<typeof wrapClient>;
 
+/** Starts the built command with these arguments and connects a client to it over stdio. */
 export const connectStdio = (kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> =>
   connectCommand(kind, { ...commandLine(args), env });
 
-/** A client of any command over real pipes, which gets nothing of this process's environment but its path. */
+/**
+ * Starts any command and connects a client to it over stdio. The command gets no environment variable of the test
+ * process except `PATH`.
+ */
 export function connectCommand(
   kind: ClientKind,
   launchOptions: { command: string; args: string[]; env?: Record<string, string>; cwd?: string },
@@ -70,7 +79,7 @@ export function connectCommand(
   );
 }
 
-/** A client of an MCP endpoint over real sockets, with a caller's key where one is given. */
+/** Connects a client to an MCP endpoint over HTTP. The client sends the API key if the test names one. */
 export function connectHttp(kind: ClientKind, address: string, key?: string): Promise<TestClient> {
   const url = new URL(address);
   const options = { requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } } };

@@ -6,7 +6,10 @@ import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 
-/** What becomes of one call. A fault may be charged all the same: `late` is charged when the next paid call comes in. */
+/**
+ * What can happen to a call. The service may charge a failed call: it charges a `late` call when the next paid call
+ * arrives.
+ */
 const fates = [
   ...(['answer', 'timeout', 'late', 'reset', 'unsent'] as const),
   ...(['http 502', 'http 500', 'http 503', 'charged 503'] as const),
@@ -26,16 +29,19 @@ interface Charged {
 
 const defaultLimit = 20;
 
-/** Asked in place of a network: a service that keeps its own books, and answers when its driver says so. */
+/**
+ * Replaces the network with a service that records its own charges. The service answers a call when the schedule tells
+ * it to.
+ */
 class CreditService {
   charged = 0;
   maxCharged = 0;
-  /** By how much calls whose charge nobody stated cost more than any that was stated. */
-  unseenRise = 0;
+  /** The sum by which calls without a stated charge cost more than the highest stated charge. */
+  unstatedRise = 0;
   readonly #stated: Charged[] = [];
   paidInFlight = 0;
   maxPaidInFlight = 0;
-  /** Calls in flight that turn out to cost nothing, which nobody knew. */
+  /** The calls in flight that turn out to be free. The server cannot know that they are free. */
   freeInFlight = 0;
   readonly pending: (() => void)[] = [];
   requests = 0;
@@ -55,10 +61,10 @@ class CreditService {
     return Math.ceil((kind === 'byLimit' ? limit : Math.min(limit, hits)) / 10) * credits;
   }
 
-  /** The most that any price rule makes of the charges stated so far. */
+  /** Returns the highest price that any price rule would predict from the charges stated so far. */
   maxExpected({ operation, limit }: Request): number {
-    const seen = this.#stated.filter((one) => one.operation === operation);
-    return Math.max(0, ...seen.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
+    const matchingCharges = this.#stated.filter((one) => one.operation === operation);
+    return Math.max(0, ...matchingCharges.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
   }
 
   fetch = async (url: string, { body, onSent }: HttpRequest): Promise<HttpResponse> => {
@@ -89,7 +95,8 @@ class CreditService {
 
   #nextPlan(): Plan {
     const plan = this.#plans.shift() ?? { fate: 'answer', isCharged: true };
-    // A service that states charges does so on failures, too; one that does not charges no 503.
+    // A service that states charges also states them for failures. A service that does not state charges does not
+    // charge a 503.
     return plan.fate === 'charged 503' && !this.#rule.statesCharges ? { ...plan, fate: 'http 503' } : plan;
   }
 
@@ -101,7 +108,7 @@ class CreditService {
   #answer(fate: Fate, { operation, items: count, price }: Charged): HttpResponse {
     const isStated = this.#rule.statesCharges && (fate === 'answer' || fate === 'charged 503');
     if (isStated) this.#stated.push({ operation, items: count, price });
-    else this.unseenRise += Math.max(0, price - Math.max(0, ...this.#stated.map((one) => one.price)));
+    else this.unstatedRise += Math.max(0, price - Math.max(0, ...this.#stated.map((one) => one.price)));
     if (fate === 'reset') throw new AdLibraryError({ kind: 'network' });
     if (fate === 'timeout' || fate === 'late') throw new AdLibraryError({ kind: 'timeout' });
     const charge = this.#rule.statesCharges ? { 'x-service-credits-charged': String(price) } : {};
@@ -118,20 +125,24 @@ const response = (status: number, body: object, headers: Record<string, string>)
   text: async () => JSON.stringify(body),
 });
 
-/** What calls cost at a service that a schedule makes up. */
+/** Generates the price rule of a service. */
 const rule = fc.record({
   kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
-  /** Of a call, of ten items begun, or of the first call. */
+  /** The price of a call, of every ten items or part of ten items, or of the first call, depending on `kind`. */
   credits: fc.integer({ min: 0, max: 9 }),
-  /** Ads that every search finds, or the most that one finds. */
+  /** The number of ads that match every search, or the largest number if `varies` is true. */
   hits: fc.constantFrom(0, 7, 50, 1000),
   varies: fc.boolean(),
-  /** Whether answers say what was charged, and whether `GET /v1/credits` can be asked. */
+  /** True if the responses have a header with the charge. */
   statesCharges: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  /** True if `GET /v1/credits` states the balance. */
   tellsBalance: fc.boolean(),
 });
 
-/** A call begins, a call that waits is answered, a caller leaves. Without a limit, a search has the service's page size. */
+/**
+ * A step begins a call, answers a waiting call or cancels a call. A search without a limit uses the service's page
+ * size.
+ */
 type Step = { begin: 'search' | 'ad'; limit: number | undefined } | { answer: number } | { leave: number };
 
 const limit = fc.constantFrom(undefined, 1, 5, 10, 20, 50, 100);
@@ -145,12 +156,16 @@ const plan = fc.record({ fate: fc.constantFrom(...fates), isCharged: fc.boolean(
 
 type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
 type PriceRule = Generated<typeof rule>;
+/** What happens to one call, and whether the service charges it although it fails. */
 export type Plan = Generated<typeof plan>;
 type Schedule = Generated<ReturnType<typeof schedules>>;
 
-const withoutLeaving = (one: Step): Step => ('leave' in one ? { answer: one.leave } : one);
+const removeCancellation = (one: Step): Step => ('leave' in one ? { answer: one.leave } : one);
 
-/** Faults here and there; or a service that answers a few calls, and then fails all in one way. */
+/**
+ * Generates either single faults at random calls, or a service that answers a few calls and then fails in the same way
+ * each time.
+ */
 const faults: fc.Arbitrary<Plan[]> = fc.oneof(
   { weight: 2, arbitrary: fc.array(plan, { maxLength: 25 }) },
   {
@@ -162,8 +177,8 @@ const faults: fc.Arbitrary<Plan[]> = fc.oneof(
 );
 const answer: Plan = { fate: 'answer', isCharged: true };
 
-/** Calls one after the other: some of one size, then many of another. */
-const inTurn: fc.Arbitrary<Step[]> = fc
+/** Generates calls in sequence: some of one page size, then many of another. */
+const sequentialCalls: fc.Arbitrary<Step[]> = fc
   .tuple(limit, fc.nat(3), limit)
   .map(([first, times, then]) =>
     Array.from({ length: 20 }, (_, call) => (call < times ? first : then)).flatMap((size): Step[] => [
@@ -172,27 +187,31 @@ const inTurn: fc.Arbitrary<Step[]> = fc
     ]),
   );
 
+/** Generates schedules with or without faults. */
 export const schedules = (faulty: boolean) =>
   fc.record({
     budget: fc.integer({ min: 0, max: 60 }),
     rule,
     plans: faulty ? faults : fc.constant<Plan[]>([]),
     steps: fc.oneof(
-      { weight: 3, arbitrary: fc.array(faulty ? step : step.map(withoutLeaving), { maxLength: 40 }) },
-      { weight: 1, arbitrary: inTurn },
+      { weight: 3, arbitrary: fc.array(faulty ? step : step.map(removeCancellation), { maxLength: 40 }) },
+      { weight: 1, arbitrary: sequentialCalls },
     ),
   });
 
 interface RefusedCall {
   message: string;
-  /** Whether it would have fitted beside what was charged and what was in progress. */
+  /** True if the call would have fitted into the budget next to the charges and the calls in progress. */
   fits: boolean;
-  /** The most it could be expected to cost, by the charges so far. */
+  /** The highest price that the charges so far allow to expect, in credits. */
   maxExpected: number;
 }
 
-/** Lets a schedule happen to the whole send chain, and looks at it with the service's own books. */
-async function run({ budget, rule, plans, steps }: Schedule) {
+/**
+ * Runs a schedule through the client, the cache and the credit meter. Returns the service with its own record of the
+ * charges.
+ */
+async function runSchedule({ budget, rule, plans, steps }: Schedule) {
   const service = new CreditService(rule, plans);
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
   const log = createLog('silent', () => {});
@@ -206,17 +225,17 @@ async function run({ budget, rule, plans, steps }: Schedule) {
     const caller = new AbortController();
     const { api } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
     const number = callers.push(caller);
-    // A question of its own, so that equal calls at once are not made into one.
-    const asked =
+    // Each call has its own arguments, because the cache would join equal concurrent calls.
+    const pendingCall =
       kind === 'ad' ? api.getAd({ path: { adId: `${number}` } }) : api.searchAds({ body: { limit, number } });
     calls.push(
-      asked.then(
+      pendingCall.then(
         () => {},
         async (error) => {
-          // A call that was granted its place at the same time has reached the service by then.
+          // A call that was admitted at the same time has reached the service by then.
           await new Promise(process.nextTick);
           if (!(error instanceof AdLibraryError) || error.failure.kind !== 'credit_budget') return;
-          // A price that is not known yet is one credit at least.
+          // The ledger expects at least one credit for a price that it does not know.
           const request = { operation: kind, limit: kind === 'ad' ? 1 : (limit ?? defaultLimit) };
           const price = Math.max(1, service.priceOf(request));
           const fits = service.charged + service.freeInFlight + price <= budget;
@@ -232,55 +251,65 @@ async function run({ budget, rule, plans, steps }: Schedule) {
     else service.pending.splice(step.answer % Math.max(1, service.pending.length), 1)[0]?.();
     await nextTurn();
   }
-  const ended = Promise.all(calls);
-  let isOver = false;
-  void ended.then(() => {
-    isOver = true;
+  const allCalls = Promise.all(calls);
+  let areCallsFinished = false;
+  void allCalls.then(() => {
+    areCallsFinished = true;
   });
-  while (!isOver || service.pending.length > 0) {
+  while (!areCallsFinished || service.pending.length > 0) {
     service.pending.shift()?.();
     await nextTurn();
   }
   const { spending } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
   const { charged, uncertain = 0 } = await spending();
-  return { service, refused, counted: charged + uncertain };
+  return { service, refused, countedCredits: charged + uncertain };
 }
 
 /**
- * What prices can rise by unseen: while calls are in flight, four of them, each by as much as there were requests
- * before; and with calls whose charge nobody states.
+ * Returns the credits by which rising prices can exceed the budget unnoticed. Up to four calls are in flight, and each
+ * may cost more by the number of earlier requests. Calls without a stated charge add to this.
  */
-const riseOf = ({ rule }: Schedule, { requests, unseenRise }: CreditService) =>
-  rule.kind === 'rising' ? 4 * requests + unseenRise : 0;
+const computePriceRise = ({ rule }: Schedule, { requests, unstatedRise }: CreditService) =>
+  rule.kind === 'rising' ? 4 * requests + unstatedRise : 0;
 
-/** A charge that comes after the balance was asked for it is noticed one call later. */
-const lateOf = ({ plans }: Schedule, maxCharged: number) =>
+/** Returns the credits of a late charge. The server notices a charge that follows its balance check one call later. */
+const computeLateCharge = ({ plans }: Schedule, maxCharged: number) =>
   plans.some(({ fate }) => fate === 'late') ? maxCharged : 0;
 
-/** Whether a budget is passed by one call of unknown price at most, or by a rise, and four calls go at once. */
-export async function keepsItsPromise(schedule: Schedule): Promise<boolean> {
-  const { service } = await run(schedule);
+/**
+ * Returns true if at most four paid calls ran at once and the charges exceeded the budget by no more than one call of
+ * unknown price, a price rise or a late charge.
+ */
+export async function isBudgetRespected(schedule: Schedule): Promise<boolean> {
+  const { service } = await runSchedule(schedule);
   const { charged, maxCharged, maxPaidInFlight } = service;
-  const most = schedule.budget + Math.max(0, maxCharged - 1) + riseOf(schedule, service) + lateOf(schedule, maxCharged);
-  return charged <= most && maxPaidInFlight <= 4;
+  const maxAllowed =
+    schedule.budget +
+    Math.max(0, maxCharged - 1) +
+    computePriceRise(schedule, service) +
+    computeLateCharge(schedule, maxCharged);
+  return charged <= maxAllowed && maxPaidInFlight <= 4;
 }
 
 /**
- * Prices that rise with each call may look as if they grew with the page, and a page may hold fewer items than it is
- * expected to be charged for. Then a call may be refused that would have fitted, but only if it did not fit at the price
- * expected of it, which the charges so far must allow.
+ * Returns true if a refusal was wrong for a legitimate reason. Prices that rise with each call can look as if they grew
+ * with the page size, and a page can hold fewer items than the ledger reserves for. The ledger may then refuse a call
+ * that would have fitted, but only if the expected price did not fit and the charges so far allow this expected price.
  */
-function isMistaken({ rule, budget }: Schedule, { message, maxExpected }: RefusedCall): boolean {
+function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpected }: RefusedCall): boolean {
   const figure = (pattern: RegExp) => Number(pattern.exec(message)?.[1] ?? 0);
   const expected = Math.max(1, figure(/cost ([\d.]+?)( or more)?\./));
-  const used = figure(/([\d.]+) spent/) + figure(/([\d.]+) counted/) + figure(/([\d.]+) reserved/);
+  const usedCredits = figure(/([\d.]+) spent/) + figure(/([\d.]+) counted/) + figure(/([\d.]+) reserved/);
   const isExpectedDearer = rule.kind === 'rising' || rule.kind === 'byItems';
-  return isExpectedDearer && used + expected > budget && expected <= maxExpected;
+  return isExpectedDearer && usedCredits + expected > budget && expected <= maxExpected;
 }
 
-/** Whether every call that fits goes, where charges are stated and nothing fails; and the ledger agrees. */
-export async function refusesNothingThatFits(schedule: Schedule): Promise<boolean> {
-  const { service, counted, refused } = await run(schedule);
-  const wrong = refused.filter((call) => call.fits && !isMistaken(schedule, call));
-  return !schedule.rule.statesCharges || (wrong.length === 0 && counted === service.charged);
+/**
+ * Returns true if the ledger admitted every call that fits and its total equals the service's charges. This holds for
+ * services that state their charges and do not fail.
+ */
+export async function isEveryFittingCallAdmitted(schedule: Schedule): Promise<boolean> {
+  const { service, countedCredits, refused } = await runSchedule(schedule);
+  const wrongRefusals = refused.filter((call) => call.fits && !isRefusalExcusable(schedule, call));
+  return !schedule.rule.statesCharges || (wrongRefusals.length === 0 && countedCredits === service.charged);
 }

@@ -6,8 +6,8 @@
 const eventLimitMs = 30_000;
 
 /**
- * Returns the result of the promise, or rejects if the promise does not settle in time.
- * @param event what the test waits for, as the subject of the error message: "the second request"
+ * Resolves with the result of the promise. Rejects if the promise does not settle in time.
+ * @param event names what the test waits for in the error message, for example "the second request"
  */
 export async function waitFor<Value>(promise: Promise<Value>, event: string, limitMs = eventLimitMs): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,6 +1,7 @@
 import { tools } from '../../src/tools/catalog.ts';
 import type { Result } from './server.ts';
 
+/** The example call of one tool, with its result. */
 export interface DemoCall {
   name: string;
   args: Record<string, unknown>;
@@ -9,7 +10,7 @@ export interface DemoCall {
 
 type CallTool = (name: string, args?: Record<string, unknown>) => Promise<Result>;
 
-/** Makes the example of each tool on demo data, in the order hosts list them. */
+/** Calls each tool with its example arguments on demo data, in the order in which hosts list the tools. */
 export async function makeDemoCalls(call: CallTool): Promise<DemoCall[]> {
   const demoCalls: DemoCall[] = [];
   const exampleIds = { adIds: [''], pageId: '', collectionId: '' };

@@ -4,9 +4,13 @@ import { ad, page } from './faulty-upstream.ts';
 
 const exampleIds = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0c-0000-4000-8000-00000000c011' };
 
-/** The example of every tool that makes exactly one call of the API, for the upstream that answers as documented. */
+/**
+ * The example calls of all tools that make exactly one API call. The ids in their arguments match the answers of
+ * `documentedResponse`.
+ */
 export const singleCallTools = tools
   .filter(({ operations, severalCalls }) => operations.length === 1 && !severalCalls)
   .map((tool) => ({ tool: tool.name, args: tool.example(exampleIds), isGatedTool: isGated(tool) }));
 
+/** Returns the example arguments of a tool. */
 export const argsOf = (name: string) => singleCallTools.find(({ tool }) => tool === name)?.args ?? {};

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { waitFor } from './deadline.ts';
 import { listenOnLoopback } from './loopback.ts';
 
+/** Answers one request of the server, or leaves it without an answer. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, body?: string) => void;
 
 interface ReceivedRequest {
@@ -99,10 +100,13 @@ function createResponder(initialBehaviour: Behaviour) {
 
 const readKey = ({ headers }: IncomingMessage) => (headers.authorization ?? '').replace('Bearer ', '');
 
-/** Whose key it is, in words that are no key: what looks like one is masked wherever it comes back. */
+/**
+ * Returns a name for the owner of a key. The name does not look like a key, because the server masks keys in its
+ * results.
+ */
 export const toCallerName = (key: string): string => key.replace('svc_live_', 'caller ');
 
-/** Answers once there is an answer; the request id names the caller. */
+/** Responds with the value that `answer` returns or resolves with. The request id in the response names the caller. */
 export const answerWith =
   (answer: (caller: string, path: string) => object | Promise<object>): Behaviour =>
   async (request, response) => {
@@ -111,10 +115,11 @@ export const answerWith =
     json(value, { headers: { 'x-service-request-id': caller } })(request, response);
   };
 
-/** Identifies the caller once the gate is open. */
+/** Responds with the caller's identity as soon as the gate opens. */
 export const answerWhenOpen = ({ opened }: { opened: Promise<void> }): Behaviour =>
   answerWith(() => opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
+/** Responds with a JSON body. */
 export const json =
   (
     body: unknown,
@@ -125,6 +130,7 @@ export const json =
     response.end(JSON.stringify(body));
   };
 
+/** Responds with these bytes as the body, whatever their type. */
 export const bytes =
   (body: Uint8Array | string, headers: Record<string, string> = {}): Behaviour =>
   (_, response) => {
@@ -132,16 +138,17 @@ export const bytes =
     response.end(body);
   };
 
-/** The error body of the document. */
+/** Responds with an error body as the API document specifies it. */
 export const errorResponse = (status: number, error: object = {}): Behaviour =>
   json({ error: { code: 'some_code', message: 'The service says no.', requestId: 'req-e', ...error } }, { status });
 
+/** Returns the headers in which the service states the charge and the remaining credits. */
 export const creditHeaders = (charged: number | string, remaining: number | string = 100) => ({
   'x-service-credits-charged': String(charged),
   'x-service-credits-remaining': String(remaining),
 });
 
-/** Answers in the document's shapes, one for each operation; what is not gated is charged nothing. */
+/** Responds as the API document specifies for each operation. Only gated operations cost a credit. */
 export const documentedResponse: Behaviour = (request, response) => {
   const url = new URL(request.url ?? '', 'http://upstream');
   const answer = Object.entries(answers).find(([path]) =>
@@ -161,7 +168,9 @@ const collection = {
   adCount: 1,
   pageCount: 0,
 };
+/** The ad in the answers of `documentedResponse`. */
 export const ad = { id: '6a1f7e0c-0000-4000-8000-000000000001', headline: 'Try it' };
+/** The page in the answers of `documentedResponse`. */
 export const page = { pageId: '4711', pageName: 'A page' };
 const account = {
   userId: '6a1f7e0c-0000-4000-8000-000000000002',
@@ -170,6 +179,7 @@ const account = {
   isTeamMember: false,
   subscriptionStatus: 'active',
 };
+/** Returns a `UsageLimit` object with this usage in the current hour and day. */
 export const createUsageLimit = (used: number, limit = 400) => ({
   isLimitReached: used >= limit,
   limitType: used >= limit ? 'hourly' : 'none',
@@ -178,6 +188,7 @@ export const createUsageLimit = (used: number, limit = 400) => ({
   dailyCredits: used,
   dailyLimit: 5000,
 });
+/** Returns a `CreditStatus` object. */
 export const creditStatus = (usageLimit: object = createUsageLimit(1)) => ({
   planId: 'pro',
   billingUserId: account.billingUserId,
@@ -206,6 +217,7 @@ const answers: Record<string, unknown> = {
   'GET /v1/pages/[^/]+': page,
 };
 
+/** The ways in which a response can be broken, each named by a sentence whose subject is the service. */
 export const faults = {
   resets: (_, response) => response.socket?.resetAndDestroy(),
   'closes without a word': (_, response) => response.socket?.end(),
@@ -251,6 +263,7 @@ export const faults = {
   'nests ten thousand deep': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
 } satisfies Record<string, Behaviour>;
 
+/** The ways in which a service can keep a caller waiting. */
 export const delays = {
   hangs: () => {},
   'hangs after its head': (_, response) => {

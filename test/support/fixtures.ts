@@ -5,18 +5,18 @@ import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import { startService } from './service.ts';
 
 /**
- * Tests with a service behind them, opened when a test first asks for it. An upstream is closed after the last test of
- * its file; the library with demo data is the same for all files of a worker, so that a test that counts credits or
- * items of a collection needs a key of its own.
+ * Defines tests with a service, which starts when a test first needs it. An upstream closes after the last test of its
+ * file. All files of a worker share one local library with demo data, so a test that counts credits or items of a
+ * collection needs a key of its own.
  */
 export const test = base
-  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the dependencies of a fixture from this pattern
   .extend('upstream', { scope: 'file' }, async ({}, { onCleanup }) => {
     const upstream = await startUpstream();
     onCleanup(upstream.close);
     return upstream;
   })
-  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the dependencies of a fixture from this pattern
   .extend('service', { scope: 'worker' }, async ({}, { onCleanup }) => {
     const service = await startService();
     onCleanup(service.close);
@@ -27,7 +27,7 @@ interface Cleanup {
   onCleanup(close: () => Promise<void>): void;
 }
 
-/** Starts a server with settings of its own in front of the same service, and closes it after the test. */
+/** Starts another server with its own settings in front of the same service. The server closes after the test. */
 export type StartServer = (config?: ServerOptions['config'], options?: ServerOptions) => Promise<TestServer>;
 
 function createServerStarter(options: ServerOptions, { onCleanup }: Cleanup): StartServer {
@@ -35,8 +35,8 @@ function createServerStarter(options: ServerOptions, { onCleanup }: Cleanup): St
   onCleanup(async () => {
     for (const server of servers) await server.close();
   });
-  return async (config, own) => {
-    const server = await startServer({ ...options, ...own, config: { ...options.config, ...config } });
+  return async (config, serverOptions) => {
+    const server = await startServer({ ...options, ...serverOptions, config: { ...options.config, ...config } });
     servers.push(server);
     return server;
   };
@@ -50,24 +50,26 @@ const startWithUpstream =
       cleanup,
     );
 
-/** Tests of the server in front of a service that does what the test says: one server for all. */
+/**
+ * Defines tests of the server in front of an upstream with scripted responses. All tests of a file share one server.
+ */
 export const upstreamTest = (options: ServerOptions = {}) =>
   test
     .extend('server', { scope: 'file' }, ({ upstream }, cleanup) => startWithUpstream(options)({ upstream }, cleanup)())
     .extend('start', startWithUpstream(options));
 
-/** The same with a new server for each test. */
+/** Defines tests like `upstreamTest`, each with a new server. */
 export const freshUpstreamTest = (options: ServerOptions = {}) =>
   test.extend('start', startWithUpstream(options)).extend('server', ({ start }) => start());
 
-/** Tests of the server in front of the local library: one server for all. */
+/** Defines tests of the server in front of the local library. All tests of a file share one server. */
 export const serviceTest = ({ config, ...options }: ServerOptions = {}) =>
   test.extend('server', { scope: 'file' }, ({ service }, cleanup) => {
     const own = { baseUrl: service.baseUrl, apiKey: service.apiKey };
     return createServerStarter({ ...options, config: { ...own, ...config } }, cleanup)();
   });
 
-/** The same with a new server and a new key for each test. */
+/** Defines tests like `serviceTest`, each with a new server and a new key. */
 export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
   test
     .extend('start', ({ service }, cleanup) => {
@@ -76,7 +78,7 @@ export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
     })
     .extend('server', ({ start }) => start());
 
-/** Tests of servers with settings of their own in front of one service, which does what the test says. */
+/** Defines tests of HTTP servers in front of one upstream with scripted responses. Each server has its own settings. */
 export const httpTest = test.extend('serve', ({ upstream }, { onCleanup }) => {
   const servers: HttpServer[] = [];
   onCleanup(async () => {
@@ -90,7 +92,7 @@ export const httpTest = test.extend('serve', ({ upstream }, { onCleanup }) => {
     upstream.respondWith(behaviour);
     const server = await startHttp({ baseUrl: upstream.baseUrl, ...config }, ways);
     servers.push(server);
-    /** Over a connection of its own. */
+    /** Sends a call over a new connection. */
     const post = (key: string, body: object = toolCall('whoami')) =>
       openConnection(server.origin).send({ headers: validHeaders(key), body: JSON.stringify(body) });
     const get = (path: string, headers = {}) => openConnection(server.origin).send({ method: 'GET', path, headers });

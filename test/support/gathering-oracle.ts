@@ -4,6 +4,7 @@ import type { Call, Question } from './gathering-schedule.ts';
 import type { AdFields, GatheringService, ServedPage } from './gathering-service.ts';
 import type { Result } from './server.ts';
 
+/** The tables of a dataset that the oracle compares with its own record. */
 export interface DatasetView {
   ads: (Row<'ads'> & { id: string })[];
   ad_versions?: Row<'ad_versions'>[];
@@ -11,31 +12,35 @@ export interface DatasetView {
   gathered?: Row<'gathered'>[];
 }
 
+/** A call of a schedule, with its result as soon as the call has ended. */
 export interface MadeCall {
   call: Call;
-  /** The last answer that had arrived when it began. */
-  from: number;
+  /** The number of answers that had arrived when the call began. */
+  answersBefore: number;
   at: number;
   ended?: Promise<void>;
   result?: Result;
 }
 
-/** One step: a call, and the calls that were made while it ran. */
-interface Happened {
+/** One step: a call, and the calls that began while it ran. */
+interface StepOutcome {
   calls: MadeCall[];
-  /** A caller left, or an answer was lost. */
+  /** True if a caller cancelled its call or an answer was lost. */
   isBroken: boolean;
   after: DatasetView;
 }
 
-interface Listed {
+interface ListedAds {
   ids: string[];
   found: number | null;
-  /** When the last page arrived; of several parts, the earliest of these. */
-  oldest: number;
+  /**
+   * The time at which the last page arrived, in milliseconds. For a question with several parts, the earliest of these
+   * times.
+   */
+  oldestArrivalMs: number;
 }
 
-interface Completed {
+interface CompletedGathering {
   id: string;
   key: string;
   ids: Set<string>;
@@ -43,32 +48,34 @@ interface Completed {
 
 type Gather = Extract<Call, { gather: Question }>;
 
+/** Returns true if the call only asks for an estimate of its price. */
 export const isEstimate = (call: Call) => 'gather' in call && call.maxCredits === 0;
 
+/** The lifetime of cached answers in schedules with a cache, in seconds. */
 export const cacheSeconds = 900;
 
-const keyOf = ({ filters = {}, split, collectionId }: Question): string =>
+const formatQuestionKey = ({ filters = {}, split, collectionId }: Question): string =>
   collectionId ?? canonical({ ...filters, ...(split && { split: split.filter(isFirstOfItsKind) }) });
 
 const isFirstOfItsKind = (part: object, index: number, all: object[]) =>
   all.findIndex((other) => canonical(other) === canonical(part)) === index;
 
-const partsOf = ({ filters = {}, split, collectionId }: Question): string[] =>
+const listParts = ({ filters = {}, split, collectionId }: Question): string[] =>
   collectionId ? [collectionId] : [...new Set((split ?? [{}]).map((part) => canonical({ ...filters, ...part })))];
 
-/** Follows what the service sent, apart from the server, and derives what the server must state. */
+/** Records what the service sent, independently of the server, and derives what the server must state. */
 export class GatheringOracle {
   readonly problems: string[] = [];
-  clocksJumped = false;
+  hasClockJump = false;
   readonly #service: GatheringService;
-  /** The versions of each ad, oldest first, with the answer that brought each. */
+  /** The versions of each ad, oldest first, each with the number of the answer that delivered it. */
   readonly #ads = new Map<string, { fields: AdFields; since: number }[]>();
-  readonly #askers = new Map<ServedPage, MadeCall[]>();
-  /** The pages that gatherings read, but for first ones of parts that have begun anew since. */
-  readonly #read = new Set<string>();
-  readonly #completed: Completed[] = [];
-  readonly #stored = new Set<string>();
-  #checked = 0;
+  readonly #callsByPage = new Map<ServedPage, MadeCall[]>();
+  /** The pages that gatherings have read. When a gathering of a part starts again, its first page is removed. */
+  readonly #readPages = new Set<string>();
+  readonly #completedGatherings: CompletedGathering[] = [];
+  readonly #storedGatherings = new Set<string>();
+  #checkedPageCount = 0;
 
   constructor(service: GatheringService) {
     this.#service = service;
@@ -77,22 +84,22 @@ export class GatheringOracle {
     };
   }
 
-  /** Records a page that was requested during some calls. An estimate searches for one ad and reads nothing. */
-  addRequest(page: ServedPage, askers: MadeCall[], made: MadeCall[]): void {
-    const isSearch = page.limit === 1 && made.some(({ call }) => isEstimate(call));
-    this.#askers.set(page, isSearch ? [] : askers);
+  /** Records a page that was requested while some calls ran. An estimate searches for one ad and reads no page. */
+  addRequest(page: ServedPage, pageCallers: MadeCall[], madeCalls: MadeCall[]): void {
+    const isSearch = page.limit === 1 && madeCalls.some(({ call }) => isEstimate(call));
+    this.#callsByPage.set(page, isSearch ? [] : pageCallers);
   }
 
-  check(happened: Happened): void {
-    const pages = this.#service.pages.slice(this.#checked);
-    this.#checked = this.#service.pages.length;
-    this.#checkPaidOnce(pages, happened);
-    this.#checkCharges(pages, happened);
-    for (const made of happened.calls)
-      if ('gather' in made.call) this.#checkResult(made, made.call, happened);
-      else this.#checkAge(made);
-    this.#checkGatherings(happened.after);
-    this.#checkAds(happened.after);
+  check(outcome: StepOutcome): void {
+    const pages = this.#service.pages.slice(this.#checkedPageCount);
+    this.#checkedPageCount = this.#service.pages.length;
+    this.#checkPaidOnce(pages, outcome);
+    this.#checkCharges(pages, outcome);
+    for (const made of outcome.calls)
+      if ('gather' in made.call) this.#checkResult(made, made.call, outcome);
+      else this.#checkCachedAge(made);
+    this.#checkGatherings(outcome.after);
+    this.#checkAds(outcome.after);
   }
 
   #addVersion(ad: AdFields, arrived: number): void {
@@ -100,134 +107,161 @@ export class GatheringOracle {
     this.#ads.set(ad.id, versions);
     const newest = versions.at(-1);
     const fields = { ...newest?.fields, ...ad };
-    if (newest && copyOf(fields) === copyOf(newest.fields)) newest.fields = fields;
+    if (newest && formatTexts(fields) === formatTexts(newest.fields)) newest.fields = fields;
     else versions.push({ fields, since: arrived });
   }
 
-  #gathersOf(page: ServedPage): Gather[] {
-    const calls = (this.#askers.get(page) ?? []).map(({ call }) => call);
+  #listGatherCalls(page: ServedPage): Gather[] {
+    const calls = (this.#callsByPage.get(page) ?? []).map(({ call }) => call);
     return calls.filter(
       (call): call is Gather =>
-        'gather' in call && !isEstimate(call) && partsOf(call.gather).includes(page.question ?? ''),
+        'gather' in call && !isEstimate(call) && listParts(call.gather).includes(page.question ?? ''),
     );
   }
 
-  /** No page is paid twice, but for a gathering that begins anew, which a call with `fresh` may do. */
-  #checkPaidOnce(pages: readonly ServedPage[], { calls }: Happened): void {
-    const begun = new Set<Gather>();
-    const all = calls.flatMap(({ call }) => ('gather' in call ? [call] : []));
-    // Which of two calls began a question anew is not known.
-    const isUnclear = all.length > 1 && all.some(({ fresh }) => fresh);
+  /** Checks that no page is paid twice, unless a call with `fresh` starts the gathering again. */
+  #checkPaidOnce(pages: readonly ServedPage[], { calls }: StepOutcome): void {
+    const restartedGathers = new Set<Gather>();
+    const gatherCalls = calls.flatMap(({ call }) => ('gather' in call ? [call] : []));
+    // If two calls gather the same question at once, the oracle cannot tell which of them started the question again.
+    const isRestartAmbiguous = gatherCalls.length > 1 && gatherCalls.some(({ fresh }) => fresh);
     for (const page of pages) {
-      const gathers = this.#gathersOf(page);
+      const gathers = this.#listGatherCalls(page);
       const { question, cursor } = page;
       if (gathers.length === 0) continue;
       const isFirst = cursor === null;
-      for (const one of gathers.filter((one) => isFirst && one.fresh && !begun.has(one))) {
-        begun.add(one);
-        for (const part of partsOf(one.gather)) this.#read.delete(`${part} null`);
+      for (const one of gathers.filter((one) => isFirst && one.fresh && !restartedGathers.has(one))) {
+        restartedGathers.add(one);
+        for (const part of listParts(one.gather)) this.#readPages.delete(`${part} null`);
       }
       const name = `${question} ${cursor}`;
-      if (this.#read.has(name) && !(isUnclear && isFirst)) this.problems.push(`the page ${name} was paid again`);
-      // The first pages may all be for the other call.
-      if (page.arrived > 0 && !(isUnclear && isFirst)) this.#read.add(name);
+      if (this.#readPages.has(name) && !(isRestartAmbiguous && isFirst))
+        this.problems.push(`the page ${name} was paid again`);
+      // All first pages may belong to the other call.
+      if (page.arrived > 0 && !(isRestartAmbiguous && isFirst)) this.#readPages.add(name);
     }
   }
 
-  #checkCharges(pages: readonly ServedPage[], { calls, isBroken }: Happened): void {
+  #checkCharges(pages: readonly ServedPage[], { calls, isBroken }: StepOutcome): void {
     const results = calls.map(({ result }) => result);
     if (isBroken || results.some((result) => result === undefined || result.isError)) return;
-    const stated = results.reduce((sum, result) => sum + (result?.data.receipt.charged ?? Number.NaN), 0);
+    const statedCharge = results.reduce((sum, result) => sum + (result?.data.receipt.charged ?? Number.NaN), 0);
     const charged = pages.reduce((sum, page) => sum + page.charged, 0);
-    if (stated !== charged) this.problems.push(`${charged} charged, ${stated} stated`);
+    if (statedCharge !== charged)
+      this.problems.push(`the service charged ${charged} credits, but the results state ${statedCharge}`);
   }
 
-  /** An answer without a request is one that arrived lately, by the clock of its process: after that was set, it may be older. */
-  #checkAge({ at, result }: MadeCall): void {
+  /**
+   * Checks that a cached answer is not older than the cache lifetime. The clock of the process decides; the check is
+   * skipped if a clock has jumped.
+   */
+  #checkCachedAge({ at, result }: MadeCall): void {
     const { receipt = {}, items = [], ad } = result?.data ?? {};
-    if (this.clocksJumped || !('cached' in receipt && receipt.cached)) return;
+    if (this.hasClockJump || !('cached' in receipt && receipt.cached)) return;
     const ids = ad ? [ad.id] : items.map(({ id }) => id);
-    const isLate = (page: ServedPage) => page.arrived > 0 && page.at >= at - 1000 * cacheSeconds - 1000;
+    const isLate = (page: ServedPage) => page.arrived > 0 && page.arrivedAt >= at - 1000 * cacheSeconds - 1000;
     if (!this.#service.pages.some((page) => isLate(page) && ids.every((id) => page.ids.includes(id))))
       this.problems.push(`${ids.length} ads came from a cached answer that had expired`);
   }
 
-  /** What a result states agrees with the tables and with what the service sent. */
-  #checkResult({ from, result }: MadeCall, call: Gather, { calls, isBroken, after }: Happened): void {
+  /** Checks that a result agrees with the tables of the dataset and with the pages that the service sent. */
+  #checkResult({ answersBefore, result }: MadeCall, call: Gather, { calls, isBroken, after }: StepOutcome): void {
     if (result === undefined || result.isError || result.data.gathering === null) return;
-    const stated = result.data as unknown as Stated;
+    const stated = result.data as unknown as StatedResult;
     const row = after.gatherings?.find(({ id }) => id === stated.gathering);
-    const key = keyOf(call.gather);
-    const differs = (what: string, said: unknown, expected: unknown) =>
-      this.problems.push(`${key}: ${what} ${said} in place of ${expected}`);
-    if (row === undefined) return void differs('gathering', stated.gathering, 'one that is stored');
+    const key = formatQuestionKey(call.gather);
+    const reportDifference = (what: string, actual: unknown, expected: unknown) =>
+      this.problems.push(`${key}: ${what} is ${actual} instead of ${expected}`);
+    if (row === undefined) return void reportDifference('gathering', stated.gathering, 'a stored gathering');
     if (calls.length > 1) return;
-    const ids = idsIn(stated.gathering, after);
+    const ids = readGatheredIds(stated.gathering, after);
     const versions = [...ids].map((id) => this.#ads.get(id) ?? []);
-    const added = versions.filter(([first]) => (first?.since ?? 0) > from).length;
-    const changed = versions.filter((all) => (all.at(-1)?.since ?? 0) > from).length;
+    const addedAds = versions.filter(([first]) => (first?.since ?? 0) > answersBefore).length;
+    const changedAds = versions.filter((adVersions) => (adVersions.at(-1)?.since ?? 0) > answersBefore).length;
     const { found, gatheredAt, complete, read } = stated;
-    const expected = { read: ids.size, added, updated: changed - added, found: row.found, gatheredAt: row.gatheredAt };
+    const expected = {
+      read: ids.size,
+      added: addedAds,
+      updated: changedAds - addedAds,
+      found: row.found,
+      gatheredAt: row.gatheredAt,
+    };
     for (const [name, value] of Object.entries(expected))
-      if (value !== stated[name as keyof typeof expected]) differs(name, stated[name as keyof typeof expected], value);
-    if (Boolean(row.complete) !== complete) differs('complete', complete, row.complete);
-    if (stated.stopped === 'end' && !complete) differs('complete', false, `${read} of ${found} at ${gatheredAt}`);
-    const last = complete
-      ? this.#completed.findLast((one) => one.key === key && one.id !== stated.gathering)
+      if (value !== stated[name as keyof typeof expected])
+        reportDifference(name, stated[name as keyof typeof expected], value);
+    if (Boolean(row.complete) !== complete) reportDifference('complete', complete, row.complete);
+    if (stated.stopped === 'end' && !complete)
+      reportDifference('complete', false, `${read} of ${found} at ${gatheredAt}`);
+    const previousGathering = complete
+      ? this.#completedGatherings.findLast((one) => one.key === key && one.id !== stated.gathering)
       : undefined;
-    if (!isBroken || last) this.#checkChanges(stated, ids, last, differs);
+    if (!isBroken || previousGathering) this.#checkChanges(stated, ids, previousGathering, reportDifference);
   }
 
-  /** What is stated of changes since the last complete gathering of the same question. */
+  /** Checks what the result states about changes since the last complete gathering of the same question. */
   #checkChanges(
-    { gone, sinceLast }: Stated,
+    { gone, sinceLast }: StatedResult,
     ids: Set<string>,
-    last: Completed | undefined,
+    previousGathering: CompletedGathering | undefined,
     differs: (what: string, said: unknown, expected: unknown) => void,
   ): void {
-    const expected = last && [...last.ids].filter((id) => !ids.has(id)).sort();
+    const expected = previousGathering && [...previousGathering.ids].filter((id) => !ids.has(id)).sort();
     if (`${gone && [...gone].sort()}` !== `${expected ?? null}`) differs('gone', gone, expected);
-    if (Boolean(sinceLast) !== Boolean(last)) differs('sinceLast', sinceLast, last?.id);
-    if (last === undefined || sinceLast === undefined) return;
-    const fresh = [...ids].filter((id) => !last.ids.has(id)).length;
-    if (sinceLast.fresh !== fresh) differs('sinceLast.fresh', sinceLast.fresh, fresh);
+    if (Boolean(sinceLast) !== Boolean(previousGathering)) differs('sinceLast', sinceLast, previousGathering?.id);
+    if (previousGathering === undefined || sinceLast === undefined) return;
+    const newAdCount = [...ids].filter((id) => !previousGathering.ids.has(id)).length;
+    if (sinceLast.fresh !== newAdCount) differs('sinceLast.fresh', sinceLast.fresh, newAdCount);
   }
 
-  /** Every gathering is what the service listed from a first page on; a complete one to the last, with all ads held. */
+  /**
+   * Checks that every gathering contains exactly the ads that the service listed, starting with a first page. A
+   * complete gathering reaches the last page, and the dataset stores all its ads.
+   */
   #checkGatherings({ ads, gatherings = [], ...rest }: DatasetView): void {
-    const held = new Set(ads.map(({ id }) => id));
-    for (const id of this.#stored)
-      if (!gatherings.some((row) => row.id === id)) this.problems.push(`gathering ${id}, which was paid for, is gone`);
+    const storedIds = new Set(ads.map(({ id }) => id));
+    for (const id of this.#storedGatherings)
+      if (!gatherings.some((row) => row.id === id))
+        this.problems.push(`gathering ${id}, which was paid for, is missing`);
     for (const row of gatherings) {
-      this.#stored.add(row.id);
+      this.#storedGatherings.add(row.id);
       const { filters, collectionId, found, gatheredAt } = row;
-      const ids = idsIn(row.id, rest);
+      const ids = readGatheredIds(row.id, rest);
       const isComplete = Boolean(row.complete);
       const name = `${row.id} of ${filters ?? collectionId}`;
-      if (isComplete && [...ids].some((id) => !held.has(id))) this.problems.push(`${name} is complete without its ads`);
-      const question = filters === null ? { collectionId: collectionId ?? '' } : questionIn(filters);
-      const chains = this.#listed(partsOf(question), isComplete).filter(
+      if (isComplete && [...ids].some((id) => !storedIds.has(id)))
+        this.problems.push(`${name} is marked complete, but some of its ads are missing`);
+      const question = filters === null ? { collectionId: collectionId ?? '' } : parseQuestion(filters);
+      const possibleLists = this.#buildPossibleLists(listParts(question), isComplete).filter(
         (listed) => listed.ids.length === ids.size && listed.ids.every((one) => ids.has(one)),
       );
-      if (chains.length === 0) this.problems.push(`${name} with ${ids.size} ads is not what was listed`);
-      // A service whose ads vanish states fewer than it listed.
-      else if (!chains.some((one) => one.found === found || (one.found !== null && one.found < ids.size)))
-        this.problems.push(`${name}: found ${found} in place of ${chains.map((one) => one.found)}`);
-      if (!isComplete || chains.length === 0) continue;
+      if (possibleLists.length === 0)
+        this.problems.push(`${name} with ${ids.size} ads matches no list that the service sent`);
+      // A service that deletes ads while it lists them states a smaller total than it listed.
+      else if (!possibleLists.some((one) => one.found === found || (one.found !== null && one.found < ids.size)))
+        this.problems.push(`${name}: found is ${found} instead of ${possibleLists.map((one) => one.found)}`);
+      if (!isComplete || possibleLists.length === 0) continue;
       const at = Date.parse(gatheredAt ?? '');
-      // A cached page may be read as long after it arrived as it is cached.
-      if (!this.clocksJumped && !chains.some(({ oldest }) => at >= oldest && at <= oldest + 1000 * cacheSeconds + 1000))
-        this.problems.push(`${name}: gatheredAt ${gatheredAt}`);
-      if (this.#completed.some(({ id }) => id === row.id)) continue;
-      this.#completed.push({ id: row.id, key: keyOf(question), ids });
+      // A gathering may read a cached page until the page's cache lifetime has passed.
+      if (
+        !this.hasClockJump &&
+        !possibleLists.some(
+          ({ oldestArrivalMs }) => at >= oldestArrivalMs && at <= oldestArrivalMs + 1000 * cacheSeconds + 1000,
+        )
+      )
+        this.problems.push(`${name}: gatheredAt is ${gatheredAt}, outside the lifetime of the pages`);
+      if (this.#completedGatherings.some(({ id }) => id === row.id)) continue;
+      this.#completedGatherings.push({ id: row.id, key: formatQuestionKey(question), ids });
     }
   }
 
-  /** What the service listed, in all ways in which the pages of each part followed each other. */
-  #listed([part, ...others]: string[], isComplete: boolean): Listed[] {
-    if (part === undefined) return [{ ids: [], found: 0, oldest: Infinity }];
+  /**
+   * Returns the lists that the service may have sent, for every way in which the pages of each part can follow each
+   * other.
+   */
+  #buildPossibleLists([part, ...others]: string[], isComplete: boolean): ListedAds[] {
+    if (part === undefined) return [{ ids: [], found: 0, oldestArrivalMs: Infinity }];
     const pages = this.#service.pages.filter(({ question, arrived }) => question === part && arrived > 0);
-    const chains = pages.flatMap((last): Listed[] => {
+    const partLists = pages.flatMap((last): ListedAds[] => {
       if (isComplete && last.next !== null) return [];
       const chain = [last];
       for (let first = last; first.cursor !== null; chain.unshift(first)) {
@@ -237,33 +271,36 @@ export class GatheringOracle {
       }
       const found = chain.findLast(({ total }) => total !== undefined)?.total ?? null;
       const ids = chain.flatMap((page) => page.ids);
-      return [{ ids, found, oldest: last.at }];
+      return [{ ids, found, oldestArrivalMs: last.arrivedAt }];
     });
-    if (!isComplete) chains.push({ ids: [], found: null, oldest: Infinity });
-    return this.#listed(others, isComplete).flatMap((rest) =>
-      chains.map((chain) => ({
-        ids: [...new Set([...chain.ids, ...rest.ids])],
-        found: chain.found === null || rest.found === null ? null : chain.found + rest.found,
-        oldest: Math.min(chain.oldest, rest.oldest),
+    if (!isComplete) partLists.push({ ids: [], found: null, oldestArrivalMs: Infinity });
+    return this.#buildPossibleLists(others, isComplete).flatMap((otherList) =>
+      partLists.map((chain) => ({
+        ids: [...new Set([...chain.ids, ...otherList.ids])],
+        found: chain.found === null || otherList.found === null ? null : chain.found + otherList.found,
+        oldestArrivalMs: Math.min(chain.oldestArrivalMs, otherList.oldestArrivalMs),
       })),
     );
   }
 
-  /** The tables hold the newest version of every ad that arrived, and the versions before it. */
+  /** Checks that the tables hold the newest version of every ad that arrived, and its earlier versions. */
   #checkAds({ ads, ad_versions: versions = [] }: DatasetView): void {
     const rows = new Map(ads.map((row) => [row.id, row]));
-    for (const [id, all] of this.#ads) {
-      const [stored, newest] = [rows.get(id), all.at(-1)?.fields];
-      const [seen, expected] = [stored && seenOf(stored), newest && seenOf(newest)];
-      if (seen !== expected) this.problems.push(`ad ${seen} in place of ${expected}`);
-      const earlier = all.slice(-11, -1).map(({ fields }) => copyOf(fields));
-      const kept = versions.filter((row) => row.id === id).map(({ json }) => copyOf(JSON.parse(json ?? '{}')));
-      if (`${earlier}` !== `${kept}`) this.problems.push(`versions ${kept} in place of ${earlier}`);
+    for (const [id, versionsOfAd] of this.#ads) {
+      const [stored, newest] = [rows.get(id), versionsOfAd.at(-1)?.fields];
+      const [storedText, expectedText] = [stored && formatAd(stored), newest && formatAd(newest)];
+      if (storedText !== expectedText) this.problems.push(`the stored ad is ${storedText} instead of ${expectedText}`);
+      const expectedVersions = versionsOfAd.slice(-11, -1).map(({ fields }) => formatTexts(fields));
+      const storedVersions = versions
+        .filter((row) => row.id === id)
+        .map(({ json }) => formatTexts(JSON.parse(json ?? '{}')));
+      if (`${expectedVersions}` !== `${storedVersions}`)
+        this.problems.push(`the stored versions are ${storedVersions} instead of ${expectedVersions}`);
     }
   }
 }
 
-interface Stated {
+interface StatedResult {
   gathering: string;
   found: number | null;
   read: number;
@@ -276,19 +313,19 @@ interface Stated {
   sinceLast?: { fresh: number };
 }
 
-function questionIn(json: string): Question {
+function parseQuestion(json: string): Question {
   const { split, ...filters } = JSON.parse(json) as Record<string, unknown> & { split?: Record<string, unknown>[] };
   return { filters, ...(split && { split }) };
 }
 
-const idsIn = (gathering: string, { gathered = [] }: Pick<DatasetView, 'gathered'>): Set<string> =>
+const readGatheredIds = (gathering: string, { gathered = [] }: Pick<DatasetView, 'gathered'>): Set<string> =>
   new Set(gathered.filter(({ gatheringId }) => gatheringId === gathering).map(({ adId }) => adId ?? ''));
 
-interface Copy {
+interface AdTexts {
   headline?: unknown;
   body?: unknown;
   lastSeenAt?: unknown;
 }
 
-const copyOf = ({ headline = null, body = null }: Copy = {}): string => `"${headline}, ${body}"`;
-const seenOf = (ad: Copy): string => `${copyOf(ad)} seen ${String(ad.lastSeenAt).slice(0, 10)}`;
+const formatTexts = ({ headline = null, body = null }: AdTexts = {}): string => `"${headline}, ${body}"`;
+const formatAd = (ad: AdTexts): string => `${formatTexts(ad)}, last seen ${String(ad.lastSeenAt).slice(0, 10)}`;

@@ -22,12 +22,14 @@ import { readResult } from './server.ts';
 
 type Filters = Record<string, unknown>;
 
+/** The question of a gathering: filters, optionally split into parts, or a collection. */
 export interface Question {
   filters?: Filters;
   split?: Filters[];
   collectionId?: string;
 }
 
+/** A tool call of a schedule. */
 export type Call =
   | { gather: Question; fresh: boolean; maxAds: number; maxCredits: number }
   | { search: Filters; limit: number; fresh: boolean; isNext: boolean }
@@ -40,10 +42,10 @@ type Change =
   | { clockOf: 0 | 1; jumpMs: number }
   | { expireCursors: true };
 
-/** What happens while a page is in flight; a call is one to the same process. */
+/** What happens while a page is in flight. A call goes to the process that requested the page. */
 type Interruption = 'cancel' | 'stop' | 'break off' | { change: Change } | { call: Call };
 
-/** One thing after the other. `by` is the process that is called. */
+/** One step of a schedule. Steps run in sequence. `by` selects the process that receives the call. */
 type Step =
   | { call: Call; by: 0 | 1; during?: { page: number; happens: Interruption } | undefined }
   | { change: Change }
@@ -55,7 +57,7 @@ const german = { countries: ['DE'] };
 
 const weighted = <One>(...all: [weight: number, arbitrary: fc.Arbitrary<One>][]): fc.Arbitrary<One> =>
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })));
-const rarely = (times: number) => weighted([times, fc.constant(false)], [1, fc.constant(true)]);
+const oneIn = (times: number) => weighted([times, fc.constant(false)], [1, fc.constant(true)]);
 
 const question = weighted<Question>(
   [3, fc.constantFrom<Filters>({}, image, video, german, { ...german, ...video }).map((filters) => ({ filters }))],
@@ -73,8 +75,8 @@ const question = weighted<Question>(
   [1, fc.constant({ collectionId })],
 );
 
-const maxAdsThere = 12;
-const ad = fc.nat(maxAdsThere - 1);
+const maxServedAds = 12;
+const ad = fc.nat(maxServedAds - 1);
 const fresh = fc.boolean();
 const limits = {
   maxAds: weighted([2, fc.constant(1000)], [1, fc.constantFrom(1, 3, 4, 7)]),
@@ -94,7 +96,7 @@ const change = weighted<Change>(
   [1, fc.constant({ expireCursors: true })],
 );
 
-/** Steps about a few questions, so that calls meet. Some calls are the same as the one before. */
+/** Generates steps about a few questions, so that calls overlap. Some calls repeat the previous call. */
 function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   const filters = questions.flatMap(({ filters = {}, split = [] }) => [
     filters,
@@ -102,7 +104,7 @@ function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   ]);
   const call = weighted<Call>(
     [6, fc.record({ gather: fc.constantFrom(...questions), fresh, ...limits })],
-    [2, fc.record({ search: fc.constantFrom(...filters), limit: fc.constantFrom(2, 100), fresh, isNext: rarely(3) })],
+    [2, fc.record({ search: fc.constantFrom(...filters), limit: fc.constantFrom(2, 100), fresh, isNext: oneIn(3) })],
     [1, fc.record({ ad, fresh })],
   );
   const happens = weighted<Interruption>(
@@ -112,30 +114,30 @@ function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
     [3, fc.record({ call })],
   );
   const during = fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined, freq: 2 });
-  const step = weighted<Step & { isAgain?: boolean }>(
-    [8, fc.record({ call, by, during, isAgain: rarely(3) })],
+  const step = weighted<Step & { isRepeat?: boolean }>(
+    [8, fc.record({ call, by, during, isAgain: oneIn(3) })],
     [5, fc.record({ change })],
     [1, fc.record({ restart: by })],
   );
   return fc.array(step, { maxLength: 14, size: 'max' }).map((steps) => {
-    let last: Call | undefined;
-    return steps.map(({ isAgain, ...step }) => {
+    let previousCall: Call | undefined;
+    return steps.map(({ isRepeat, ...step }) => {
       if (!('call' in step)) return step;
-      last = (isAgain && last) || step.call;
-      return { ...step, call: last };
+      previousCall = (isRepeat && previousCall) || step.call;
+      return { ...step, call: previousCall };
     });
   });
 }
 
-/** A service, where the server keeps its state, and what happens in which order. */
+/** Generates a service, the place where the server stores its state, and a sequence of steps. */
 export const gatheringSchedules = fc.record({
   rule: fc.record({
     pageSize: fc.constantFrom(1, 2, 3, 5, 100),
     perCall: fc.constantFrom(1, 0),
     perAd: fc.constantFrom(0, 1),
-    statesTotals: rarely(1),
+    statesTotals: oneIn(1),
   }),
-  ads: fc.nat(maxAdsThere),
+  ads: fc.nat(maxServedAds),
   storedIn: fc.constantFrom('memory', 'files'),
   hasCache: fc.boolean(),
   steps: fc.array(question, { minLength: 1, maxLength: 2 }).chain(stepsAbout),
@@ -148,21 +150,21 @@ const baseUrl = 'https://service.invalid';
 interface Scene {
   apiKey: string;
   service: GatheringService;
-  /** By how much the clock of each process is fast, in milliseconds. */
-  clocks: [number, number];
-  /** The datasets of all processes, as another process reads them. */
+  /** How far the clock of each process is ahead, in milliseconds. */
+  clockAdvances: [number, number];
+  /** The datasets of all processes, opened as another process opens them. */
   datasets: Datasets;
 }
 
-/** A server that every schedule calls by a key of its own. */
+/** A running server. Every schedule calls the server with a key of its own. */
 interface Server {
   app: App;
   isDead: boolean;
 }
 
-/** The servers of all schedules, which run one after the other. */
+/** Starts the servers and reuses them for all schedules, which run in sequence. */
 export class GatheringServers {
-  /** In memory where the machine has such a folder, because every write is synced. */
+  /** The folder is in memory if the machine offers that, because the server syncs every write to the disk. */
   readonly #files = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
   readonly #servers = new Map<string, Server>();
   #scene: Scene | undefined;
@@ -177,13 +179,13 @@ export class GatheringServers {
     const userIdOf = async () => service.userId;
     const datasets =
       storedIn === 'files' ? openFolderState({ ...folder, userIdOf, warn: () => {} }).datasets : new MemoryDatasets();
-    this.#scene = { apiKey, service, clocks: [0, 0], datasets };
+    this.#scene = { apiKey, service, clockAdvances: [0, 0], datasets };
     return this.#scene;
   }
 
-  async server({ storedIn, hasCache }: GatheringSchedule, number: number): Promise<Server> {
-    // A folder belongs to one key of its process.
-    const name = `${storedIn} ${hasCache} ${number} ${storedIn === 'files' ? this.#scenes : ''}`;
+  async server({ storedIn, hasCache }: GatheringSchedule, processIndex: number): Promise<Server> {
+    // A folder belongs to the one key of its process, so every schedule needs its own server.
+    const name = `${storedIn} ${hasCache} ${processIndex} ${storedIn === 'files' ? this.#scenes : ''}`;
     const known = this.#servers.get(name);
     if (known && !known.isDead) return known;
     const scene = () => this.#scene as Scene;
@@ -194,7 +196,7 @@ export class GatheringServers {
     const app = await openApp({
       config: storedIn === 'files' ? { ...config, apiKey: scene().apiKey, files: this.#files } : config,
       log: createLog('silent', () => {}),
-      now: () => time() + (scene().clocks[number] ?? 0),
+      now: () => time() + (scene().clockAdvances[processIndex] ?? 0),
       elapsed: time,
       random: () => 0,
       fetch: (url, request) => scene().service.fetch(url, request),
@@ -211,8 +213,11 @@ export class GatheringServers {
   }
 }
 
-/** An estimate asks for one ad, and a small gathering may, too: the service cannot tell their pages apart. */
-const areToldApart = (first: Call, other: Call): boolean =>
+/**
+ * Returns true if the service can tell the pages of two calls apart. An estimate requests one ad, and so may a small
+ * gathering.
+ */
+const canDistinguishPages = (first: Call, other: Call): boolean =>
   ![
     [first, other],
     [other, first],
@@ -221,15 +226,18 @@ const areToldApart = (first: Call, other: Call): boolean =>
       one && two && isEstimate(one) && 'gather' in two && Math.min(two.maxAds, two.maxCredits || 1000) < 1000,
   );
 
-/** Runs a schedule on real servers, with a real client for each process. @throws Error with all broken promises */
+/**
+ * Runs a schedule on real servers, with a real client for each process.
+ * @throws Error with all broken promises
+ */
 export async function assertGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<void> {
   const { storedIn, steps } = schedule;
-  const { service, clocks, datasets, apiKey } = servers.begin(schedule);
+  const { service, clockAdvances, datasets, apiKey } = servers.begin(schedule);
   const oracle = new GatheringOracle(service);
   const adRows = createAdRowReaders().forTenant(apiKey);
   const closing: (() => Promise<void>)[] = [() => datasets.close()];
   const processes: { server: Server; client: Client }[] = [];
-  const numberOf = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);
+  const getProcessIndex = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);
 
   const start = async (number: number) => {
     const server = await servers.server(schedule, number);
@@ -240,23 +248,23 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
     closing.unshift(() => client.close());
     processes[number] = { server, client };
   };
-  const end = (server: Server) => {
+  const killServer = (server: Server) => {
     server.isDead = true;
     closing.push(() => server.app.close());
   };
 
-  const apply = (change: Change) => {
+  const applyChange = (change: Change) => {
     service.time++;
     if ('passMs' in change) service.time += change.passMs;
-    if ('clockOf' in change) clocks[numberOf(change.clockOf)] += change.jumpMs;
+    if ('clockOf' in change) clockAdvances[getProcessIndex(change.clockOf)] += change.jumpMs;
     else if ('ad' in change) service.ads.set(change.ad, change.version);
     else if ('gone' in change) service.ads.delete(change.gone);
     else if ('expireCursors' in change) service.expireCursors();
-    oracle.clocksJumped ||= 'clockOf' in change;
+    oracle.hasClockJump ||= 'clockOf' in change;
   };
 
   let nextPage: { filters: Filters; cursor: string } | undefined;
-  const paramsOf = (call: Call): { name: string; arguments: Record<string, unknown> } => {
+  const buildParams = (call: Call): { name: string; arguments: Record<string, unknown> } => {
     if ('gather' in call) {
       const { gather, ...rest } = call;
       return { name: 'gather_ads', arguments: { ...gather, ...rest } };
@@ -267,11 +275,11 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
     return { name: 'search_ads', arguments: { ...position, limit } };
   };
 
-  const make = (number: number, call: Call, signal?: AbortSignal): MadeCall => {
-    const made: MadeCall = { call, from: service.arrived, at: ++service.time };
+  const beginCall = (number: number, call: Call, signal?: AbortSignal): MadeCall => {
+    const made: MadeCall = { call, answersBefore: service.arrived, at: ++service.time };
     const options = { timeout: 600_000, ...(signal && { signal }) };
     const { client } = processes[number] as (typeof processes)[number];
-    made.ended = client.callTool(paramsOf(call), undefined, options).then(
+    made.ended = client.callTool(buildParams(call), undefined, options).then(
       (raw) => {
         made.result = readResult(raw);
         const { cursor } = made.result.data;
@@ -283,65 +291,66 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   };
 
   const runCall = async ({ call, by, during }: Extract<Step, { call: Call }>) => {
-    const number = numberOf(by);
+    const number = getProcessIndex(by);
     const { server } = processes[number] as (typeof processes)[number];
-    const leaving = new AbortController();
+    const caller = new AbortController();
     let page = 0;
-    let askers: MadeCall[] = [];
+    let pageCallers: MadeCall[] = [];
     let isBroken = false;
     service.inFlight = async (served) => {
-      oracle.addRequest(served, askers, calls);
+      oracle.addRequest(served, pageCallers, calls);
       if (page++ !== during?.page) return 'sent';
       const { happens } = during;
       if (typeof happens === 'object') {
         if ('change' in happens) {
-          apply(happens.change);
-          // No call lasts for hours: to a call, time that passes while a page comes is a clock that was set.
-          oracle.clocksJumped ||= 'passMs' in happens.change;
-        } else if (areToldApart(call, happens.call)) {
-          const other = make(number, happens.call);
-          const before = askers;
-          askers = [other];
+          applyChange(happens.change);
+          // A call never lasts for hours. If time passes while a page is in flight, the call sees a clock that was set.
+          oracle.hasClockJump ||= 'passMs' in happens.change;
+        } else if (canDistinguishPages(call, happens.call)) {
+          const other = beginCall(number, happens.call);
+          const before = pageCallers;
+          pageCallers = [other];
           calls.push(other);
-          await quiet();
-          askers = 'gather' in happens.call ? [...before, other] : before;
+          await waitForQuietEventLoop();
+          pageCallers = 'gather' in happens.call ? [...before, other] : before;
         }
         return 'sent';
       }
       isBroken = true;
       if (happens === 'break off') return 'broken off';
       if (happens === 'cancel') {
-        leaving.abort();
-        await quiet();
+        caller.abort();
+        await waitForQuietEventLoop();
       } else if (storedIn !== 'memory') {
-        end(server);
+        killServer(server);
         server.app.drain();
       }
       return 'sent';
     };
-    const first = make(number, call, leaving.signal);
+    const first = beginCall(number, call, caller.signal);
     const calls = [first];
-    askers = [first];
+    pageCallers = [first];
     await first.ended;
-    await quiet();
+    await waitForQuietEventLoop();
     for (const other of calls.slice(1)) {
-      askers = [other];
+      pageCallers = [other];
       await other.ended;
     }
-    await quiet();
-    if (leaving.signal.aborted) {
-      // What goes on without its caller loads a module, which tsx does in a thread: one thing after the other.
+    await waitForQuietEventLoop();
+    if (caller.signal.aborted) {
+      // A call that continues without its caller loads a module, and tsx compiles the module in a thread. Loading the
+      // module here first keeps the order of the steps.
       await import('../../src/api/client.ts');
-      await quiet();
+      await waitForQuietEventLoop();
     }
     if (server.isDead) {
       await server.app.close(1000);
       await start(number);
     }
-    oracle.check({ calls, isBroken, after: await view() });
+    oracle.check({ calls, isBroken, after: await readDataset() });
   };
 
-  const view = async (): Promise<DatasetView> => {
+  const readDataset = async (): Promise<DatasetView> => {
     const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).readContents();
     const tables: Record<string, object[]> = { ads: [] };
     for await (const { table, rows } of createSnapshot(adRows, contents).tables({ json: true }))
@@ -353,10 +362,10 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
     for (let number = 0; number < (storedIn === 'memory' ? 1 : 2); number++) await start(number);
     for (const step of steps) {
       if ('call' in step) await runCall(step);
-      else if ('change' in step) apply(step.change);
+      else if ('change' in step) applyChange(step.change);
       else if (storedIn !== 'memory') {
         const { server } = processes[step.restart] as (typeof processes)[number];
-        end(server);
+        killServer(server);
         await server.app.close();
         await start(step.restart);
       }
@@ -367,8 +376,8 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   }
 }
 
-/** Until everything that was begun waits for the service or for a caller. */
-async function quiet(): Promise<void> {
+/** Resolves when all work in progress waits for the service or for a caller. */
+async function waitForQuietEventLoop(): Promise<void> {
   for (let turns = 0; turns < 6; turns++) {
     await nextTurn();
     if (process.getActiveResourcesInfo().some((name) => /^(FSReq|CloseReq)/.test(name))) turns = 0;

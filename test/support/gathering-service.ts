@@ -5,7 +5,7 @@ import { deriveUuid } from './uuid-of.ts';
 
 type Filters = Record<string, unknown>;
 
-/** An ad at one moment. A search leaves the body out, as lists do. */
+/** The fields of an ad at one moment. Searches omit the body, as the lists of the API do. */
 export interface AdFields {
   id: string;
   headline: string;
@@ -16,16 +16,18 @@ export interface AdFields {
 }
 
 interface ServiceRule {
-  /** Ads on a page at most, whatever the request says. */
+  /** The largest page, in ads, for any requested limit. */
   pageSize: number;
+  /** The price of each call, in credits. */
   perCall: number;
+  /** The price of each ad on a page, in credits. */
   perAd: number;
   statesTotals: boolean;
 }
 
 /** A page of a list, or a single ad, as the service sent it. */
 export interface ServedPage {
-  /** Filters, or a collection; undefined for a single ad. */
+  /** The filters as canonical JSON, or a collection id. Undefined for a single ad. */
   question: string | undefined;
   cursor: string | null;
   next: string | null;
@@ -33,22 +35,25 @@ export interface ServedPage {
   ids: string[];
   total: number | undefined;
   charged: number;
-  /** Its place in the order in which answers arrived; 0 before it arrived. */
+  /** The position of the answer in the order of arrival, from 1. 0 until the answer arrives. */
   arrived: number;
-  /** When it arrived, in milliseconds of the service's clock. */
-  at: number;
+  /** The time of arrival, in milliseconds of the service's clock. */
+  arrivedAt: number;
 }
 
+/** The id of the only collection. */
 export const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
+/** The length of a day in milliseconds. */
 export const dayMs = 86_400_000;
+/** Returns the id of an ad. */
 export const adId = (ad: number): string => deriveUuid(`${ad}`);
 
-/** In place of a network: a service whose ads come, change and go, with a record of what it sent. */
+/** Replaces the network with a service whose ads appear, change and disappear. Records every page that it sends. */
 export class GatheringService {
   readonly pages: ServedPage[] = [];
-  /** Runs after a page was charged and before it is sent. Returns what becomes of the answer. */
+  /** Runs after the service charged a page and before it sends the page. Returns what happens to the answer. */
   inFlight: (page: ServedPage) => Promise<'sent' | 'broken off'> = async () => 'sent';
-  /** Receives the ads of each answer, in the order in which answers arrive. */
+  /** Receives the ads of each answer, in the order of arrival. */
   onArrival: (ads: readonly AdFields[], arrived: number) => void = () => {};
   time: number;
   arrived = 0;
@@ -110,18 +115,18 @@ export class GatheringService {
   }
 
   async #send(
-    { ads, ...about }: Omit<ServedPage, 'ids' | 'charged' | 'arrived' | 'at'> & { ads: AdFields[] },
+    { ads, ...about }: Omit<ServedPage, 'ids' | 'charged' | 'arrived' | 'arrivedAt'> & { ads: AdFields[] },
     body: object,
   ): Promise<HttpResponse> {
     const charged = this.#rule.perCall + this.#rule.perAd * ads.length;
-    const page: ServedPage = { ...about, ids: ads.map(({ id }) => id), charged, arrived: 0, at: 0 };
+    const page: ServedPage = { ...about, ids: ads.map(({ id }) => id), charged, arrived: 0, arrivedAt: 0 };
     this.pages.push(page);
     const text = JSON.stringify(body);
     const fate = await this.inFlight(page);
     this.time++;
     if (fate === 'broken off') throw new AdLibraryError({ kind: 'network' });
     page.arrived = ++this.arrived;
-    page.at = this.time;
+    page.arrivedAt = this.time;
     this.onArrival(ads, page.arrived);
     return respond(200, text, charged);
   }

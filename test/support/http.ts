@@ -4,9 +4,10 @@ import { serveHttp } from '../../src/cli/serve.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
 
+/** A running HTTP server of this process. */
 export type HttpServer = Awaited<ReturnType<typeof startHttp>>;
 
-/** The server over real sockets, in this process. */
+/** Starts the HTTP server in this process. Tests reach it over real sockets. */
 export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<typeof serveHttp>[2]) {
   const logged: string[] = [];
   const whole = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };
@@ -20,17 +21,18 @@ export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<
   };
 }
 
-/** Headers of a well-formed request of the old era, with a key. */
+/** Returns the headers of a valid request with a key, for protocol revisions before 2026-07-28. */
 export const validHeaders = (key = 'svc_live_caller'): Record<string, string> => ({
   authorization: `Bearer ${key}`,
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 });
 
+/** Returns the JSON-RPC request of a tool call. */
 export const toolCall = (name: string, args: object = {}, id: unknown = 1) =>
   ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }) as const;
 
-/** One connection that is kept alive; counts how often it had to be made anew. */
+/** Opens a keep-alive connection. `connections()` counts how often the client had to connect. */
 export function openConnection(origin: string) {
   const client = new Client(origin);
   const opened: unknown[] = [];
@@ -50,13 +52,14 @@ export function openConnection(origin: string) {
   };
 }
 
+/** Returns the text of an HTTP request to `/mcp` with a JSON body. */
 export function formatHttpRequest(body: object, headers = validHeaders()): string {
   const text = JSON.stringify(body);
   const fields = Object.entries({ host: 'localhost', ...headers, 'content-length': `${text.length}` });
   return `POST /mcp HTTP/1.1\r\n${fields.map((field) => field.join(': ')).join('\r\n')}\r\n\r\n${text}`;
 }
 
-/** A bare socket, for requests that no client would send. */
+/** Opens a raw socket, for requests that no HTTP client would send. */
 export function openRawSocket(port: number, localAddress?: string) {
   const socket: Socket = connect({ port, host: '127.0.0.1', ...(localAddress && { localAddress }) });
   socket.on('error', () => {});

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Server as TcpServer } from 'node:net';
 
-/** Listens on a free port. Closing it ends its connections. */
+/** Listens on a free port of the loopback interface. `close` also ends open connections. */
 export async function listenOnLoopback(server: Server | TcpServer) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -12,7 +12,7 @@ export async function listenOnLoopback(server: Server | TcpServer) {
   return { port, close };
 }
 
-/** A port that was free just now. */
+/** Returns a port that is free at the moment of the call. */
 export async function freePort(): Promise<number> {
   const { port, close } = await listenOnLoopback(createServer());
   await close();

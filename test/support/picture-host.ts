@@ -4,22 +4,22 @@ import { listenOnLoopback } from './loopback.ts';
 import type { TestServer } from './server.ts';
 import { deriveUuid } from './uuid-of.ts';
 
-/** What a host does with a request; bytes are sent as they are. */
+/** The answer to a request for a picture: bytes that are sent unchanged, or a function that writes the response. */
 export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);
 
-/** A host of pictures over real HTTP, which does what a test tells it. */
+/** Starts a picture host over real HTTP that answers each path as the test chooses. */
 export async function startPictureHost() {
   const answers: PictureAnswer[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
-  let [sent, open] = [0, 0];
+  let [sentBytes, openRequests] = [0, 0];
   const server = createServer((request, response) => {
     const { url: path = '', headers } = request;
     requests.push({ path, headers });
-    open++;
+    openRequests++;
     response.on('error', () => {});
     response.on('close', () => {
-      open--;
-      sent += request.socket.bytesWritten;
+      openRequests--;
+      sentBytes += request.socket.bytesWritten;
     });
     const answer = answers[Number.parseInt(path.slice(1), 10)];
     if (typeof answer === 'function') answer(response);
@@ -30,10 +30,10 @@ export async function startPictureHost() {
     host: { host: '127.0.0.1', port },
     serve: (answer: PictureAnswer) => `http://127.0.0.1:${port}/${answers.push(answer) - 1}`,
     requests,
-    /** Bytes that the network took, once the requests have ended. */
-    sent: () => sent,
-    /** Requests that have not ended. */
-    open: () => open,
+    /** The number of bytes that the network accepted for requests that have ended. */
+    sent: () => sentBytes,
+    /** The number of requests that have not ended. */
+    open: () => openRequests,
     close,
   };
 }
@@ -43,7 +43,7 @@ interface ServerAndUpstream {
   upstream: Pick<Upstream, 'respondWith'>;
 }
 let adCount = 0;
-/** Lets a search bring ads with these fields, and no pictures but theirs. Returns their ids. */
+/** Runs a search that returns ads with these fields. Pictures come only from the fields. Returns the ids of the ads. */
 export async function loadAds({ server, upstream }: ServerAndUpstream, ...fields: object[]): Promise<string[]> {
   const items = fields.map((field) => ({
     ...ad,
@@ -57,19 +57,19 @@ export async function loadAds({ server, upstream }: ServerAndUpstream, ...fields
   return items.map(({ id }) => id);
 }
 
-/** Sends the same bytes over and over, as long as somebody reads them. */
+/** Sends the same block of bytes until `bytes` are sent or the reader closes the connection. */
 export const streamBytes =
   (bytes: number, headers: Record<string, string | number> = {}) =>
   (response: ServerResponse): void => {
     response.writeHead(200, headers);
-    const part = Buffer.alloc(64 * 1024, 0xff);
-    let left = bytes;
-    const more = () => {
-      while (left > 0 && !response.destroyed) {
-        left -= part.length;
-        if (!response.write(part)) return void response.once('drain', more);
+    const block = Buffer.alloc(64 * 1024, 0xff);
+    let remainingBytes = bytes;
+    const writeMore = () => {
+      while (remainingBytes > 0 && !response.destroyed) {
+        remainingBytes -= block.length;
+        if (!response.write(block)) return void response.once('drain', writeMore);
       }
       response.end();
     };
-    more();
+    writeMore();
   };

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 
-/** Credits for each group of items begun, for a call, or both; for what was asked or what came; none for a free account. */
+/**
+ * Generates price rules: a price for each group of items, for each call, or both. The number of items is either the
+ * requested limit or the number of items in the answer. With 0 credits, all calls are free.
+ */
 export const priceRules = fc
   .record({
     credits: fc.constantFrom<number[]>(0, 1, 1, 3),
@@ -11,8 +14,10 @@ export const priceRules = fc
     isEmptyFree: fc.boolean(),
   })
   .map((price) => (price.credits === 0 ? { ...price, fee: 0, least: 0 } : price));
+/** One generated price rule. */
 export type PriceRule = typeof priceRules extends fc.Arbitrary<infer Value> ? Value : never;
 
+/** Returns the charge of a call in credits. */
 export const computeCharge = (
   { credits, perItems, fee, least, isByAsked, isEmptyFree }: PriceRule,
   itemCount: number,

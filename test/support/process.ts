@@ -7,38 +7,52 @@ const startLimitMs = 40_000;
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
+/** Returns the Node.js flag that runs a script before the command. */
 export const importFlag = (script: string) => `--import=data:text/javascript,${encodeURIComponent(script)}`;
 
-/** Engines that run for moments take half of their time to compile again what is hot in them. Benchmarks let them. */
+/**
+ * Flags that switch off the optimizing WebAssembly compiler. A process that runs only briefly spends half of its time
+ * on optimized code. Benchmarks keep the optimizing compiler.
+ */
 export const baselineCompilerFlags = process.env.VITEST
   ? [importFlag("import('node:v8').then((v8) => v8.setFlagsFromString('--liftoff-only'))")]
   : [];
 
-/** The built command, as people run it: `node dist/main.js …`, with nothing of this process's settings. */
+/** Returns the built command with these arguments: `node dist/main.js …`. */
 export const commandLine = (args: string[] = []) => ({
   command: process.execPath,
   args: [...baselineCompilerFlags, main, ...args],
 });
 
-/** Without a place for files, exports of tests stay out of the home folder of the person who runs them. */
+/**
+ * Environment variables without a writable home folder, so that exports of tests never reach the home folder of the
+ * developer.
+ */
 export const unwritableHome = { HOME: '/nowhere', TMPDIR: '/nowhere' };
 
+/** The exit code and the output of a process that has ended. */
 export interface CommandResult {
   code: number | null;
   stdout: string;
   stderr: string;
 }
 
-/** Ends a process whose test run was killed: until then it holds a channel to that. Workers of it have none. */
+/**
+ * Ends the process if the test run that started it was killed. The process notices this when its IPC channel closes.
+ * Its worker threads have no channel.
+ */
 const endsWithParent = importFlag(
   `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,
 );
 
-/** @param within another command, that runs this one */
-export function startCommand(args: string[] = [], env: Record<string, string> = {}, within: string[] = []) {
-  const { command: node, args: all } = commandLine(args);
-  const [file = '', ...words] = [...within, node, endsWithParent, ...all];
-  const child = spawn(file, words, {
+/**
+ * Starts the built command.
+ * @param wrapper another command that runs the built command, such as a tracer
+ */
+export function startCommand(args: string[] = [], env: Record<string, string> = {}, wrapper: string[] = []) {
+  const { command: node, args: allArgs } = commandLine(args);
+  const [file = '', ...wrappedArgs] = [...wrapper, node, endsWithParent, ...allArgs];
+  const child = spawn(file, wrappedArgs, {
     env: { PATH: process.env.PATH ?? '', ...unwritableHome, ...env },
     stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
   });
@@ -71,6 +85,7 @@ export function startCommand(args: string[] = [], env: Record<string, string> = 
   return { child, stdout: () => stdout, stderr: () => stderr, says: waitForStderr, ended };
 }
 
+/** Runs the built command to its end. */
 export function runCommand(
   args: string[],
   options: { env?: Record<string, string>; input?: string } = {},
@@ -80,9 +95,10 @@ export function runCommand(
   return ended;
 }
 
+/** A running `http` command. */
 export type HttpCommand = Awaited<ReturnType<typeof startHttpCommand>>;
 
-/** The built command serving HTTP on a free port of loopback. */
+/** Starts the built `http` command on a free port of the loopback interface. */
 export async function startHttpCommand(args: string[] = [], env: Record<string, string> = {}) {
   const running = startCommand(['http', '--port', '0', ...args], env);
   const [, url = ''] = await running.says(/^ad-library-mcp: listening on (\S+)$/m);

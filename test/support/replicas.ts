@@ -5,21 +5,25 @@ import { openConnection, toolCall, validHeaders } from './http.ts';
 import { importFlag, startHttpCommand } from './process.ts';
 import { readResult } from './server.ts';
 
-/** How often a replica is asked whether it is ready: without a pause, that takes more than all else it does then. */
+/**
+ * The pause between two readiness checks, in milliseconds. Checks without a pause would take most of the processor
+ * time.
+ */
 const readinessPollMs = 100;
 
 const replicaSecret = 'a secret of at least 32 characters';
 
 interface ReplicasOptions {
   count: number;
-  /** Which holds their state. */
+  /** The store server that holds the shared state. */
   server: { url: string };
   args?: string[];
   environment?: Record<string, string>;
-  /** Minutes by which the clock of each is fast; none by default. */
+  /** How far the clock of each replica is ahead, in minutes. By default, all clocks are right. */
   clockAdvanceMinutes?: readonly number[];
 }
 
+/** Starts replicas before the first test of a group and closes them after the last test. */
 export function startReplicasBeforeAll(options: ReplicasOptions) {
   const replicas = {} as Awaited<ReturnType<typeof startReplicas>>;
   beforeAll(async () => void Object.assign(replicas, await startReplicas(options)));
@@ -29,7 +33,7 @@ export function startReplicasBeforeAll(options: ReplicasOptions) {
 
 let tenants = 0;
 
-/** Replicas of the built command in front of one service. */
+/** Starts replicas of the built command in front of one service. */
 async function startReplicas(options: ReplicasOptions) {
   const upstream = await startUpstream(documentedResponse);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
@@ -38,7 +42,10 @@ async function startReplicas(options: ReplicasOptions) {
   return {
     all,
     upstream,
-    /** A key of its own, for which the service does what a test says: no test sees what others do. */
+    /**
+     * Creates a key whose requests the service answers with `behaviour`. Tests with different keys do not influence
+     * each other.
+     */
     createTenant: (behaviour = documentedResponse) => {
       const key = `svc_live_tenant_${++tenants}`;
       const replicas = all.map((replica) => ({
@@ -48,18 +55,18 @@ async function startReplicas(options: ReplicasOptions) {
       }));
       return {
         upstream: upstream.forKey(key, behaviour),
-        /** As many of them as there are. */
+        /** All replicas. The type names three, the largest number that a test starts. */
         replicas: replicas as unknown as [Replica, Replica, Replica],
-        /** Calls the next replica, as a load balancer does. */
+        /** Calls the next replica in turn, as a load balancer does. */
         call: (name: string, args?: object) => (all[next++ % all.length] as Replica).call(name, args, key),
       };
     },
-    /** Ends one as an update does, and starts another in its place. */
+    /** Stops a replica as an update does, and starts another replica in its place. */
     restartReplica: async (index: number) => {
       await all[index]?.close();
       all[index] = await start(index);
     },
-    /** Resolves when each of them can serve paid calls. */
+    /** Resolves when every replica can serve paid calls. */
     waitUntilReady: async () => {
       for (const replica of all)
         await waitUntil(async () => (await replica.readReadiness()) === 'ready', readinessPollMs).catch(async () => {
@@ -77,10 +84,12 @@ const setClockFast = (minutes: number) => ({
   NODE_OPTIONS: importFlag(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
 });
 
+/** A running replica. */
 export type Replica = Awaited<ReturnType<typeof startReplica>>;
+/** A key, with the replicas as this key reaches them. */
 export type Tenant = ReturnType<Awaited<ReturnType<typeof startReplicas>>['createTenant']>;
 
-/** One of several processes behind a load balancer. */
+/** Starts one of several processes behind a load balancer. */
 async function startReplica(
   baseUrl: string,
   index: number,
@@ -91,7 +100,7 @@ async function startReplica(
     ...{ ...state, ...environment },
     ...(clockAdvanceMinutes && setClockFast(clockAdvanceMinutes[index] ?? 0)),
   });
-  // A connection for each request: one would answer them in turn.
+  // Each request has its own connection, because one connection would answer requests in sequence.
   const send = async (request: Parameters<ReturnType<typeof openConnection>['send']>[0]) => {
     const connection = openConnection(httpCommand.origin);
     try {
@@ -109,7 +118,7 @@ async function startReplica(
     readReadiness: async (): Promise<string> => (await get('/readyz')).json.status,
     call: async (name: string, args: object = {}, key?: string) =>
       readResult(await postMessage(toolCall(name, args), key)),
-    /** Reads a resource as a host does; rejects where it gets none. */
+    /** Reads a resource as a host does. Rejects if the server returns an error. */
     read: async (uri: string, key?: string): Promise<string> =>
       (await postMessage({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,
     kill: async () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Property tests take the same inputs every time, so that a change is to blame when one fails. To look for new ones:
- * `FAST_CHECK_SEED=random npm test`; a failure names the seed to repeat it with.
+ * Property tests use the same inputs in every run, so that a failure points to a change of the code.
+ * `FAST_CHECK_SEED=random npm test` tries new inputs. A failure prints the seed that repeats it.
  */
 const given = process.env.FAST_CHECK_SEED ?? '1';
 if (given !== 'random') fc.configureGlobal({ seed: Number(given) });

@@ -13,9 +13,10 @@ import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { mcpAppsCapabilities } from './capabilities.ts';
 
+/** A client of the real server, connected in this process. */
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
-/** An ad, a page or a collection, as far as tests read it. */
+/** An ad, a page or a collection, with the fields that tests read. */
 export interface ResultItem {
   id: string;
   pageId: string;
@@ -26,7 +27,9 @@ export interface ResultItem {
   [field: string]: unknown;
 }
 
-/** The structured result of any tool. A test that reads a field its tool does not give reads undefined, and fails. */
+/**
+ * The structured result of any tool. Reading a field that the tool does not return gives undefined, so the test fails.
+ */
 export interface ResultData {
   items: ResultItem[];
   cursor: string | null;
@@ -38,25 +41,27 @@ export interface ResultData {
   [field: string]: unknown;
 }
 
+/** The result of a tool call, as `readResult` returns it. */
 export type Result = ReturnType<typeof readResult>;
 
+/** Settings and injected dependencies of a test server. */
 export interface ServerOptions {
   config?: Partial<Config>;
   now?: () => number;
-  /** By default it goes with the clock. */
+  /** The monotonic clock. By default, it follows `now`. */
   elapsed?: () => number;
   random?: () => number;
   resolve?: Resolve;
-  /** Where ads are held, in place of the memory of the process. */
+  /** Where the server stores datasets. By default, in the memory of the process. */
   datasets?: Datasets;
 }
 
-/** What is shared by a server alone. */
+/** Returns a shared state with these datasets, for a single server. */
 const shareDatasets = (datasets: Datasets): Partial<ReplicaState> => ({
   state: (options) => ({ ...openMemoryState(options), datasets }),
 });
 
-/** A client of the real server, in this process, with the network behind it. */
+/** Starts the real server in this process and connects a client to it. Calls to the service go over the network. */
 export async function startServer({
   config = {},
   now = Date.now,
@@ -82,19 +87,19 @@ export async function startServer({
     await bindV1(app.catalog, payer).connect(ours);
     const client = new Client({ name, version: '1' }, { capabilities });
     await client.connect(theirs);
-    // From then on the client checks every result against the schema that was listed.
+    // After `listTools`, the client checks every result against the listed output schema.
     await client.listTools();
     clients.push(client);
-    /** @param options with a signal that cancels the call, as a host does whose person lost patience */
+    /** @param options `signal` cancels the call, as a host does when its user stops waiting */
     const call = async (name: string, args: Record<string, unknown> = {}, options: { signal?: AbortSignal } = {}) =>
       readResult(await client.callTool({ name, arguments: args }, undefined, options));
     return {
       client,
       call,
-      /** The rows of a statement. */
+      /** Runs a statement and returns its rows. */
       queryRows: async (sql: string) =>
         (await call('query_ads', { sql, limit: 1000, cell: 20_000 })).data.rows as unknown[][],
-      /** What a resource holds. */
+      /** Reads a resource. */
       readResource: async (uri: unknown) =>
         (await client.readResource({ uri: String(uri) })).contents[0] as {
           text: string;
@@ -105,11 +110,11 @@ export async function startServer({
   };
   return {
     ...(await connect(app.credentials)),
-    /** The same server, as another key's owner sees it over HTTP. */
+    /** Connects another client with another key, as over HTTP. */
     connectAs: (key: string, clientName?: string, capabilities?: ClientCapabilities) =>
       connect({ apiKey: key, tenantId: key }, clientName, capabilities),
     logged: logLines,
-    /** Closes the app while its clients are still there. */
+    /** Closes the app while its clients are still connected. */
     stopApp: () => app.close(),
     close: async () => {
       for (const client of clients) await client.close();
@@ -118,7 +123,10 @@ export async function startServer({
   };
 }
 
-/** What both a reader of the text and a reader of the data see. */
+/**
+ * Returns the text, the structured data and the error of a result, so that a test can check all forms that a host
+ * reads.
+ */
 export function readResult(result: unknown) {
   const raw = result as CallToolResult;
   return {

@@ -2,10 +2,10 @@ import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import type { KeyOptions } from '../../src/library/service/accounts.ts';
 import { listen } from '../../src/transports/http/server.ts';
 
-/** The local library with demo data over real HTTP, and what reached it. */
+/** Starts the local library with demo data over real HTTP and records the requests that reach it. */
 export async function startService({ now = Date.now } = {}) {
   const { library, apiKey } = await openDemoLibrary({ now });
-  /** In the order in which they came in, without those of the API's description. */
+  /** The requests in order of arrival, without those for `/filters.json`. */
   const requests: string[] = [];
   const listener = await listen(
     (request) => {
@@ -17,8 +17,8 @@ export async function startService({ now = Date.now } = {}) {
   );
   return {
     ...{ baseUrl: listener.url, apiKey, library, requests },
-    /** Requests but those of `GET /v1/credits`, which explain errors. */
-    paid: () => requests.filter((request) => /\/(search|items)$|\/v1\/(ads|pages)\//.test(request)).length,
+    /** The number of requests that may cost credits. `GET /v1/credits` does not count. */
+    countPaidRequests: () => requests.filter((request) => /\/(search|items)$|\/v1\/(ads|pages)\//.test(request)).length,
     createKey: (options?: KeyOptions) => library.keys.create(options).key,
     close: async () => {
       await listener.close(0);

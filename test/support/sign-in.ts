@@ -10,7 +10,9 @@ import { startHttp, toolCall, validHeaders } from './http.ts';
 import { freePort, listenOnLoopback } from './loopback.ts';
 import { readResult } from './server.ts';
 
+/** The value of `AD_LIBRARY_SIGN_IN_SECRET`. */
 export const signInSecret = 'a secret of sign-in, at least 32 characters';
+/** The only API key that the service accepts. */
 export const goodKey = 'svc_live_good.key';
 
 const acceptGoodKey: Behaviour = (request, response, body) => {
@@ -18,8 +20,10 @@ const acceptGoodKey: Behaviour = (request, response, body) => {
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
+/** A server with sign-in, and the requests of a host and its user. */
 export type SignInServer = ReturnType<typeof createSignInClient>;
 
+/** The callback address of the host. */
 export const redirectUri = 'https://host.example.com/callback';
 
 type Ways = Parameters<typeof startHttp>[1];
@@ -31,24 +35,27 @@ async function openSignInServer(config: Partial<Config>, ways?: Ways) {
   );
 }
 
-/** A server until the end of the test. */
+/** Starts a server with sign-in that closes at the end of the test. */
 export async function startSignInServer(config: Partial<Config>, ways?: Ways) {
   const server = await openSignInServer(config, ways);
   onTestFinished(() => server.close(0));
   return server;
 }
 
-/** Tests of one server in front of a service that accepts one key at the beginning of each test. */
+/** Defines tests of one server with sign-in. At the beginning of each test, the service accepts only `goodKey`. */
 export const signInTest = base
   .extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
     const server = await openSignInServer({ baseUrl: upstream.baseUrl });
     onCleanup(() => server.close(0));
     return server;
   })
-  // Not before each test: that would be those of files, too, which take from here how one signs in.
+  // `beforeEach` would also run in other files that import helpers from this file.
   .extend('keyed', { auto: true }, ({ upstream }) => upstream.respondWith(acceptGoodKey));
 
-/** @param publicUrl by which people reach it, if not by its own address */
+/**
+ * Returns the requests that a host and its user send to sign in.
+ * @param publicUrl the address at which people reach the server, if it differs from the server's own address
+ */
 export function createSignInClient<Server extends { origin: string; url: string }>(
   server: Server,
   publicUrl = server.origin,
@@ -79,7 +86,7 @@ export function createSignInClient<Server extends { origin: string; url: string 
     const { result } = (await answer.json()) as { result: object };
     return { status: answer.status, result: readResult({ content: [], ...result }) };
   };
-  /** Signs in up to the code; returns what the app would send for its tokens. */
+  /** Signs in until the host has a code. Returns the token request for this code. */
   const requestCode = async (budget = '') => {
     const clientId = await register();
     const { request, verifier } = createAuthorizationRequest(clientId);
@@ -90,7 +97,7 @@ export function createSignInClient<Server extends { origin: string; url: string 
     ...{ send, register, submit: submitKey, token: requestToken, call, withCode: requestCode },
     refreshTokens: (refresh: string, clientId: string) =>
       requestToken({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId }),
-    /** Signs in as a host and a person do; returns what the token endpoint answers. */
+    /** Signs in as a host and its user do. Returns the client id and the tokens. */
     signIn: async (budget = '') => {
       const grant = await requestCode(budget);
       const { access_token: access = '', refresh_token: refresh = '' } = (await requestToken(grant)).body;
@@ -99,12 +106,13 @@ export function createSignInClient<Server extends { origin: string; url: string 
   };
 }
 
+/** Returns the token request that exchanges a code for tokens. */
 export const createCodeGrant = (clientId: string, code: string, verifier: string, uri = redirectUri) => ({
   grant_type: 'authorization_code',
   ...{ code, client_id: clientId, redirect_uri: uri, code_verifier: verifier },
 });
 
-/** What a host asks for, and how it proves that it did. */
+/** Returns an authorization request with its PKCE verifier (RFC 7636). */
 export function createAuthorizationRequest(clientId: string, more: Record<string, string> = {}) {
   const verifier = randomBytes(32).toString('base64url');
   const challenge = createHash('sha256').update(verifier).digest('base64url');
@@ -120,11 +128,15 @@ export function createAuthorizationRequest(clientId: string, more: Record<string
   return { request, verifier };
 }
 
+/** Returns the address to which a response redirects. */
 export const readLocation = (answer: Response): URL => new URL(answer.headers.get('location') ?? 'about:blank');
 
+/** Returns the authorization code from the redirect of a response. */
 export const readCode = (answer: Response): string => readLocation(answer).searchParams.get('code') ?? '';
 
-/** The web as it is for metadata documents: every host is answered by one listener. */
+/**
+ * Starts a web server that answers requests to every host name. The server under test fetches client metadata from it.
+ */
 export async function startFakeWeb(listener: RequestListener): Promise<{ openAgent: () => Promise<Agent> }> {
   const { port, close } = await listenOnLoopback(createServer(listener));
   onTestFinished(close);

@@ -2,10 +2,10 @@ import { basename } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as startWorkers from '../../src/workers/start-worker.ts';
 
-/** Where `bundle-workers.ts` puts them. */
+/** The folder with the bundled workers, which `bundle-workers.ts` writes. */
 export const workers = fileURLToPath(new URL('../../node_modules/.bundled-workers/', import.meta.url));
 
-/** Starts a worker of the sources as the built command starts its own. */
+/** Starts a bundled worker, as the built command does. */
 export const startWorker: typeof startWorkers.startWorker = (source, workerData) => {
   const from = pathToFileURL(`${workers}bundle.js`).href;
   return startWorkers.startWorker({ ...source, builtPath: basename(source.builtPath), baseUrl: from }, workerData);

@@ -16,7 +16,10 @@ const isInstalled = (...binFolder: string[]) =>
     }
   });
 
-/** Tests with a real server. Where there is none they are skipped, unless the environment asks for them. */
+/**
+ * Defines tests that need an installed server program. Without the program, the tests are skipped, unless the
+ * environment variable says `required`.
+ */
 const describeWith =
   (isAvailable: boolean, variable: string, packages: string) =>
   (name: string, tests: () => void): void => {
@@ -24,7 +27,7 @@ const describeWith =
     else describe.skip(`${name} (skipped: install ${packages} of Debian to run these tests)`, tests);
   };
 
-/** Resolves when a program writes what it writes once it can be reached. */
+/** Starts a program. Resolves when the program writes the text that says that it accepts connections. */
 async function startProgram(program: string, args: string[], ready: RegExp, options: SpawnOptions = {}) {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let written = '';
@@ -43,12 +46,14 @@ async function startProgram(program: string, args: string[], ready: RegExp, opti
 interface ServerProgram {
   folder: string;
   begin(): Promise<ChildProcess>;
-  /** Ends the program with all its processes: those that stay behind keep the next one from starting. */
+  /**
+   * The signal that ends the program with all its processes. Remaining processes would keep the next one from starting.
+   */
   endSignal: NodeJS.Signals;
   childrenOf?(pid: number | undefined): number[];
 }
 
-/** A program that lives as long as a test, in trouble as a machine would be. */
+/** Runs a program for the duration of a test. The test can kill, pause and restart the program. */
 async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => [] }: ServerProgram) {
   let child = await begin();
   const signalAll = (signal: NodeJS.Signals) => {
@@ -56,7 +61,7 @@ async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => []
     child.kill(signal);
     for (const pid of children) process.kill(pid, signal);
   };
-  /** Ends it at once, without a word to anybody. */
+  /** Ends the program immediately, without an orderly shutdown. */
   const kill = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exit = once(child, 'exit');
@@ -67,7 +72,7 @@ async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => []
     kill,
     pause: () => signalAll('SIGSTOP'),
     resume: () => signalAll('SIGCONT'),
-    /** Starts it again on the same port, with what it has written to its disk. */
+    /** Starts the program again on the same port, with the data that it wrote to its disk. */
     restart: async () => {
       await kill();
       child = await begin();
@@ -79,14 +84,17 @@ async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => []
   };
 }
 
+/** True if `redis-server` is installed. */
 export const hasRedis = isInstalled('redis-server');
+/** Defines tests that need Redis. */
 export const describeWithRedis = describeWith(hasRedis, 'AD_LIBRARY_TEST_REDIS', 'redis-server, a package');
 
+/** A running Redis server. */
 export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
 
 /**
- * A server that writes to its disk only what `SAVE` writes.
- * @param tls the files of one that requires TLS
+ * Starts a Redis server. It writes data to its disk only on `SAVE`.
+ * @param tls paths of the key and the certificate of a server that requires TLS
  */
 export async function startRedis(options: readonly string[] = [], tls?: Record<'key' | 'certificate', string>) {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
@@ -113,16 +121,20 @@ const postgresFolder = '/usr/lib/postgresql';
 const folders = existsSync(postgresFolder)
   ? readdirSync(postgresFolder).map((version) => join(postgresFolder, version, 'bin'))
   : [];
-/** Debian leaves what starts a server out of the path. */
+/** Debian installs the PostgreSQL server programs outside `PATH`. */
 const programs = folders.toSorted().at(-1) ?? '';
+/** True if PostgreSQL and PgBouncer are installed. */
 export const hasPostgres = isInstalled(join(programs, 'initdb'), 'pgbouncer');
+/** Defines tests that need PostgreSQL. */
 export const describeWithPostgres = describeWith(
   hasPostgres,
   'AD_LIBRARY_TEST_POSTGRES',
   'postgresql and pgbouncer, packages',
 );
 
-/** Both programs refuse to run as root, under which containers run tests. */
+/**
+ * The user that runs PostgreSQL and PgBouncer. Both refuse to run as root, which is the user of tests in containers.
+ */
 const identity = process.getuid?.() === 0 ? { uid: readNobodyId('-u'), gid: readNobodyId('-g') } : {};
 function readNobodyId(flag: string): number {
   return Number(execFileSync('id', [flag, 'nobody']));
@@ -136,15 +148,18 @@ function createServerFolder(): string {
 
 const login = { user: 'ad_library', password: 'not a secret: p@ss/word', database: 'postgres' };
 
-/** Where something listens, as the server is given it. */
+/** Returns the address and the login of a server, for the settings and for a client. */
 const endpoint = (port: number) => ({
   url: `postgres://${login.user}:${encodeURIComponent(login.password)}@127.0.0.1:${port}/${login.database}`,
   ...{ port, ...login },
 });
 
+/** A running PostgreSQL server. */
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
-/** One that is durable waits for its disk, with the buffers that it has by default, as in production. */
+/**
+ * Starts a PostgreSQL server. With `isDurable`, it waits for its disk and uses the default buffers, as in production.
+ */
 export async function startPostgres({ isDurable = false } = {}) {
   const folder = createServerFolder();
   const port = await freePort();
@@ -162,7 +177,7 @@ export async function startPostgres({ isDurable = false } = {}) {
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const args = ['-D', data, '-p', String(port), ...options];
   const begin = () => startProgram(join(programs, 'postgres'), args, /ready to accept connections/, identity);
-  /** Each connection has a process of its own. */
+  /** PostgreSQL runs one process for each connection. */
   const childrenOf = (pid: number | undefined) =>
     String(execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)]))
       .trim()
@@ -176,7 +191,7 @@ export async function startPostgres({ isDurable = false } = {}) {
   };
 }
 
-/** A pooler in front of a server, which lends a connection for one transaction. */
+/** Starts PgBouncer in front of a server, in the mode that assigns a connection for one transaction. */
 export async function startPgBouncer(port: number) {
   const folder = createServerFolder();
   const poolerPort = await freePort();

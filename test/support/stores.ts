@@ -18,14 +18,14 @@ import {
 } from './store-servers.ts';
 
 interface StartedStore {
-  /** The store of one more process; all of them see the same. */
+  /** Opens the store as another process does. All processes see the same data. */
   open(): RemoteStore;
   close(): Promise<void>;
 }
 
 const ignore = () => {};
 
-/** A store of this process, opened as a server is. */
+/** Returns a store of this process with the methods of a remote store. */
 const asRemoteStore = (store: Store): RemoteStore =>
   Object.assign(store, {
     connect: async () => {},
@@ -33,6 +33,7 @@ const asRemoteStore = (store: Store): RemoteStore =>
     isRefusal: () => false,
     close: async () => {},
   });
+/** Opens a new store in memory with the methods of a remote store. */
 export const openMemoryStore = () => asRemoteStore(new MemoryStore(Date.now));
 
 async function startPostgresStore(isPooled: boolean): Promise<StartedStore> {
@@ -60,7 +61,7 @@ async function startFolderStore(): Promise<StartedStore> {
   return { open: () => asRemoteStore(new FileStore(options)), close: () => rm(folder, { recursive: true }) };
 }
 
-/** Every kind of store that several processes share. */
+/** Every kind of store that several processes can share. */
 export const sharedStores = [
   { name: 'a folder', isInstalled: true, describe, start: startFolderStore },
   { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startRedisStore },
@@ -74,24 +75,25 @@ export const sharedStores = [
 
 interface StoreKind {
   isReal: boolean;
-  /** What a replica opens by itself, and closes. */
+  /** Returns the driver with which a replica opens the store. The replica also closes it. */
   driver(): StoreDriver;
 }
 
+/** A store server whose contents tests can read, copy and measure. */
 export type StateServer = Awaited<ReturnType<typeof startRedisServer>>;
 
 interface StoredValue {
   name: string;
   value: string;
-  /** When it ends, in milliseconds. */
+  /** The remaining lifetime, in milliseconds. */
   remainingMs: number;
 }
 
 async function startRedisServer({ isDurable = false } = {}) {
-  // Where it waits for the disk each second, a busy disk makes it hold back for two what a kill then takes with it.
+  // `everysec` syncs once a second. On a busy disk, Redis can delay writes for two seconds, and a kill then loses them.
   const options = ['--appendonly', 'yes', '--appendfsync', isDurable ? 'everysec' : 'no'];
   const { url, kill, pause, resume, restart, cli, close } = await startRedis(options);
-  /** Every name, and every value as it is stored. */
+  /** Returns all stored values with their names, exactly as they are stored. */
   const readAllValues = (): StoredValue[] =>
     JSON.parse(
       cli(
@@ -108,14 +110,14 @@ async function startRedisServer({ isDurable = false } = {}) {
       ),
     );
   const clear = () => void cli('FLUSHALL');
-  /** Keeps a copy of everything; the result puts it in place of what is there then. */
-  const copy = () => {
+  /** Saves a copy of all data. The returned function restores the copy. */
+  const saveCopy = () => {
     cli('-n', '1', 'FLUSHDB');
     cli('EVAL', "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 1) end", '0');
     return () => void cli('SWAPDB', '0', '1');
   };
-  /** The same for the items of collections, and for nothing else. */
-  const copyItems = () => {
+  /** Saves a copy of the items of collections only. The returned function restores them. */
+  const saveItemsCopy = () => {
     const collections = `for _, part in ipairs({ 'about', 'bodies', 'order' }) do
       for _, key in ipairs(redis.call('KEYS', '*:' .. part)) do redis.call('COPY', key, key, 'DB', ARGV[1], 'REPLACE') end end`;
     cli('-n', '1', 'FLUSHDB');
@@ -129,7 +131,7 @@ async function startRedisServer({ isDurable = false } = {}) {
     end
     for kind, bytes in pairs(sums) do answer[#answer + 1] = kind .. ' ' .. bytes end
     return answer`;
-  /** What all of it takes, in bytes, and what each kind of it, the most first. */
+  /** Measures the used memory in bytes, in total and for each kind of value, largest first. */
   const measureBytes = () => ({
     all: Number(/used_memory:(\d+)/.exec(cli('INFO', 'memory'))?.[1]),
     kinds: sortByBytes(cli('EVAL', sums, '0').split('\n').filter(Boolean)),
@@ -137,8 +139,8 @@ async function startRedisServer({ isDurable = false } = {}) {
   return {
     ...{ url, kill, pause, resume, restart, close },
     clear,
-    copy,
-    copyItems,
+    copy: saveCopy,
+    copyItems: saveItemsCopy,
     everything: readAllValues,
     bytes: measureBytes,
   };
@@ -160,22 +162,25 @@ async function startPostgresServer(options?: { isDurable?: boolean }): Promise<S
         TRUNCATE ad_library.documents, ad_library.collections, ad_library.items;
       END IF;
     END $$`);
-  const copyTables = (...tables: string[]) => {
-    const made = tables.map((table) => `CREATE TABLE copy.${table} AS TABLE ad_library.${table};`).join('');
-    server.sql(`DROP SCHEMA IF EXISTS copy CASCADE; CREATE SCHEMA copy; ${made}`);
-    const filled = tables.map((table) => `INSERT INTO ad_library.${table} SELECT * FROM copy.${table};`).join('');
-    return () => void server.sql(`BEGIN; TRUNCATE ${tables.map((table) => `ad_library.${table}`)}; ${filled} COMMIT`);
+  const saveTablesCopy = (...tables: string[]) => {
+    const createStatements = tables.map((table) => `CREATE TABLE copy.${table} AS TABLE ad_library.${table};`).join('');
+    server.sql(`DROP SCHEMA IF EXISTS copy CASCADE; CREATE SCHEMA copy; ${createStatements}`);
+    const restoreStatements = tables
+      .map((table) => `INSERT INTO ad_library.${table} SELECT * FROM copy.${table};`)
+      .join('');
+    return () =>
+      void server.sql(`BEGIN; TRUNCATE ${tables.map((table) => `ad_library.${table}`)}; ${restoreStatements} COMMIT`);
   };
   const kinds = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
       SELECT key AS name, length(body) AS bytes, ends FROM ad_library.documents
       UNION ALL SELECT name, bytes, ends FROM ad_library.collections) AS one WHERE ends > now() GROUP BY substring(name from '}:([^:]+)')`;
-  // What the tables take grows before rows that have ended make room in them.
+  // The database grows before PostgreSQL reuses the space of expired rows.
   const bytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
     kinds: sortByBytes(server.sql(kinds).split('\n').filter(Boolean)),
   });
-  const copy = () => copyTables('documents', 'collections', 'items');
-  const copyItems = () => copyTables('collections', 'items');
+  const copy = () => saveTablesCopy('documents', 'collections', 'items');
+  const copyItems = () => saveTablesCopy('collections', 'items');
   return { ...server, clear, copy, copyItems, everything, bytes };
 }
 
@@ -184,11 +189,13 @@ const sortByBytes = (lines: string[]) =>
     .map((line): [string, number] => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])])
     .toSorted(([, left], [, right]) => right - left);
 
+/** The store servers that replicas can share. */
 export const stateServers = [
   { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startRedisServer },
   { name: 'PostgreSQL', isInstalled: hasPostgres, describe: describeWithPostgres, start: startPostgresServer },
 ];
 
+/** Defines the same tests for each store server. */
 export function describeEveryServer(name: string, tests: (server: StateServer) => void): void {
   for (const { name: kind, describe: describeWith, start } of stateServers)
     describeWith(`${name}, with ${kind}`, () => {
@@ -200,8 +207,9 @@ export function describeEveryServer(name: string, tests: (server: StateServer) =
 }
 
 /**
- * Runs tests over every kind of store. Accounts, documents and collections in it are those of a test if it makes up
- * their names. What is above a store meets PostgreSQL behind a pooler alone, which allows less.
+ * Defines the same tests for every kind of store. A test that invents names for its accounts, documents and collections
+ * shares them with no other test. By default, PostgreSQL is tested only behind a pooler, which allows fewer features
+ * than a direct connection.
  */
 export function describeEveryStore(
   name: string,

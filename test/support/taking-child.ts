@@ -3,9 +3,12 @@ import { syncBuiltinESMExports } from 'node:module';
 import { workerData } from 'node:worker_threads';
 import { withLock } from '../../src/lock.ts';
 
-/** Takes one lock after the other together with other threads, and counts how often somebody else had it, too. */
+/**
+ * Runs in a worker thread. Takes one lock after another in competition with other threads, and counts how often two
+ * threads held the same lock.
+ */
 const { paths, shared, threads } = workerData as { paths: string[]; shared: SharedArrayBuffer; threads: number };
-/** A busy machine may hold a thread up before any step. */
+/** Delays every file operation by up to 20 milliseconds, because a busy machine can delay a thread at any step. */
 const { openSync, readFileSync, rmSync } = fs;
 const waitRandomly = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * Math.random());
 Object.assign(fs, {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 
 /**
- * A new folder, removed after the last test of the file. Where much is written and synced it is better in memory, if the
- * machine has a folder there.
+ * Creates a folder that is removed after the last test of the file.
+ * @param inMemory uses a folder in memory if the machine has one, for tests that write and sync often
  */
 export function createTemporaryFolder({ inMemory = false } = {}): string {
   const folder = mkdtempSync(join(inMemory && existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
@@ -13,7 +13,7 @@ export function createTemporaryFolder({ inMemory = false } = {}): string {
   return folder;
 }
 
-/** Names of folders that are not there yet, one after the other. */
+/** Returns a function whose calls return paths of folders that do not exist yet. */
 export function createFolderSequence(): () => string {
   const root = createTemporaryFolder();
   let count = 0;

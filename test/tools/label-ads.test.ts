@@ -9,7 +9,7 @@ const found = async ({ call }: TestServer, limit = 5) =>
 
 test('keeps, replaces and removes labels for free, and names unknown ids', async ({ server, service }) => {
   const [one = '', other = ''] = await found(server);
-  const paid = service.paid();
+  const paid = service.countPaidRequests();
   const { data, text } = await server.call('label_ads', {
     labels: [
       { adId: one.toUpperCase(), label: 'hook', value: 'question' },
@@ -39,7 +39,7 @@ test('keeps, replaces and removes labels for free, and names unknown ids', async
   expect((await server.call('label_ads', removal)).data).toMatchObject({ labelled: 1, unknown: [] });
   expect((await server.call('label_ads', removal)).text).toContain('Removed 0 labels of 0 ads.');
   expect(await server.queryRows('SELECT * FROM labels')).toEqual([[other, 'worth a look', null, at]]);
-  expect(service.paid()).toBe(paid + 1);
+  expect(service.countPaidRequests()).toBe(paid + 1);
 });
 
 test('labels many ads with one note, and by rule, and refuses a rule that gives no labels', async ({ server }) => {

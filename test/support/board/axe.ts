@@ -4,7 +4,7 @@ import type { Locator } from 'playwright-core';
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds wrong on a page, which may forbid scripts of its own: the rule, and the first place. */
+/** Runs axe on a page and returns each violated rule with its first element. Works on pages that forbid scripts. */
 export const findViolations = (html: Locator) =>
   html.evaluate(async (_, axe) => {
     const axeOf = new Function(`${axe}; return axe`);

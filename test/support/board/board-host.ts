@@ -8,19 +8,22 @@ interface HostClient {
 
 type Result = Record<string, unknown>;
 
+/** How the host opens the board. */
 export interface HostOptions {
   width?: number;
   height?: number;
-  /** The `hostContext` of the answer to `ui/initialize`. */
+  /** The `hostContext` in the answer to `ui/initialize`. */
   context?: object;
-  /** The `hostCapabilities` of the same answer, besides tools. */
+  /** The `hostCapabilities` in the answer to `ui/initialize`, in addition to tools. */
   capabilities?: object;
+  /** The tool whose result the board shows. */
   tool: string;
   args?: Record<string, unknown>;
-  /** Changes a result before the board gets it, as some hosts do. */
+  /** Changes a result before the board receives it, as some hosts do. */
   passOn?: (result: Result) => Result;
-  /** Waited for before each call that the board makes; the host refuses the call where this throws. */
+  /** Runs before each call that the board makes. If it throws, the host refuses the call. */
   beforeCall?: (call: BoardCall) => unknown;
+  /** A script that runs in the board before the board's own script. */
   script?: string;
 }
 
@@ -34,21 +37,22 @@ interface BoardCall {
   arguments: Record<string, unknown>;
 }
 
+/** A board in a browser, with the messages that it exchanged with its host. */
 export type ShownBoard = Awaited<ReturnType<Awaited<ReturnType<typeof openHostPage>>['show']>>;
 
 const hostUrl = 'http://host.example/';
 const fullCapabilities = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
 
-/** A page of a browser, where the host shows one board after the other. */
+/** Opens a browser page in which a host shows one board after another. */
 export async function openHostPage(browser: Browser) {
   const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
-  // A busy machine may need long for what a person waits a moment for.
+  // A busy machine can take long for an action that is instant for a person.
   page.setDefaultTimeout(60_000);
   const inHost = (run: string, ...args: unknown[]): Promise<unknown> =>
     page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
   let current = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
-  /** What the board now shown has asked for and complained of. */
+  /** What the current board has called, requested and reported. */
   let [calls, requests, problems]: [BoardCall[], string[], string[]] = [[], [], []];
   const passOn = (result: Result) => current.options.passOn?.(result) ?? result;
   await page.route('**/*', (route) => {
@@ -77,9 +81,9 @@ export async function openHostPage(browser: Browser) {
     ['ui/notifications/tool-result', passOn(current.result)],
   ]);
   return {
-    /** The board, shown by a host of a real browser in front of a real server. */
+    /** Shows the board of a real server in the browser. */
     show: async (client: HostClient, options: HostOptions) => {
-      // What the board before this one still calls is its own.
+      // The previous board may still make calls, which must not count for the next board.
       await page.goto('about:blank');
       const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
       const { tool, args = {}, script, width = 1180, height = 820 } = options;
@@ -98,14 +102,15 @@ export async function openHostPage(browser: Browser) {
             (message) => method === undefined || message.method === method,
           ),
         calls,
-        /** Addresses that anything in the page asked for, without the host's own page. */
+        /** The addresses that the page requested, except the host's own page. */
         requests,
-        /** What the browser's console and its uncaught errors say. */
+        /** The errors and warnings of the browser's console, and uncaught errors. */
         problems,
         notify: (method: string, params: object) => inHost('notify', method, params),
         ask: (method: string) => inHost('ask', method),
-        /** Lets the host answer a method with an error, or never. */
+        /** Makes the host answer a method with an error. */
         refuse: (method: string, message: string) => inHost('refuse', method, message),
+        /** Makes the host never answer a method. */
         ignore: (method: string) => inHost('ignore', method),
       };
     },

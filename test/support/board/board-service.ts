@@ -6,18 +6,19 @@ import { listen } from '../../../src/transports/http/server.ts';
 import { startServer, type TestServer } from '../server.ts';
 import { deriveUuid } from '../uuid-of.ts';
 
-/** 20 November 2026, in the morning. */
+/** The time of all tests: 20 November 2026, 09:00 UTC. */
 export const now = Date.UTC(2026, 10, 20, 9);
 
+/** A running local library with pictures. */
 export type BoardService = Awaited<ReturnType<typeof startBoardService>>;
 
-/** The local library over real HTTP with ads of a test's choice, and with pictures for them. */
+/** Starts the local library over real HTTP, with the ads that the test chooses and pictures for them. */
 export async function startBoardService(ads: (mediaUrl: string) => readonly object[]) {
   const library = await openLibrary({ database: ':memory:', now: () => now });
   const canvas = new Canvas(40, 40);
   canvas.data.fill(200);
   const jpeg = await encodeJpeg(canvas, 80);
-  /** Paths of the pictures that were asked for, and what else was asked for. */
+  /** The paths of requested pictures, and all other requests. */
   const [pictures, requests]: [string[], string[]] = [[], []];
   const listener = await listen(
     (request) => {
@@ -56,6 +57,7 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   };
 }
 
+/** Returns the token of the page from its HTML. */
 export const readPageToken = (page: string): string =>
   /<meta name="ad-library-page" content="([^"]+)"/.exec(page)?.[1] ?? '';
 
@@ -63,13 +65,17 @@ const advertisers = ['Quiet Heron Sleep', 'Stridemoor', 'Copperquill'];
 const formats = ['IMAGE', 'VIDEO', 'CAROUSEL'];
 const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
 
+/** Returns the id of the ad with this index. */
 export const createAdId = (index: number): string => deriveUuid(`board ${index}`);
 
-/** Ads of three advertisers in turn, each a day older than the one before; every third has three cards. */
+/**
+ * Returns a function that creates ads of three advertisers in turn, each a day older than the ad before. Every third ad
+ * has three cards.
+ */
 export const createAds = (count: number) => (mediaUrl: string) =>
   Array.from({ length: count }, (_, index) => ({
     id: createAdId(index),
-    // A page of its own, so that none is a variant of another.
+    // Each ad has a page of its own, because near-equal ads of one page would count as variants.
     pageId: `page-${index}`,
     page: { pageName: advertisers[index % 3] },
     headline: `Offer ${index}`,

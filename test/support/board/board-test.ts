@@ -6,13 +6,13 @@ import { type HostOptions, openHostPage, type ShownBoard } from './board-host.ts
 import { type BoardService, startBoardService } from './board-service.ts';
 import { launchChromium } from './launch-chromium.ts';
 
-/** One for all tests of a file, with one page. */
+/** All tests of a file share one browser and one page. */
 let browser: Browser | undefined;
 let hostPage: Awaited<ReturnType<typeof openHostPage>> | undefined;
 
 /**
- * One service for the tests of a group. After each test nothing has left the pages, and the browser has complained of
- * nothing.
+ * Starts one service for the tests of a group. After each test, checks that the page made no outside requests and that
+ * the browser reported no errors.
  */
 export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
   let service: BoardService;
@@ -31,7 +31,7 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
     expect(problems).toEqual([]);
   });
   afterAll(() => service?.close());
-  /** The server in front of it with such settings: the same for all tests of the group. */
+  /** Returns the server with these settings. All tests of the group share it. */
   const server = (config: Partial<Config> = {}): Promise<TestServer> => {
     const key = JSON.stringify(config);
     const known = servers.get(key) ?? service.start(config);
@@ -44,7 +44,7 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
     },
     server,
     async show(options: HostOptions, config?: Partial<Config>): Promise<ShownBoard> {
-      if (hostPage === undefined) throw new Error('There is no browser yet.');
+      if (hostPage === undefined) throw new Error('The browser has not started yet.');
       const board = await hostPage.show((await server(config)).client, options);
       shown.push(board);
       return board;
@@ -52,17 +52,23 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
   };
 }
 
+/** Closes the browser of the file. */
 export const closeBrowser = async (): Promise<void> => void (await browser?.close());
 
+/** Finds a button of the board by its name. */
 export const getButton = ({ board }: ShownBoard, name: string | RegExp) =>
   board.getByRole('button', { name, exact: true });
+/** Waits until the board announces this text. */
 export const waitForStatus = ({ board }: ShownBoard, text: string | RegExp) =>
   board.getByRole('status').getByText(text).waitFor();
+/** Reads the text of the first element that matches the selector. */
 export const readText = ({ board }: ShownBoard, selector: string) => board.locator(selector).first().textContent();
-/** Waits for the number of ads, which comes with the last of them. */
+/** Waits until the board states this number of ads, which appears together with the last ad. */
 export const waitForAdCount = ({ board }: ShownBoard, ads: string) =>
   board.locator('#count', { hasText: new RegExp(`^${ads}$`) }).waitFor();
+/** Finds the checkbox that selects an ad. */
 export const getCheckbox = ({ board }: ShownBoard, title: string) =>
   board.getByLabel(new RegExp(`^Select [\\d.]+: ${title}$`));
+/** Finds a filter chip by its name. */
 export const getChip = ({ board }: ShownBoard, name: string) =>
   board.locator('.chip', { hasText: new RegExp(`^${name}[\\d,]*$`) });

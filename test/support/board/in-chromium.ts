@@ -1,9 +1,12 @@
 import { describe } from 'vitest';
 import { hasChromium } from './launch-chromium.ts';
 
-/** Where it is set to `required`, these tests fail rather than skip: `.ci/run` sets it. */
+/** With `AD_LIBRARY_TEST_BROWSER=required`, the tests fail if there is no Chromium. Otherwise they are skipped. */
 const isSkipped = !hasChromium && process.env.AD_LIBRARY_TEST_BROWSER !== 'required';
-if (isSkipped) process.stderr.write('The board is not tested: there is no Chromium (Debian: apt install chromium).\n');
+if (isSkipped)
+  process.stderr.write(
+    'Chromium is not installed, so the tests of the board are skipped (Debian: apt install chromium).\n',
+  );
 
-/** Tests in a real browser, which a machine without Chromium skips. */
+/** Defines tests in a real browser. */
 export const inChromium = describe.skipIf(isSkipped);
