@@ -19,21 +19,22 @@ type ApiRequest = Partial<
   Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'uncached' | 'seen' | 'usualSize' | 'callBudget' | 'wrapSend'>
 >;
 
+/** The answer of an operation. `value` has the type of the operation's answer. */
 export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
 }
 
-/** Entries of a page; the largest page in the document has 100. */
+/** The most entries of a page. The largest page in the document has 100 entries. */
 const maxEntries = 1000;
-/** Entries of the list of collections, which has no pages. */
+/** The most entries of the list of collections, which has no pages. */
 const maxCollections = 10_000;
-/** Checks the length before the entries, because each wrong entry costs time and memory. */
+/** Creates a schema of a list. It checks the length before the entries, because each wrong entry costs time and memory. */
 const listOf = <Item extends z.ZodType>(item: Item, max = maxEntries) =>
   z.array(z.unknown()).max(max).pipe(z.array(item));
 
 /**
- * What makes an object an ad or a page. Other fields are taken from the received body and checked when they are shown:
- * checking them all here would take longer than parsing the JSON.
+ * The field that every ad must have. Views read the other fields from the received body and check them when they are shown.
+ * Checking all fields here would take longer than parsing the JSON.
  */
 export const AdAnswer = z.object({ id: z.string() });
 const PageAnswer = z.object({ pageId: z.string() });
@@ -41,6 +42,7 @@ const PageAnswer = z.object({ pageId: z.string() });
 const AccountAnswer = lenient(Account, ['userId']);
 
 const CreditStatusAnswer = lenient(CreditStatus.extend({ usageLimit: UsageLimitAnswer }), ['billingUserId']);
+/** The credit status as it is read from an answer. */
 export type CreditStatusAnswer = z.infer<typeof CreditStatusAnswer>;
 
 const user = lenient(Identity.shape.user, []);
@@ -49,7 +51,7 @@ const IdentityAnswer = lenient(Identity.extend({ user, apiKey }), ['authenticate
 
 const CollectionAnswer = lenient(Collection, ['id']);
 
-/** If a service leaves out `hasMore`, a cursor means that there is more. */
+/** The fields of a page. If the service leaves `hasMore` out, a cursor means that there are more items. */
 const paging = {
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
@@ -69,13 +71,14 @@ const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnswer, max
 
 const collection = CollectionAnswer.optional().catch(undefined);
 const itemType = ItemType.optional().catch(undefined);
-/** Items are read by the requested item type: see `readAds`. */
+/** The schema does not check the items. `readAds` and `readPages` read them as the requested item type. */
 const CollectionItemsAnswer = z
   .looseObject({ ...CollectionItemsResult.shape, items: listOf(z.looseObject({})), ...paging, collection, itemType })
   .transform(withHasMore);
 
 const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), ['added']);
 
+/** The schemas of the answers, by operation. */
 export const responseSchemas = {
   whoami: IdentityAnswer,
   getAccount: AccountAnswer,
@@ -89,7 +92,7 @@ export const responseSchemas = {
   getPage: PageAnswer,
 } satisfies Record<OperationName, z.ZodType>;
 
-/** The field without which an item of a list cannot be shown, opened or stored. */
+/** Returns the field that an item of a list must have. Without this field, the item cannot be shown, opened or stored. */
 function essentialField({ operation: { name, list }, query }: Pick<Call, 'operation' | 'query'>) {
   if (name === 'listCollections') return 'id';
   if (!list) return undefined;
@@ -97,18 +100,17 @@ function essentialField({ operation: { name, list }, query }: Pick<Call, 'operat
 }
 
 /**
- * Removes the items of a list that lack their id, so that one of them does not hide a whole paid page. Items of a
- * collection stay as they are if none has its id: then they are probably of the other item type, which `readAds` and
- * `readPages` report.
- * @param plain the body as JavaScript parses it, by which items are judged
- * @param exact the same body, with numbers that JavaScript cannot hold as texts
+ * Removes the items without an id from a list. One such item must not make a whole paid page unusable. If no item of a
+ * collection has an id, all items stay: they probably have the other item type, and `readAds` and `readPages` report it.
+ * @param plain the body as JavaScript parses it. The items are checked in this body
+ * @param exact the same body with long numbers as strings, because JavaScript cannot represent them exactly
  */
 export function withoutUnusableItems(call: Pick<Call, 'operation' | 'query'>, plain: unknown, exact: unknown) {
   const unchanged = { checked: plain, raw: exact, unusable: 0 };
   const field = essentialField(call);
   const items = (plain as { items?: unknown } | null | undefined)?.items;
   if (field === undefined || !Array.isArray(items)) return unchanged;
-  // A longer list is refused as a whole, before its items are looked at.
+  // The schema refuses a longer list as a whole, so its items need not be checked.
   if (items.length > (call.operation.list ? maxEntries : maxCollections)) return unchanged;
   const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
   const unusable = isUsable.filter((usable) => !usable).length;
@@ -123,24 +125,27 @@ export function withoutUnusableItems(call: Pick<Call, 'operation' | 'query'>, pl
 
 type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
+/** The API client of one caller: a method for each operation. */
 export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<ApiAnswer<Name>> };
 
-/** The API key that pays for a call. */
+/** The API key that a call is made with. */
 export interface Credentials extends Pick<Call, 'tenantId' | 'connection'> {
-  /** If undefined, every call fails without being sent. */
+  /** The key. If the key is undefined, every call fails before anything is sent. */
   apiKey: string | undefined;
 }
 
+/** Who makes calls, and who is told about their outcome. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
-  /** Receives the receipt of every answer, so that a result can state its cost. */
+  /** Receives the receipt of every answer, so that the result of a tool can state its cost. */
   onReceipt?: (receipt: Receipt) => void;
-  /** Receives every failure: it may have cost something, too. */
+  /** Receives every failure, because the service may have charged for a failed call, too. */
   onFailure?: (failure: Failure) => void;
-  /** Runs when data are read from a dataset whose owner the service could not confirm. */
+  /** Called when data is read from a dataset that the service could not confirm as the caller's own. */
   onUnconfirmed?: () => void;
 }
 
+/** Creates the API client. For each caller, it has one method for each operation. */
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
@@ -158,7 +163,7 @@ async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: 
   try {
     const called = { operation, path, query, ...(body && { body }) };
     const identity = { fingerprint: fingerprint(called), apiKey, tenantId, connection };
-    // Named fields come first: in Node 20, one that is added after a spread takes microseconds.
+    // Named fields come before spread objects. In Node 20, adding a field after a spread takes microseconds.
     const answer = await send({ signal, fresh, seen, ...called, ...identity, ...settings });
     onReceipt?.(answer.receipt);
     if (answer.isUnconfirmed) onUnconfirmed?.();
@@ -172,6 +177,7 @@ async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: 
   }
 }
 
+/** Returns the API key of a caller. @throws AdLibraryError `no_api_key` if the key or the base address is missing */
 export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): string {
   if (apiKey !== undefined && baseUrl !== undefined) return apiKey;
   const missing = [
@@ -182,8 +188,9 @@ export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): str
   throw new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
 }
 
-/** Reads the items of a collection as the requested type, because the answer does not state it reliably. */
+/** Reads the items of a collection as ads. The caller chooses the type, because the answer does not state it reliably. */
 export const readAds = (answer: Listed) => readItems(AdAnswer, answer);
+/** Reads the items of a collection as pages. */
 export const readPages = (answer: Listed) => readItems(PageAnswer, answer);
 
 function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Item[] {

@@ -1,6 +1,6 @@
 import type { UsageLimitAnswer } from './schemas.ts';
 
-/** Every way a call can fail, as `_meta["ad-library/error"].kind` names it. */
+/** All kinds of failed calls, as in `_meta["ad-library/error"].kind`. */
 export const errorKinds = [
   'no_api_key',
   'unauthorized',
@@ -17,52 +17,58 @@ export const errorKinds = [
   'busy',
   'internal',
 ] as const;
+/** The kind of a failed call. */
 export type ErrorKind = (typeof errorKinds)[number];
 
-/** What may be known about a failed call of any kind. Texts of the service are data: make them safe before showing them. */
+/**
+ * The facts that may be known about a failed call of any kind. Texts from the service are not trusted, so they must be made
+ * safe before they are shown.
+ */
 export interface FailureFacts {
-  /** What went wrong, in the words of this server, if the kind alone does not say it. */
+  /** What went wrong, in the words of this server. Absent if the kind of the failure already says it. */
   problem?: string | undefined;
   status?: number | undefined;
-  /** `error.code`, `error.message`, `error.requestId` and `error.details` of the service's error body. */
+  // The next four fields are `error.code`, `error.message`, `error.requestId` and `error.details` of the error body.
   code?: string | undefined;
   serviceMessage?: string | undefined;
   requestId?: string | undefined;
   details?: unknown;
-  /** Credits that the service stated it charged although the call failed. */
+  /** The credits that the service stated it charged although the call failed. */
   charged?: number | undefined;
+  /** The service stated a charge that cannot be read. */
   chargeUnreadable?: boolean | undefined;
-  /** False if nothing reached the service; undefined if that is unknown. */
+  /** False if nothing reached the service. Undefined if it is unknown whether something did. */
   sent?: boolean | undefined;
-  /** An earlier attempt may have been carried out. */
+  /** The service may have carried out an earlier attempt of the call. */
   repeated?: true;
-  /** Whether the operation costs credits, and whether it writes. */
+  /** Whether the operation costs credits. */
   paid?: boolean | undefined;
+  /** Whether the operation changes data of the service. */
   writes?: boolean | undefined;
   /**
-   * What of this server's own storage failed. Such a failure says nothing about the requests of the call: they may have
-   * been sent and charged before. `slot` and `lock` are held by another call or process.
+   * The part of this server's own storage that failed. Such a failure says nothing about the requests of the call, which may
+   * have been sent and charged before. With `slot` and `lock`, another call or process holds the slot or the lock.
    */
   storage?: 'data' | 'full' | 'lock' | 'slot' | undefined;
 }
 
-/** What is known about a failed call. The facts that only one kind has stand beside the kind. */
+/** All that is known about a failed call. Facts that belong to only one kind are required or allowed only with this kind. */
 export type Failure = FailureFacts & (FailureWithFacts | { kind: Exclude<ErrorKind, FailureWithFacts['kind']> });
 
 type FailureWithFacts =
   | {
       kind: 'no_api_key';
-      /** The settings are not missing but wrong. */
+      /** True if the settings are wrong, not missing. */
       wrongSettings?: boolean;
     }
   | {
       kind: 'usage_limit';
-      /** The windows that `GET /v1/credits` returned afterwards. */
+      /** The usage windows that `GET /v1/credits` returned after the failure. */
       usageLimit?: UsageLimitAnswer | undefined;
     }
   | {
       kind: 'payment_required';
-      /** The balance that `GET /v1/credits` returned afterwards. */
+      /** The balance that `GET /v1/credits` returned after the failure. */
       creditsLeft?: number | undefined;
     }
   | ({ kind: 'credit_budget' } & ExceededLimit)
@@ -82,9 +88,10 @@ export type ExceededLimit =
       transient: boolean;
     };
 
-/** What shows that the base address is wrong: it ends in `/v1`, or redirects to an address, if that can be read. */
+/** Why the base address must be wrong: it ends in `/v1`, or it redirects. The target is undefined if it is not readable. */
 export type WrongAddress = { reason: 'endsInVersion' } | { reason: 'redirects'; target: string | undefined };
 
+/** The error of a failed call. `mcp/explain-error.ts` turns it into the text of a result. */
 export class AdLibraryError extends Error {
   override readonly name = 'AdLibraryError';
   readonly failure: Failure;
@@ -95,14 +102,14 @@ export class AdLibraryError extends Error {
   }
 }
 
-/** The error of a call that this server refuses: nothing was sent. */
+/** Returns the error of a call that this server refuses without sending anything. */
 export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 
 /**
- * Returns whether the service may have charged for a failed call without stating a readable amount: the answer is
- * missing, or comes from a gateway (502, 504 …) behind which the call may have been carried out. A refusal charges
- * nothing, and neither does a 503 without a stated charge.
+ * Returns whether the service may have charged for a failed call without stating a readable amount. This is possible if
+ * there is no answer, or if a gateway answered (502, 504 …), because the service behind it may have carried out the call.
+ * A refused call costs nothing, and neither does a 503 without a stated charge.
  */
 export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable, storage }: Failure): boolean {
   if (sent === false || storage || charged !== undefined) return false;
@@ -111,7 +118,7 @@ export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable, st
   return status < 300 || status === 408 || (status >= 500 && status !== 503);
 }
 
-/** The statuses of the document. Others are `unavailable` from 500 on, and unexpected below. */
+/** The kinds of the statuses that the document lists. */
 const documentedKinds = {
   401: 'unauthorized',
   402: 'payment_required',
@@ -122,6 +129,7 @@ const documentedKinds = {
 } as const;
 type DocumentedKind = (typeof documentedKinds)[keyof typeof documentedKinds];
 
+/** Returns the kind of failure for an HTTP status. Statuses that the document does not list are `unavailable` from 500 on. */
 export function kindOfStatus(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
   return (
     (documentedKinds as Partial<Record<number, DocumentedKind>>)[status] ??

@@ -1,4 +1,4 @@
-/** JSON with the keys of every object sorted. */
+/** Returns the JSON text of a value, with the keys of every object sorted. Equal values have the same text. */
 export const canonical = (value: unknown): string => JSON.stringify(value, sortKeys);
 
 function sortKeys(_: string, value: unknown): unknown {
@@ -6,7 +6,7 @@ function sortKeys(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The value of a JSON text; undefined if the text is not JSON. */
+/** Returns the value of a JSON text, or undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -15,7 +15,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The index behind the closing quote of the JSON string that begins at `start`. */
+/** Returns the index after the closing quote of the JSON string that begins at `start`. */
 export function endOfString(json: string, start: number): number {
   for (let at = start + 1; at < json.length; at++) {
     if (json[at] === '\\') at++;
@@ -25,8 +25,8 @@ export function endOfString(json: string, start: number): number {
 }
 
 /**
- * Returns whether objects and lists are nested in more levels than `levels`. It walks level by level, because recursion
- * would fail on the very values that it looks for.
+ * Returns whether objects and lists are nested more than `levels` deep. The function visits one level after the other
+ * without recursion, because recursion would exceed the stack on deeply nested values.
  */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = [{ value }];

@@ -1,26 +1,28 @@
-/**
- * Words, the most similar to `word` first. If one word contains the other, each further letter counts a third of a
- * slip.
- */
+/** Returns the words sorted by their similarity to `word`, the most similar word first. */
 export function nearestFirst(word: string, words: readonly string[]): string[] {
   const distances = new Map(words.map((other) => [other, distance(word, other)]));
   return [...distances.keys()].sort((left, right) => (distances.get(left) ?? 0) - (distances.get(right) ?? 0));
 }
 
+/**
+ * Returns the edit distance of two words, without regard to case. If one word contains the other, the distance is divided
+ * by three: a missing part is more likely than several wrong letters.
+ */
 function distance(from: string, to: string): number {
   const [left, right] = [from.toLowerCase(), to.toLowerCase()];
-  const contained = left !== '' && right !== '' && (left.includes(right) || right.includes(left));
-  const edits = editDistance(left.slice(0, maxCompared), right.slice(0, maxCompared));
-  return contained ? edits / 3 : edits;
+  const isContained = left !== '' && right !== '' && (left.includes(right) || right.includes(left));
+  const edits = editDistance(left.slice(0, maxComparedLength), right.slice(0, maxComparedLength));
+  return isContained ? edits / 3 : edits;
 }
 
-/** The time is quadratic. */
-const maxCompared = 60;
+/** The most characters that are compared. The comparison takes quadratic time. */
+const maxComparedLength = 60;
 
-/** Whether a word is so similar that the writer may have meant it. */
+/** Returns whether two words are so similar that one may be a typing error for the other. */
 export const isNear = (word: string, other: string): boolean =>
   distance(word, other) <= Math.max(word.length, other.length) / 2;
 
+/** Returns the Levenshtein distance: the number of letters to insert, delete or replace. */
 function editDistance(from: string, to: string): number {
   let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [row, letter] of [...from].entries()) {

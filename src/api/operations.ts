@@ -1,22 +1,25 @@
-/** One row of the document's endpoint table. `responseSchemas` describes its answer. */
+/** An operation of the API: one row of the document's endpoint table. `responseSchemas` describes its answer. */
 export interface Operation extends Rules {
   name: OperationName;
   method: 'GET' | 'POST';
   path: string;
 }
 
+/** What an operation costs, and when a failed call may be repeated. */
 interface Rules {
-  /** Gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
+  /** The operation is gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
   gated: boolean;
   /**
-   * How often it may be repeated if it is unknown whether it was carried out. Never for a gated read, which may have
-   * been charged. Once for adding an item, because adding it twice is harmless (*Endpoints*, rule 1).
+   * How often a call may be repeated if the service may already have carried it out. A gated read is never repeated,
+   * because the service may have charged for it. Adding an item is repeated once, because adding it twice is harmless
+   * (document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
+  /** The operation changes data of the service. */
   writes?: true;
-  /** Returns a page of a list, with as many items as the call asks for. */
+  /** The operation returns one page of a list. The call can set the number of items. */
   list?: true;
-  /** Items of such a page if the call asks for no number, where the document says it. */
+  /** The number of items on a page without a limit, if the document states it. */
   defaultLimit?: number;
 }
 
@@ -37,12 +40,14 @@ const rows = {
   getPage: ['GET', '/v1/pages/{pageId}', gated],
 } satisfies Record<string, [method: 'GET' | 'POST', path: string, rules: Rules]>;
 
+/** The name of an operation, such as `searchAds`. */
 export type OperationName = keyof typeof rows;
 
+/** All operations of the API by their names. */
 export const operations = Object.fromEntries(
   Object.entries(rows).map(([name, [method, path, rules]]) => [name, { name, method, path, ...rules }]),
 ) as unknown as Readonly<Record<OperationName, Operation>>;
 
-/** Whether what makes these calls may be charged. */
-export const isGated = ({ operations: made }: { operations: readonly OperationName[] }): boolean =>
-  made.some((name) => operations[name].gated);
+/** Returns whether the service may charge for a tool that calls these operations. */
+export const isGated = ({ operations: names }: { operations: readonly OperationName[] }): boolean =>
+  names.some((name) => operations[name].gated);

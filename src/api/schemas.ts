@@ -1,23 +1,24 @@
 import * as z from 'zod';
 
-/** What a collection holds (document, *Result envelopes*). */
+/** The type of the items of a collection (document, *Result envelopes*). */
 export const ItemType = z.enum(['ads', 'pages']);
 export type ItemType = z.infer<typeof ItemType>;
 
-/**
+/*
  * The resources, envelopes and bodies of the API, field by field as in its document.
  *
- * Every object is loose: the document allows extra keys on Ad, Page and MediaAsset, and a key the service adds
- * later must not turn a paid answer into an error. Reading tolerates even more, see `lenient`.
+ * Every object is loose. The document allows extra keys on Ad, Page and MediaAsset, and a key that the service adds later
+ * must not make a paid answer an error. When answers are read, even more is tolerated: see `lenient`.
  */
 
 const text = z.string().nullish();
 const number = z.number().nullish();
 const flag = z.boolean().nullish();
-/** ISO 8601, kept as the service sent it. */
+/** An ISO 8601 date and time, unchanged as the service sent it. */
 const dateTime = z.string().nullish();
 const freeForm = z.record(z.string(), z.unknown());
 
+/** The account that an API key belongs to. */
 export const Account = z.looseObject({
   userId: z.string(),
   billingUserId: z.string(),
@@ -27,9 +28,10 @@ export const Account = z.looseObject({
 });
 export type Account = z.infer<typeof Account>;
 
+/** The hourly and daily usage windows of a key. */
 export const UsageLimit = z.looseObject({
   isLimitReached: z.boolean(),
-  /** Seen: none, hourly, daily. */
+  /** Known values: none, hourly, daily. */
   limitType: z.string(),
   hourlyCredits: z.number().describe('credits used in the hourly window'),
   hourlyLimit: z.number(),
@@ -38,6 +40,7 @@ export const UsageLimit = z.looseObject({
 });
 export type UsageLimit = z.infer<typeof UsageLimit>;
 
+/** The credits of the current billing period, and the usage windows. */
 export const CreditStatus = z.looseObject({
   planId: z.string().nullable(),
   billingUserId: z.string(),
@@ -49,8 +52,9 @@ export const CreditStatus = z.looseObject({
 });
 export type CreditStatus = z.infer<typeof CreditStatus>;
 
+/** A picture or video of an ad or a page. */
 export const MediaAsset = z.looseObject({
-  /** Seen: THUMB, VID, PA_PP, CARD_THUMB, CARD_VID; the list is not exhaustive. */
+  /** Known values: THUMB, VID, PA_PP, CARD_THUMB, CARD_VID. The service may use other values, too. */
   type: z.string(),
   url: z.string(),
   nr: number,
@@ -64,6 +68,7 @@ export const MediaAsset = z.looseObject({
 });
 export type MediaAsset = z.infer<typeof MediaAsset>;
 
+/** An ad. */
 export const Ad = z.looseObject({
   id: z.string(),
   pageId: text,
@@ -101,6 +106,7 @@ export const Ad = z.looseObject({
 });
 export type Ad = z.infer<typeof Ad>;
 
+/** A page: the advertiser that publishes ads. */
 export const Page = z.looseObject({
   pageId: z.string(),
   pageName: z.string(),
@@ -125,6 +131,7 @@ export const Page = z.looseObject({
 });
 export type Page = z.infer<typeof Page>;
 
+/** A collection of ads or pages. */
 export const Collection = z.looseObject({
   id: z.string(),
   name: z.string(),
@@ -137,9 +144,10 @@ export const Collection = z.looseObject({
 });
 export type Collection = z.infer<typeof Collection>;
 
+/** The answer of `whoami`: who the API key belongs to. */
 export const Identity = z.looseObject({
   authenticated: z.boolean(),
-  /** `api_key` for a key. */
+  /** `api_key` if the caller used an API key. */
   authSource: z.string(),
   user: z.looseObject({
     userId: z.string(),
@@ -155,16 +163,19 @@ export const Identity = z.looseObject({
 });
 export type Identity = z.infer<typeof Identity>;
 
+/** A page of the items of a collection. */
 export const CollectionItemsResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
-  /** Ads when itemType is ads, pages when it is pages. */
+  /** Ads or pages, depending on `itemType`. */
   items: z.array(z.looseObject({})),
   cursor: z.string().nullable(),
   hasMore: z.boolean(),
 });
 
+/** The request body for adding an item to a collection. */
 export const AddCollectionItemRequest = z.looseObject({ itemType: ItemType, itemId: z.string().min(1) });
+/** The answer to adding an item to a collection. */
 export const AddCollectionItemResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
@@ -172,6 +183,7 @@ export const AddCollectionItemResult = z.looseObject({
   added: z.boolean(),
 });
 
+/** The body of an error answer. */
 export const ErrorBody = z.looseObject({
   error: z.looseObject({
     code: z.string(),
@@ -187,8 +199,8 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
 };
 
 /**
- * Reads an object as documented, but ignores fields of another type: a paid answer is not rejected because of one
- * field. Only the essential fields, which make the object what it is, must be as documented.
+ * Returns a schema that ignores fields with another type than documented. One wrong field must not make a paid answer an
+ * error. Only the essential fields must be as documented.
  */
 export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
   schema: z.ZodObject<Shape, z.core.$loose>,
@@ -203,5 +215,6 @@ export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Sha
   return z.looseObject(shape as LenientShape<Shape, Essential>);
 }
 
+/** The usage windows as they are read from an answer. */
 export const UsageLimitAnswer = lenient(UsageLimit, ['isLimitReached']);
 export type UsageLimitAnswer = z.infer<typeof UsageLimitAnswer>;

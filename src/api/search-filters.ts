@@ -1,16 +1,16 @@
 import * as z from 'zod';
 
-/**
- * Describes the filter keys of a search.
+/*
+ * The description of the filter keys of a search.
  *
- * The API document shows no keys except `limit` and `cursor` (Endpoints, rule 4). The local library describes its own
- * keys in this form: `library filters` prints it, and a served library answers it at `/filters.json`. A JSON
- * file of the same form (`AD_LIBRARY_SEARCH_FILTERS`) describes those of another service.
+ * The API document shows no keys except `limit` and `cursor` (document, *Endpoints*, rule 4). The local library describes
+ * its own keys in this form: `library filters` prints the description, and a served library returns it at
+ * `/filters.json`. For another service, a JSON file of the same form (`AD_LIBRARY_SEARCH_FILTERS`) describes the keys.
  */
 
 /**
- * `query` takes words, `"phrases"` and `-words`; `strings` is a list, any of which may match; `date` is an ISO 8601 date
- * or date-time; `filters` is an object of the other keys.
+ * The types of filter values. `query` takes words, `"phrases"` and `-words`. `strings` is a list, and a search
+ * matches any of its entries. `date` is an ISO 8601 date or date-time. `filters` is an object with the other keys.
  */
 const filterTypes = ['query', 'string', 'strings', 'integer', 'number', 'boolean', 'date', 'filters'] as const;
 
@@ -36,6 +36,7 @@ const searchFilter = () =>
       example: z.unknown().optional(),
     })
     .describe('one filter key of a search; the key "limit" describes the page size');
+/** The description of one filter key. */
 export type SearchFilter = z.infer<ReturnType<typeof searchFilter>>;
 
 const filterList = () =>
@@ -56,7 +57,8 @@ const searchFilters = () =>
       ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
     })
     .describe('the filter keys of a service, by search');
+/** The descriptions of all filter keys of a service. */
 export type SearchFilters = z.infer<ReturnType<typeof searchFilters>>;
 
-/** @throws ZodError */
+/** Reads a description of filter keys. @throws ZodError if the description is not valid */
 export const readSearchFilters = (json: unknown): SearchFilters => searchFilters().parse(json);

@@ -5,13 +5,13 @@ import { freshServiceTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
 
 let clock = Date.now();
-/** A key of its own for every test: no ledger disturbs another. */
+/** Every test has its own key, so the tests do not share a ledger. */
 const test = freshServiceTest({ now: () => clock });
 test.beforeEach(({ service }) => {
   service.requests.length = 0;
 });
 
-/** The same value with the keys of every object the other way round. */
+/** Returns the same value with the keys of every object in reverse order. */
 const reversed = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== 'object' || value === null) return value;
@@ -22,8 +22,11 @@ const reversed = (value: unknown): unknown => {
   );
 };
 
-describe('the same question', () => {
-  test('is the same in any order of its keys, and another body is another question', async ({ upstream, start }) => {
+describe('Equal calls and the cache', () => {
+  test('calls that differ only in the order of their keys share a cached answer, and other calls do not', async ({
+    upstream,
+    start,
+  }) => {
     const server = await start({ baseUrl: upstream.baseUrl });
     const keys = fc.string({ minLength: 1 }).filter((key) => !['__proto__', 'limit', 'cursor'].includes(key));
     const asked = new Set<string>();
@@ -44,14 +47,17 @@ describe('the same question', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('in another detail, or with a number that came as text, is answered from what is cached', async ({ server }) => {
+  test('a call with another detail, or with a number as string, is answered from the cache', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     const full = await server.call('search_ads', { limit: '2', detail: 'full' });
     expect(full.data.receipt.charged).toBe(0);
     expect(full.data.items[0]).toHaveProperty('media');
   });
 
-  test('with another limit, filter, kind or key is another question', async ({ service, server }) => {
+  test('calls with different limits, filters, tools or API keys never share a cached answer', async ({
+    service,
+    server,
+  }) => {
     for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
@@ -63,8 +69,8 @@ describe('the same question', () => {
   });
 });
 
-describe('a cached answer', () => {
-  test('says its age and the current balance', async ({ server }) => {
+describe('A cached answer', () => {
+  test('a cached answer states its age and the current balance', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
@@ -73,7 +79,7 @@ describe('a cached answer', () => {
     expect(again.data.receipt.remaining).toBe(9998);
   });
 
-  test('is used until it expires, and replaced where the caller asks for a fresh one', async ({ server }) => {
+  test('a cached answer is used until it expires or a caller requests a fresh answer', async ({ server }) => {
     const charge = async (args = {}) => (await server.call('search_ads', { limit: 2, ...args })).data.receipt.charged;
     expect(await charge()).toBe(1);
     clock += 900_000 - 1;
@@ -85,13 +91,17 @@ describe('a cached answer', () => {
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('cached just now');
   });
 
-  test('is never an error', async ({ service, server }) => {
+  test('an error is never cached', async ({ service, server }) => {
     for (const _ of [1, 2])
       expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
     expect(service.countPaidRequests()).toBe(2);
   });
 
-  test('does not exist where the cache is turned off, nor for free operations', async ({ service, server, start }) => {
+  test('nothing is cached if the cache is turned off, and free operations are never cached', async ({
+    service,
+    server,
+    start,
+  }) => {
     const forgetful = await start({ cacheSeconds: 0 });
     for (const _ of [1, 2]) expect((await forgetful.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(1);
     for (const tool of ['whoami', 'get_account', 'get_credits', 'list_collections']) {
@@ -101,7 +111,7 @@ describe('a cached answer', () => {
     }
   });
 
-  test('of a collection is dropped by a save of the same key, and all others stay', async ({ service, server }) => {
+  test('a save removes only the cached list of the same collection and key', async ({ service, server }) => {
     const items = ({ call }: Pick<TestServer, 'call'>, collectionId: string | undefined) =>
       call('list_collection_items', { collectionId, itemType: 'ads' });
     const [first, second] = (await server.call('list_collections')).data.items;
@@ -123,11 +133,11 @@ describe('a cached answer', () => {
   });
 });
 
-describe('an ad that a list showed', () => {
+describe('get_ad with seen for an ad from a list', () => {
   const listed = async (server: TestServer, limit = 1) =>
     (await server.call('search_ads', { limit })).data.items.at(-1)?.id ?? '';
 
-  test('is opened at no charge where the caller accepts the listed copy, with its age and source', async ({
+  test('get_ad with seen returns the listed copy of an ad without a charge, with its age and source', async ({
     service,
     server,
   }) => {
@@ -144,7 +154,10 @@ describe('an ad that a list showed', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('is as old as the list that was paid for, and kept longer than answers are', async ({ service, server }) => {
+  test('the listed copy of an ad has the age of its paid list and is stored longer than cached answers', async ({
+    service,
+    server,
+  }) => {
     const adId = await listed(server);
     clock += 60_000;
     await listed(server);
@@ -154,7 +167,7 @@ describe('an ad that a list showed', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('is requested where the caller does not accept the listed copy, or wants a fresh one', async ({ server }) => {
+  test('get_ad without seen, or with fresh, requests the ad from the service', async ({ server }) => {
     const adId = await listed(server);
     const asked = await server.call('get_ad', { adId });
     expect(asked.data).toMatchObject({ receipt: { charged: 1, cached: false } });
@@ -162,7 +175,7 @@ describe('an ad that a list showed', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('is requested where no list showed it, or another key saw it', async ({ service, server }) => {
+  test('get_ad with seen requests an ad that no list of the same key contained', async ({ service, server }) => {
     const adId = await listed(server);
     const other = await server.connectAs(service.createKey());
     expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);

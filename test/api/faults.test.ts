@@ -16,20 +16,20 @@ import { createGate } from '../support/gate.ts';
 import type { Result, TestServer } from '../support/server.ts';
 import { deriveUuid } from '../support/uuid-of.ts';
 
-/** Looked for in everything that comes out. */
+/** A key that must not appear in any result or log line. */
 const canary = 'svc_live_CANARY0123456789abcdef';
 
-/** Nothing is cached: every call goes out. */
+/** A server without a cache, so that every call is sent. */
 const test = upstreamTest({ config: { apiKey: canary, cacheSeconds: 0 } });
 test.beforeEach(async ({ upstream, server }) => {
   upstream.respondWith(documentedResponse);
   upstream.credits = undefined;
-  // A key that was refused in another test is accepted again.
+  // Another test may have made the service reject the key. This call makes the server accept the key again.
   await server.call('whoami');
   upstream.respondWith(documentedResponse);
 });
 
-/** A result of the right kind that a person could act on, and nothing of ours in it that should not be. */
+/** Verifies that a result is an error of a kind, says whether retrying helps, and leaks no key and no stack trace. */
 function expectError({ logged }: TestServer, { raw, text, isError, error }: Result, kind: string): void {
   expect(raw.structuredContent).toBeUndefined();
   expect([isError, error?.kind]).toEqual([true, kind]);
@@ -42,11 +42,11 @@ function expectError({ logged }: TestServer, { raw, text, isError, error }: Resu
   expect(everything).not.toContain('a tool failed');
 }
 
-/** Requests for which a failing call is good: three where repeating is free, one where it may have been charged. */
-const repeated = (tool: string) => (tool === 'add_collection_item' ? 2 : 3);
+/** Returns how many requests a failing free call makes with its retries. */
+const countAttempts = (tool: string) => (tool === 'add_collection_item' ? 2 : 3);
 
-/** Results that end with what they cost, in the text and in the data, and are not marked as demo data. */
-async function expectAllWell({ call }: TestServer): Promise<void> {
+/** Verifies that every tool succeeds, states its cost in the text and in the data, and is not marked as demo data. */
+async function expectAllToolsSucceed({ call }: TestServer): Promise<void> {
   for (const { tool, args, isGatedTool } of singleCallTools) {
     const { isError, data, text } = await call(tool, args);
     const receipt = { charged: isGatedTool ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' };
@@ -56,15 +56,15 @@ async function expectAllWell({ call }: TestServer): Promise<void> {
   }
 }
 
-const requestsOf = ({ requests }: Upstream, isCredits: boolean) =>
+const countRequests = ({ requests }: Upstream, isCredits: boolean) =>
   requests.filter(({ path }) => isCredits || !path.endsWith('/credits')).length;
 
-describe('every tool, asked of a service that', () => {
-  test('is as documented, gives its result; the request carries one key, in one header, and says who asks', async ({
+describe('Every tool, for each behaviour of the service', () => {
+  test('every tool succeeds and sends the key only in the Authorization header, together with a User-Agent', async ({
     upstream,
     server,
   }) => {
-    await expectAllWell(server);
+    await expectAllToolsSucceed(server);
     expect(upstream.requests).toHaveLength(singleCallTools.length);
     for (const { headers, path, body, method } of upstream.requests) {
       expect(headers.authorization).toBe(`Bearer ${canary}`);
@@ -76,31 +76,37 @@ describe('every tool, asked of a service that', () => {
     }
   });
 
-  test.for(Object.keys(faults) as (keyof typeof faults)[])('%s', async (fault, { upstream, server }) => {
-    const isCut = ['resets', 'closes without a word', 'breaks off in the body'].includes(fault);
-    for (const { tool, args, isGatedTool } of singleCallTools) {
-      upstream.respondWith(faults[fault]);
-      const result = await server.call(tool, args);
-      expectError(server, result, isCut ? 'network' : 'unexpected_response');
-      expect(upstream.requests).toHaveLength(isCut && !isGatedTool ? repeated(tool) : 1);
-      if (isGatedTool) expect(result.text).toMatch(/unknown whether the service charged.*may be charged again/s);
-      if (fault === 'sends 40 MB')
-        expect(result.text).toMatch(/The answer is larger than 8 MB\..*Ask for fewer items in one call/s);
-    }
-    upstream.respondWith(documentedResponse);
-    await expectAllWell(server);
-  });
+  test.for(Object.keys(faults) as (keyof typeof faults)[])(
+    'every tool returns a clear error if the service %s, and succeeds afterwards',
+    async (fault, { upstream, server }) => {
+      const isCut = ['resets', 'closes without a word', 'breaks off in the body'].includes(fault);
+      for (const { tool, args, isGatedTool } of singleCallTools) {
+        upstream.respondWith(faults[fault]);
+        const result = await server.call(tool, args);
+        expectError(server, result, isCut ? 'network' : 'unexpected_response');
+        expect(upstream.requests).toHaveLength(isCut && !isGatedTool ? countAttempts(tool) : 1);
+        if (isGatedTool) expect(result.text).toMatch(/unknown whether the service charged.*may be charged again/s);
+        if (fault === 'sends 40 MB')
+          expect(result.text).toMatch(/The answer is larger than 8 MB\..*Ask for fewer items in one call/s);
+      }
+      upstream.respondWith(documentedResponse);
+      await expectAllToolsSucceed(server);
+    },
+  );
 
-  test.for(Object.keys(delays) as (keyof typeof delays)[])('%s', async (delay, { upstream, start }) => {
-    const server = await start({ timeoutMs: 1000 });
-    upstream.respondWith(delays[delay]);
-    const results = await Promise.all(singleCallTools.map(({ tool, args }) => server.call(tool, args)));
-    for (const result of results) expectError(server, result, 'timeout');
-    expect(upstream.requests).toHaveLength(singleCallTools.length);
-    await Promise.all(upstream.requests.map((request) => request.waitForAbort()));
-    upstream.respondWith(documentedResponse);
-    await expectAllWell(server);
-  });
+  test.for(Object.keys(delays) as (keyof typeof delays)[])(
+    'every tool returns a timeout error if the service %s, and succeeds afterwards',
+    async (delay, { upstream, start }) => {
+      const server = await start({ timeoutMs: 1000 });
+      upstream.respondWith(delays[delay]);
+      const results = await Promise.all(singleCallTools.map(({ tool, args }) => server.call(tool, args)));
+      for (const result of results) expectError(server, result, 'timeout');
+      expect(upstream.requests).toHaveLength(singleCallTools.length);
+      await Promise.all(upstream.requests.map((request) => request.waitForAbort()));
+      upstream.respondWith(documentedResponse);
+      await expectAllToolsSucceed(server);
+    },
+  );
 
   const kinds = new Map([
     ...([
@@ -116,15 +122,15 @@ describe('every tool, asked of a service that', () => {
   const odd = [201, 202, 204, 301, 302, 303, 304, 307, 308, 400, 405, 408, 409, 410, 413, 418, 425, 451];
 
   test.for([...kinds.keys(), ...odd])(
-    'answers HTTP %i: a result of its kind, repeated only where that is safe',
+    'every tool returns the documented kind of error for HTTP %i and retries only where it is safe',
     async (status, { upstream, server }) => {
       const hasBody = status !== 204 && status !== 304;
       for (const { tool, args, isGatedTool } of singleCallTools) {
-        // A key that was refused is accepted again.
+        // The server accepts a rejected key again after a successful call.
         upstream.respondWith(documentedResponse);
         await server.call('whoami');
         upstream.respondWith((request, response) => {
-          // Where a redirect is followed, the key goes there, too.
+          // If the server followed a redirect, it would send the key to the target.
           response.setHeader('location', '/elsewhere');
           if (hasBody) errorResponse(status)(request, response);
           else response.writeHead(status).end();
@@ -141,24 +147,24 @@ describe('every tool, asked of a service that', () => {
           expect(text).toContain(part);
         if (hasBody) expect(text).toContain('Request id: req-e');
         const isRepeated = (isGatedTool ? [503] : [502, 503, 504]).includes(status);
-        expect(requestsOf(upstream, tool === 'get_credits')).toBe(isRepeated ? repeated(tool) : 1);
+        expect(countRequests(upstream, tool === 'get_credits')).toBe(isRepeated ? countAttempts(tool) : 1);
       }
     },
   );
 });
 
 test.for<[string, unknown]>([
-  ['an error that is a text', { error: 'no' }],
-  ['an error that is null', { error: null }],
-  ['an error that is a list', { error: [] }],
-  ['fields of other types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
-  ['nothing', null],
-])('an error body with %s is still an error of its status', async ([_, body], { upstream, server }) => {
+  ['contains a string as error', { error: 'no' }],
+  ['contains null as error', { error: null }],
+  ['contains a list as error', { error: [] }],
+  ['contains fields of wrong types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
+  ['is null', null],
+])('an error whose body %s still has the kind of its status', async ([_, body], { upstream, server }) => {
   upstream.respondWith(json(body, { status: 422 }));
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
 });
 
-test('an error without the documented body may come from something else, and says so', async ({ upstream, server }) => {
+test('an error without the documented body says that it may not come from the API', async ({ upstream, server }) => {
   upstream.respondWith((_, response) =>
     response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'),
   );
@@ -172,7 +178,7 @@ const none = { charged: null, remaining: null };
 test.for<[string, object, string]>([
   ['0.5', { charged: 0.5, remaining: 0.5 }, '0.5 charged, 0.5 left'],
   ...['-3', 'three', '9'.repeat(400), '', '0x10', '1, 2'].map((value): [string, object, string] => [value, none, '']),
-])('credit headers of "%s" are read as %j', async ([value, read, words], { upstream, server }) => {
+])('credit headers with the value "%s" are read as %j', async ([value, read, words], { upstream, server }) => {
   const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
   upstream.respondWith(json({ id: 'x' }, { headers }));
   const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
@@ -180,7 +186,7 @@ test.for<[string, object, string]>([
   expect(text).toContain(words);
 });
 
-test('an answer without credit headers says that none was stated, whatever its content type', async ({
+test('the result says that the charge was not reported if the answer has no credit headers', async ({
   upstream,
   server,
 }) => {
@@ -193,7 +199,7 @@ test('an answer without credit headers says that none was stated, whatever its c
   expect(text).toContain('Read');
 });
 
-test('answers in another order than the calls reach the right callers', async ({ upstream, server }) => {
+test('every caller gets its own answer if the service answers in another order', async ({ upstream, server }) => {
   const held: (() => void)[] = [];
   upstream.respondWith((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);
@@ -205,7 +211,7 @@ test('answers in another order than the calls reach the right callers', async ({
   expect(results.map(({ data }) => data.ad.id)).toEqual(ids);
 });
 
-test('an answer in chunks of one byte takes memory by its bytes and not by its chunks', async ({
+test('an answer in millions of one-byte chunks does not take more memory than its bytes', async ({
   upstream,
   server,
 }) => {
@@ -232,6 +238,6 @@ test('an answer in chunks of one byte takes memory by its bytes and not by its c
   const held = process.memoryUsage().heapUsed - before;
   end.open();
   await answer;
-  // As objects of their own, two million chunks or more take over 200 MB.
+  // If each chunk stayed an object, two million chunks would take more than 200 MB.
   expect(held).toBeLessThan(64 * 1024 * 1024);
 });

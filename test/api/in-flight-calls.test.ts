@@ -22,8 +22,8 @@ const opening = { adId: ad.id };
 const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
 const saving = { ...listing, itemId: deriveUuid('saved') };
 
-/** Answers the next request as documented once it is let, and all later ones at once. */
-function held(upstream: Upstream, answer: Behaviour = documentedResponse) {
+/** Holds the answer to the next request until the returned function is called. Later requests are answered immediately. */
+function holdNextAnswer(upstream: Upstream, answer: Behaviour = documentedResponse) {
   const gate = createGate();
   upstream.respondWith(
     (request, response) => void gate.opened.then(() => answer(request, response)),
@@ -32,8 +32,8 @@ function held(upstream: Upstream, answer: Behaviour = documentedResponse) {
   return gate.open;
 }
 
-/** Calls, and leaves when the service has the call. */
-async function leave({ call }: TestServer, upstream: Upstream, name: string, args: Record<string, unknown>) {
+/** Makes a call and cancels it when the service has received the request. */
+async function callAndCancel({ call }: TestServer, upstream: Upstream, name: string, args: Record<string, unknown>) {
   const caller = new AbortController();
   const left = call(name, args, { signal: caller.signal }).catch(() => 'left');
   await upstream.waitForRequests(1);
@@ -41,27 +41,30 @@ async function leave({ call }: TestServer, upstream: Upstream, name: string, arg
   expect(await left).toBe('left');
 }
 
-/** A round trip to the server: what was sent before has arrived there. */
-const arrived = (server: TestServer) => server.client.ping();
+/** Waits for a round trip to the server. Everything that was sent before has then arrived there. */
+const waitForArrival = (server: TestServer) => server.client.ping();
 
-describe('equal calls at once', () => {
-  test('are one, whoever cancels: those who stay have the answer, and one of them pays', async ({
+describe('Concurrent equal calls', () => {
+  test('equal calls are sent once, and the callers that did not cancel share the answer and one charge', async ({
     upstream,
     start,
   }) => {
     const server = await start({ cacheSeconds: 0 });
-    // Each run has a question of its own: what nobody waits for any more may still be in progress.
+    // Each run makes a different call, because a cancelled call of an earlier run may still be in progress.
     let limit = 1000;
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {
         limit++;
-        const answer = held(upstream, json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(4) }));
+        const answer = holdNextAnswer(
+          upstream,
+          json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(4) }),
+        );
         const callers = leaves.map(() => new AbortController());
         const calls = callers.map(({ signal }) => server.call('search_ads', { limit }, { signal }));
         const settled = Promise.allSettled(calls);
         await upstream.waitForRequests(1);
         for (const [index, leaving] of leaves.entries()) if (leaving) callers[index]?.abort();
-        await arrived(server);
+        await waitForArrival(server);
         answer();
         const results = await settled;
         expect(results.map(({ status }) => status === 'rejected')).toEqual(leaves);
@@ -82,14 +85,17 @@ describe('equal calls at once', () => {
     );
   });
 
-  test('share an error', async ({ upstream, server }) => {
+  test('equal calls share an error', async ({ upstream, server }) => {
     upstream.respondWith((_, response) => response.socket?.resetAndDestroy());
     const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
     expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('do not fail by what another of them may spend', async ({ upstream, start }) => {
+  test('an equal call with a sufficient maxCredits succeeds although another call has too few', async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ cacheSeconds: 0 });
     upstream.respondWith(documentedResponse);
     await call('count_ads', { filters: { query: 'price' } });
@@ -100,14 +106,14 @@ describe('equal calls at once', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toHaveLength(2);
   });
 
-  test('that save are sent each, and disturb no read in progress', async ({ upstream, server }) => {
-    const answer = held(upstream);
+  test('equal saves are all sent and do not affect a read in progress', async ({ upstream, server }) => {
+    const answer = holdNextAnswer(upstream);
     const read = () => server.call('search_ads', { limit: 6 });
     const reads = [read()];
     await upstream.waitForRequests(1);
     await Promise.all([1, 2].map(() => server.call('add_collection_item', saving)));
     reads.push(read());
-    await arrived(server);
+    await waitForArrival(server);
     answer();
     for (const { isError } of await Promise.all(reads)) expect(isError).toBe(false);
     expect(upstream.requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST']);
@@ -115,7 +121,7 @@ describe('equal calls at once', () => {
 });
 
 test.for([true, false])(
-  'a list that a save overtook is neither joined nor cached; asked for in between: %s',
+  'a list that was requested before a save is neither shared with later calls nor cached (read in between: %s)',
   async (inBetween, { upstream, server }) => {
     const items = (ids: string[]) =>
       json({
@@ -140,7 +146,7 @@ test.for([true, false])(
   },
 );
 
-test('a hundred calls at once cause no leak warning', async ({ upstream, server }) => {
+test('a hundred concurrent calls cause no warning about a memory leak', async ({ upstream, server }) => {
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
@@ -150,14 +156,14 @@ test('a hundred calls at once cause no leak warning', async ({ upstream, server 
   expect(warnings).toEqual([]);
 });
 
-describe('when its caller leaves, a call', () => {
+describe('A call whose caller cancels it', () => {
   test.for([true, false])(
-    'that is paid is joined by whoever asks again (%s), and free for whoever asks later',
+    'a paid call whose caller cancels it continues, and later equal calls share its answer (while it runs: %s)',
     async (isJoined, { upstream, server }) => {
-      const answer = held(upstream);
-      for (let caller = 0; caller < 10; caller++) await leave(server, upstream, 'get_ad', opening);
+      const answer = holdNextAnswer(upstream);
+      for (let caller = 0; caller < 10; caller++) await callAndCancel(server, upstream, 'get_ad', opening);
       const joining = isJoined ? server.call('get_ad', opening) : undefined;
-      await arrived(server);
+      await waitForArrival(server);
       answer();
       if (joining) expect((await joining).data).toMatchObject({ receipt: { charged: 1, cached: false } });
       await server.call('whoami');
@@ -167,15 +173,15 @@ describe('when its caller leaves, a call', () => {
     },
   );
 
-  test('that costs nothing is dropped at the service', async ({ upstream, server }) => {
-    held(upstream);
-    await leave(server, upstream, 'whoami', {});
+  test('a free call is aborted when its caller cancels it', async ({ upstream, server }) => {
+    holdNextAnswer(upstream);
+    await callAndCancel(server, upstream, 'whoami', {});
     expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
   });
 
-  test('that writes is carried to its end', async ({ upstream, server }) => {
-    const answer = held(upstream);
-    await leave(server, upstream, 'add_collection_item', saving);
+  test('a write is completed although its caller cancels it', async ({ upstream, server }) => {
+    const answer = holdNextAnswer(upstream);
+    await callAndCancel(server, upstream, 'add_collection_item', saving);
     await server.call('whoami');
     expect(upstream.requests[0]?.aborted).toBe(false);
     answer();
@@ -183,10 +189,10 @@ describe('when its caller leaves, a call', () => {
     expect(upstream.requests[0]?.aborted).toBe(false);
   });
 
-  test('that was not sent yet ends with its caller and is not paid for', async ({ upstream, start }) => {
+  test('a paid call that was not sent yet is never sent after its caller cancels it', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 50 });
     upstream.credits = documentedResponse;
-    const answer = held(upstream);
+    const answer = holdNextAnswer(upstream);
     const first = call('get_ad', opening);
     await upstream.waitForRequests(1);
     const caller = new AbortController();
@@ -200,7 +206,7 @@ describe('when its caller leaves, a call', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toEqual([]);
   });
 
-  test('keeps its place until it has ended, so that nobody can pile them up', async ({
+  test('a cancelled paid call occupies its slot until it has ended, so cancelling cannot exceed the limit of calls', async ({
     upstream,
     server: { call },
   }) => {
@@ -218,7 +224,7 @@ describe('when its caller leaves, a call', () => {
   });
 });
 
-test('at shutdown a paid call gets the drain, no longer; what is lost is logged with its price before the end', async ({
+test('a paid call that is still running after the drain of a shutdown is aborted and logged with its price', async ({
   upstream,
   server,
 }) => {

@@ -20,7 +20,7 @@ const forms = Object.entries(encodedKeys);
 const test = upstreamTest({ config: { apiKey: canaryKey, cacheSeconds: 0 } });
 const folder = createTemporaryFolder();
 
-/** JSON as a service may write it that escapes what need not be. */
+/** Returns JSON in which characters are escaped that need no escape. A service may write such JSON. */
 const escaped = (json: string, signs: RegExp) => json.replace(signs, (sign) => `\\u${toHex(sign).padStart(4, '0')}`);
 const beyondAscii = /[^ -~]/g;
 
@@ -35,7 +35,7 @@ const calls = singleCallTools.flatMap(({ tool, args }) =>
     : [{ tool, args }],
 );
 
-/** Bodies that hold a text wherever one can stand, by their status. */
+/** Returns answers that contain a text in every possible place, with their statuses. */
 function bodiesWith(text: string): [[number, object], ...[status: number, body: object][]] {
   const item = {
     ...{ ...ad, ...page, pageName: text, name: text, headline: text, body: text, ctaType: text, offerLink: text },
@@ -52,16 +52,16 @@ function bodiesWith(text: string): [[number, object], ...[status: number, body: 
   ];
 }
 
-describe.each(forms)('the key %s', (_, text) => {
-  test('is not shown or logged, wherever the service sends it back', async ({ upstream, server }) => {
-    // What looks for it here would find it.
+describe.each(forms)('The key %s', (form, text) => {
+  test(`the key ${form} is never shown or logged, wherever the service sends it back`, async ({ upstream, server }) => {
+    // This verifies that the decoder of the test finds the key.
     expect(decodeAllForms(text)).toContain('canary');
     const shown: unknown[] = [];
     const bodies = bodiesWith(text);
     const [[, whole]] = bodies;
     for (const [status, body] of bodies) {
       const plain = JSON.stringify(body);
-      // The shape of an answer is a matter of its tool, an error is the same for all.
+      // Each tool reads the full answer in its own way. The other bodies are treated alike by all tools.
       for (const [index, { tool, args }] of calls.slice(0, body === whole ? undefined : 3).entries()) {
         const sent = index % 2 === 0 ? plain : escaped(plain, /[+/=_]/g);
         upstream.respondWith((_, response) => response.writeHead(status, inHeader(text)).end(sent));
@@ -79,7 +79,7 @@ describe.each(forms)('the key %s', (_, text) => {
   });
 });
 
-test('over HTTP the key of each call is masked, in results and in the server log', async ({ upstream }) => {
+test('over HTTP, the key of each call is masked in results and in the log', async ({ upstream }) => {
   const http = await startHttp({ baseUrl: upstream.baseUrl });
   const client = await connectHttp('v2 auto', http.url, canaryKey);
   for (const [name, text] of forms) {
@@ -95,7 +95,7 @@ test('over HTTP the key of each call is masked, in results and in the server log
   await http.close();
 });
 
-test('text around a masked key stays as the service sent it', async ({ upstream, start }) => {
+test('the text around a masked key stays unchanged', async ({ upstream, start }) => {
   const headline = `Bad key ${canaryKey}, they say — größer als "je" zuvor`;
   const body = `see https://x.example/?k=${encodeURIComponent(canaryKey)} now`;
   upstream.respondWith(json({ ...ad, headline, body, note: 'svc_live_other & 100 %' }));
@@ -108,7 +108,7 @@ test('text around a masked key stays as the service sent it', async ({ upstream,
   });
 });
 
-test('however deep an answer is nested that holds the key, it is shown without it, and what it cost', async ({
+test('a key in a deeply nested answer is masked, and the answer is shown with its charge', async ({
   upstream,
   start,
 }) => {
@@ -124,7 +124,7 @@ test('however deep an answer is nested that holds the key, it is shown without i
   expect(JSON.stringify(raw)).not.toContain(canaryKey);
 });
 
-test('an argument that holds the key is refused: nothing is sent or stored', async ({ upstream, start }) => {
+test('a call with the key in an argument is refused before anything is sent or stored', async ({ upstream, start }) => {
   const server = await start();
   const before = upstream.requests.length;
   for (const [name, text] of forms)
@@ -168,7 +168,10 @@ test('the process never writes the key, not even at log level debug', async ({ u
   expect(stdout + stderr).not.toContain('CANARY');
 });
 
-test('a key that the service sends back is in no file, no export and no statement', async ({ upstream, start }) => {
+test('a key that the service sends back is in no stored file, no export and no SQL result', async ({
+  upstream,
+  start,
+}) => {
   const check = async (apiKey: string, plain: string[], escapedOnes: string[]) => {
     const texts = [...plain, ...escapedOnes];
     const files = join(folder, `${readdirSync(folder).length}`);

@@ -9,7 +9,7 @@ import { createFolderSequence } from '../support/temporary-folder.ts';
 const test = freshUpstreamTest();
 const newFolder = createFolderSequence();
 
-/** A gateway in front of the service, which wants a login of its own. */
+/** A gateway in front of the service that requires its own login. */
 const gateway: Behaviour = (_, response) => {
   response.writeHead(401, { 'content-type': 'text/html', 'x-service-request-id': 'g' });
   response.end('<h1>Sign in</h1>');
@@ -21,7 +21,7 @@ test.beforeEach(({ upstream }) => {
 
 const gather = { maxCredits: 100, filters: { query: 'tea' } };
 
-/** What can be asked of what is kept, and whether the answer holds any of it. */
+/** The calls that are answered from stored data. */
 const reads = (service: AdService) => {
   const adId = service.ads[0]?.id;
   return {
@@ -43,7 +43,7 @@ async function resources({ client }: TestServer): Promise<string[]> {
   return all.map(({ uri }) => uri).filter((uri) => uri.startsWith('ad-library://'));
 }
 
-test('what is kept for a key that is rejected is served to nobody until it is accepted, and nothing is paid twice', async ({
+test('stored data of a rejected key is not served until the service accepts the key again, and is not paid twice', async ({
   upstream,
   start,
 }) => {
@@ -77,7 +77,7 @@ test('what is kept for a key that is rejected is served to nobody until it is ac
       expect(await resources(server)).toEqual([]);
       await expect(server.client.readResource({ uri: exported })).rejects.toThrow('no resource');
 
-      // Somebody answers, but does not say that it is the service.
+      // This answer lacks the headers of the service, so it does not make the key accepted.
       service.interceptRequest = () => bytes('{"authenticated":true}');
       expect((await server.call('query_ads', { sql: 'select 1' })).error).toMatchObject({ kind: 'unauthorized' });
       expect(await resources(server)).toEqual([]);
@@ -95,7 +95,7 @@ test('what is kept for a key that is rejected is served to nobody until it is ac
   );
 }, 120_000);
 
-test('a key that was never accepted leaves nothing behind, and one that is accepted is not asked about again', async ({
+test('a key is not checked again after an accepted paid call, even if a gateway rejected the key before', async ({
   upstream,
   server,
 }) => {

@@ -19,7 +19,7 @@ test.beforeEach(({ upstream }) => {
   upstream.credits = undefined;
 });
 
-/** What a service may do, and whether the call's fate is known then. */
+/** The possible behaviours of a service. */
 const outcomes = {
   answers: documentedResponse,
   'turns down (502)': errorResponse(502),
@@ -34,7 +34,7 @@ const outcomes = {
 } satisfies Record<string, Behaviour>;
 type Outcome = keyof typeof outcomes;
 
-/** The rules in other words than the planner's: how many requests a run of outcomes leads to. */
+/** Returns how many requests a sequence of outcomes leads to. This is a second implementation of the retry rules. */
 function requestsFor(
   outcome: readonly Outcome[],
   { isGatedTool, tool }: { isGatedTool: boolean; tool: string },
@@ -54,7 +54,10 @@ function requestsFor(
   return sent;
 }
 
-test('a call is retried exactly where the rules allow it, whatever the service does', async ({ upstream, server }) => {
+test('for any sequence of outcomes, a call is retried exactly as often as the rules allow', async ({
+  upstream,
+  server,
+}) => {
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
@@ -71,7 +74,7 @@ test('a call is retried exactly where the rules allow it, whatever the service d
   );
 });
 
-test('a paid call whose 503 states a charge of 0 is repeated, and the charge of its answer counts once', async ({
+test('a paid call is repeated after a 503 with a charge of 0, and the charge of its answer counts once', async ({
   upstream,
   start,
 }) => {
@@ -89,7 +92,7 @@ test('a paid call whose 503 states a charge of 0 is repeated, and the charge of 
 });
 
 test.for(['nonsense', '-1', ''])(
-  'a 503 whose charge reads "%s" is not sent again, and counts as charged',
+  'a paid call is not repeated after a 503 with the unreadable charge "%s", and counts as charged',
   async (charge, { upstream, start }) => {
     const own = await start({ creditBudget: 10 });
     upstream.credits = documentedResponse;
@@ -105,12 +108,12 @@ test.for(['nonsense', '-1', ''])(
   },
 );
 
-describe('saving an item', () => {
+describe('add_collection_item', () => {
   const saving = { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid('x') };
   const answer = (added: boolean, headers = {}) =>
     json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added }, { headers });
 
-  test('that is a page is called a page', async ({ upstream, server }) => {
+  test('the text of a saved page calls the item a page', async ({ upstream, server }) => {
     upstream.respondWith(
       faults.resets,
       json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }),
@@ -120,7 +123,7 @@ describe('saving an item', () => {
   });
 
   test.for(['resets', 'turns down (504)'] as const)(
-    'after a service that %s is sent again once, and claims only what it can know',
+    'if the service %s, a save is repeated once and does not claim that the item was there before',
     async (failure, { upstream, server }) => {
       upstream.respondWith(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
@@ -136,7 +139,7 @@ describe('saving an item', () => {
     },
   );
 
-  test('that failed both times is safe to repeat where saves are free', async ({ upstream, server }) => {
+  test('a free save that fails twice says that saving again is safe', async ({ upstream, server }) => {
     upstream.respondWith(answer(true, creditHeaders(0)), faults.resets);
     await server.call('add_collection_item', saving);
     const { text, error } = await server.call('add_collection_item', saving);
@@ -145,7 +148,9 @@ describe('saving an item', () => {
     expect(text).toContain('Saving it again is safe');
   });
 
-  test('that was sent is not called unsent because the next attempt found nobody', async ({ start }) => {
+  test('a save that was sent once does not claim that nothing was sent if its retry cannot connect', async ({
+    start,
+  }) => {
     const leaving = await startUpstream((_, response) => {
       response.socket?.resetAndDestroy();
       void leaving.close();
@@ -156,7 +161,10 @@ describe('saving an item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
-  test('whose time ends between two attempts is not called unsent', async ({ upstream, start }) => {
+  test('a save that times out between two attempts does not claim that nothing was sent', async ({
+    upstream,
+    start,
+  }) => {
     const own = await start({ timeoutMs: 250 }, { random: () => 1 });
     upstream.respondWith(faults.resets);
     const { text, error } = await own.call('add_collection_item', saving);
@@ -164,7 +172,10 @@ describe('saving an item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
-  test('that was perhaps saved before it was refused makes the list be read again', async ({ upstream, start }) => {
+  test('the list of a collection is read again after a save that was perhaps carried out before it was refused', async ({
+    upstream,
+    start,
+  }) => {
     const own = await start({ cacheSeconds: 900 });
     const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
     const readList = () => own.call('list_collection_items', { collectionId: saving.collectionId, itemType: 'ads' });
@@ -178,26 +189,23 @@ describe('saving an item', () => {
   });
 
   test.for<[string, Behaviour]>([
-    ['resets', faults.resets],
-    ['breaks off in the body', faults['breaks off in the body']],
-    ['hangs', delays.hangs],
+    ['is reset', faults.resets],
+    ['gets an incomplete answer', faults['breaks off in the body']],
+    ['gets no answer', delays.hangs],
     ['is answered by a gateway', errorResponse(502)],
-  ])(
-    'that %s, where saves were charged, is not repeated: it may be charged again',
-    async ([_, fault], { upstream, start }) => {
-      const own = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
-      upstream.respondWith(answer(true, creditHeaders(3)), fault);
-      await own.call('add_collection_item', saving);
-      const { text, error } = await own.call('add_collection_item', saving);
-      expect(error?.retryable).toBe(false);
-      expect(text).toContain('Retrying may help, but may be charged again: ask the user first.');
-      expect(text).toContain('saving it again may be charged again');
-      expect(upstream.requests).toHaveLength(2);
-    },
-  );
+  ])('a save that %s is not repeated if earlier saves were charged', async ([_, fault], { upstream, start }) => {
+    const own = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
+    upstream.respondWith(answer(true, creditHeaders(3)), fault);
+    await own.call('add_collection_item', saving);
+    const { text, error } = await own.call('add_collection_item', saving);
+    expect(error?.retryable).toBe(false);
+    expect(text).toContain('Retrying may help, but may be charged again: ask the user first.');
+    expect(text).toContain('saving it again may be charged again');
+    expect(upstream.requests).toHaveLength(2);
+  });
 });
 
-test('waits between attempts are drawn from zero up to a bound that doubles, and none outlasts the deadline', async ({
+test('the wait between attempts is random up to a limit that doubles, and ends at the deadline', async ({
   upstream,
   start,
 }) => {

@@ -7,7 +7,7 @@ import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest();
 
-/** What may stand in a list in place of an ad or a page. */
+/** Values that a list may contain instead of an ad or a page. */
 const unusableItem = fc.oneof(
   fc.constantFrom(null, 'text', 7, true, [], {}, { headline: 'no id' }, { pageName: 'no id' }),
   fc.constantFrom(7, null, '', ['x'], { a: 1 }).map((id) => ({ id, pageId: id, headline: 'odd id' })),
@@ -26,7 +26,7 @@ const lists = {
   },
 };
 
-test('a page shows its usable items in order and says how many it left out, also from the cache', async ({
+test('a list shows its usable items in order and says how many items were left out, also if it is cached', async ({
   upstream,
   start,
 }) => {
@@ -58,8 +58,8 @@ test('a page shows its usable items in order and says how many it left out, also
   );
 });
 
-describe('a search that returns only items without an id', () => {
-  test('still shows the total, and what was paid', async ({ upstream, server }) => {
+describe('A search that returns only items without an id', () => {
+  test('a search without usable items still shows its total and its charge', async ({ upstream, server }) => {
     upstream.respondWith(listing([{ headline: 'no id' }], 1));
     const counted = await server.call('count_ads');
     expect(counted.data).toMatchObject({ total: 1, receipt: { charged: 1, unusable: 1 } });
@@ -68,7 +68,10 @@ describe('a search that returns only items without an id', () => {
   });
 });
 
-test('a collection whose items are all of the other type is still refused as such', async ({ upstream, server }) => {
+test('a collection with only items of the other type is reported as a wrong item type', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(listing([page, page], 1));
   const { text, error } = await server.call('list_collection_items', lists.list_collection_items.args);
   expect(error?.kind).toBe('unexpected_response');
@@ -76,7 +79,7 @@ test('a collection whose items are all of the other type is still refused as suc
   expect(text).toContain('The service says it charged 1 credits for this call.');
 });
 
-test('a gathering keeps the usable ads of a page, and later questions find them', async ({ upstream, server }) => {
+test('a gathering stores the usable ads of a page that also has unusable items', async ({ upstream, server }) => {
   upstream.respondWith(listing([ad, { headline: 'no id' }, null], 1));
   const { data, text } = await server.call('gather_ads', { maxCredits: 10 });
   expect(data).toMatchObject({ read: 1, stopped: 'end', receipt: { charged: 1, unusable: 2 } });

@@ -14,7 +14,7 @@ test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 const started = (settings: Record<string, string>) =>
   startServer({ config: readConfig({ AD_LIBRARY_API_KEY: 'svc_live_address', ...settings }) });
 
-describe('a base address', () => {
+describe('The base address', () => {
   test.for([
     'http://127.1:PORT',
     'HTTP://127.0.0.1:PORT/',
@@ -23,14 +23,14 @@ describe('a base address', () => {
     'http://2130706433:PORT',
     'http://127.0.0.1:PORT/a/../',
     ' http://127.0.0.1:PORT// ',
-  ])('works as %s', async (spelling, { upstream }) => {
+  ])('the server accepts the base address in the form "%s"', async (spelling, { upstream }) => {
     const port = new URL(upstream.baseUrl).port;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: spelling.replace('PORT', port) });
     expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);
     await close();
   });
 
-  test('that cannot be reached is named by the error, with its path left out', async () => {
+  test('the error for an unreachable service names the origin of the base address without its path', async () => {
     const address = `http://127.0.0.1:${await freePort()}`;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: `${address}/prefix` });
     const { text, error } = await call('search_ads');
@@ -41,7 +41,7 @@ describe('a base address', () => {
     await close();
   });
 
-  test('and a key that are missing are both named, and nothing is sent without either', async ({ upstream }) => {
+  test('a missing base address and a missing key are named in the error, and nothing is sent', async ({ upstream }) => {
     const key = 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")';
     const address = 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")';
     for (const [settings, missing] of [
@@ -62,7 +62,7 @@ describe('a base address', () => {
   });
 });
 
-describe('an address', () => {
+describe('The URL of a call', () => {
   const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
     urlOf(
       { operation: operations[operation], path: { adId: id, pageId: id, collectionId: id }, query: {} },
@@ -79,7 +79,7 @@ describe('an address', () => {
     }),
   );
 
-  test('reaches the endpoint of its operation below the prefix, whatever the id: also behind a proxy that decodes', () => {
+  test('no id changes the endpoint of a URL, not even behind a proxy that decodes slashes', () => {
     expect(() => addressFor('x'.repeat(301))).toThrow(/is not an id/);
     fc.assert(
       fc.property(ids, fc.constantFrom('getPage', 'getAd', 'listCollectionItems'), (id, operation) => {

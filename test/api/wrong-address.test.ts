@@ -26,12 +26,12 @@ test.for([301, 302, 303, 307, 308])(
   },
 );
 
-test('a relative Location is shown as an absolute address of the same service', async ({ upstream, server }) => {
+test('a relative redirect target is shown as an absolute URL', async ({ upstream, server }) => {
   upstream.respondWith((_, response) => response.writeHead(308, { location: '/elsewhere' }).end());
   expect((await server.call('whoami')).text).toContain(`It redirects to "${upstream.baseUrl}/elsewhere";`);
 });
 
-test('the target of a redirect shows no secrets, no sentences and no addresses of other protocols', async ({
+test('the shown target of a redirect contains no secrets, no spaces and no protocol other than http or https', async ({
   upstream,
   server,
 }) => {
@@ -55,7 +55,7 @@ test('the target of a redirect shows no secrets, no sentences and no addresses o
 });
 
 test.for(['/v1', '/v1/', '/api/v1'])(
-  'a base address that ends in "%s" is named as the cause where the service does not know the path',
+  'if the service does not know the path, the error names a base address that ends in "%s" as the cause',
   async (ending, { upstream, start }) => {
     const server = await start({ baseUrl: `${upstream.baseUrl}${ending}` });
     for (const answer of [errorResponse(404), errorResponse(405), json('<h1>Not here</h1>', { status: 404 })]) {
@@ -68,7 +68,10 @@ test.for(['/v1', '/v1/', '/api/v1'])(
   },
 );
 
-test('a service whose paths really begin with /v1/v1 works', async ({ upstream, start }) => {
+test('a base address that ends in /v1 works if the paths of the service begin with /v1/v1', async ({
+  upstream,
+  start,
+}) => {
   const server = await start({ baseUrl: `${upstream.baseUrl}/v1` });
   upstream.respondWith((request, response) => {
     request.url = (request.url ?? '').replace('/v1/v1/', '/v1/');
