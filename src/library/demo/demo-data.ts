@@ -1,12 +1,12 @@
 import type { DemoData } from './packed-demo-data.ts';
 
-let made: Promise<DemoData> | undefined;
+let demoData: Promise<DemoData> | undefined;
 
 /**
- * Makes the data of the demo, which takes seconds. The build replaces this module by packed-demo-data.ts, which reads
- * what the build has made.
+ * Makes the data of the demo once, and returns the same data at each call. Making the data takes seconds, so the build
+ * replaces this module by `packed-demo-data.ts`, which reads the data that the build has made.
  */
 export function readDemoData(): Promise<DemoData> {
-  made ??= import('./make-demo-data.ts').then(({ makeDemoData }) => makeDemoData());
-  return made;
+  demoData ??= import('./make-demo-data.ts').then(({ makeDemoData }) => makeDemoData());
+  return demoData;
 }

@@ -13,29 +13,31 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** Dates in the data are relative to the day of `now`. */
+/** Options of a demo library. The dates of its data are relative to the day of `now`. */
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * By default, V8 optimizes the main loop of SQLite after a few dozen steps. The function is so large that this takes up
- * to half a second of processor time in a thread of its own. With the largest budget, a demo answers its first calls
- * before.
+ * The V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes the main loop of SQLite after a
+ * few dozen steps. The function is so large that this takes up to half a second of processor time in another thread.
+ * With the largest budget, the demo answers its first calls before V8 begins to optimize.
  */
-const tieringBudget = '--wasm-tiering-budget=2147483647';
+const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
 
 /**
- * Opens a library with fictional data that nobody can change for good, and a key for it. The same day gives the same
- * data, and the key is always the same.
- * @throws Error when no folder for temporary files can be written
+ * Opens a library with fictional data, and returns the library with its API key. Changes to the library are lost when
+ * the library is closed. The data are the same on the same day, and the key is always the same.
+ * @throws Error if no folder for temporary files can be written
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { database, advertisers: made } = await readDemoData();
+  const { database, advertisers: advertiserSeeds } = await readDemoData();
   const today = options.now() - (options.now() % dayMs);
-  const demo = { readPicture: demoPicture, records: demoRecords(made, today), dateOrigin: today };
-  setFlagsFromString(tieringBudget);
-  const file = await temporaryFile(database);
+  const records = createDemoRecords(advertiserSeeds, today);
+  const demo = { readPicture: readDemoPicture, records, dateOrigin: today };
+  setFlagsFromString(tieringBudgetFlag);
+  const file = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
-  // The open database needs no name. Windows deletes only files that are closed.
+  // SQLite keeps the open file without its name, so the file is deleted at once. Windows cannot delete an open file, so
+  // `close` deletes the file there.
   const { context, ...library } = await openLibrary({ ...options, database: file.path, demo, random }).finally(() =>
     file.remove().catch(() => {}),
   );
@@ -53,66 +55,73 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /**
- * The records of the demo, which the database does not hold itself. An advertiser is made when one of its ads is read.
+ * Creates the records that the database of the demo does not contain. An advertiser is made with all its ads when one
+ * of its ads is read for the first time.
+ * @param today the start of the day in Unix milliseconds
  */
-function demoRecords(made: DemoData['advertisers'], today: number): ExternalRecords {
-  const pages = new Map<number, DemoAdvertiser>();
-  function pageAt(index: number): DemoAdvertiser | undefined {
-    const [advertiser, start] = [advertisers[index], made[index]];
+function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: number): ExternalRecords {
+  const madeAdvertisers = new Map<number, DemoAdvertiser>();
+  function getAdvertiser(index: number): DemoAdvertiser | undefined {
+    const [advertiser, start] = [advertisers[index], advertiserSeeds[index]];
     if (advertiser === undefined || start === undefined) return undefined;
-    const page = pages.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(start.seed), today);
-    pages.set(index, page);
-    return page;
+    const madeAdvertiser =
+      madeAdvertisers.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(start.seed), today);
+    madeAdvertisers.set(index, madeAdvertiser);
+    return madeAdvertiser;
   }
-  function numbersById(): Map<string, number> {
-    const last = made.length - 1;
-    const count = (made[last]?.firstAdNumber ?? 1) - 1 + (pageAt(last)?.ads.length ?? 0);
-    return new Map(Array.from({ length: count }, (_, at) => [demoAdId(at + 1), at + 1]));
+  function createRowNumbers(): Map<string, number> {
+    const lastIndex = advertiserSeeds.length - 1;
+    const lastAds = getAdvertiser(lastIndex)?.ads ?? [];
+    const adCount = (advertiserSeeds[lastIndex]?.firstAdNumber ?? 1) - 1 + lastAds.length;
+    return new Map(Array.from({ length: adCount }, (_, index) => [createDemoAdId(index + 1), index + 1]));
   }
-  let numbers: Map<string, number> | undefined;
+  let rowNumberById: Map<string, number> | undefined;
   return {
-    findRowNumber(kind, id) {
-      if (kind === 'pages') return undefined;
-      numbers ??= numbersById();
-      return numbers.get(id);
+    findRowNumber(itemType, id) {
+      if (itemType === 'pages') return undefined;
+      rowNumberById ??= createRowNumbers();
+      return rowNumberById.get(id);
     },
-    readJson(kind, number) {
-      if (kind === 'pages') return JSON.stringify(pageAt(number - 1)?.page);
-      const index = made.findLastIndex(({ firstAdNumber: firstAd }) => firstAd <= number);
-      const ad = pageAt(index)?.ads[number - (made[index]?.firstAdNumber ?? 0)];
-      return ad && JSON.stringify(ad).replaceAll(ad.id, demoAdId(number));
+    readJson(itemType, rowNumber) {
+      if (itemType === 'pages') return JSON.stringify(getAdvertiser(rowNumber - 1)?.page);
+      const index = advertiserSeeds.findLastIndex(({ firstAdNumber }) => firstAdNumber <= rowNumber);
+      const ad = getAdvertiser(index)?.ads[rowNumber - (advertiserSeeds[index]?.firstAdNumber ?? 0)];
+      return ad && JSON.stringify(ad).replaceAll(ad.id, createDemoAdId(rowNumber));
     },
   };
 }
 
-const demoAdId = (number: number): string => uuidFromName(`ads ${number - 1}`);
+const createDemoAdId = (rowNumber: number): string => uuidFromName(`ads ${rowNumber - 1}`);
 
-/** Writes a file in a new folder of its own. */
-async function temporaryFile(content: Uint8Array) {
-  const folder = await temporaryFolder();
+/** Writes a file in a new temporary folder. `remove` deletes the folder. */
+async function writeTemporaryFile(content: Uint8Array) {
+  const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
   await writeFile(path, content);
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /**
- * In a container whose file system is read-only, memory that is mounted as a folder takes the place of the usual
- * folder.
+ * Creates a temporary folder. In a container with a read-only file system, the usual folder for temporary files cannot
+ * be written, but `/dev/shm` is memory that is mounted as a folder.
  */
-async function temporaryFolder(): Promise<string> {
-  let failure: unknown;
-  for (const place of [tmpdir(), '/dev/shm', '/tmp']) {
+async function createTemporaryFolder(): Promise<string> {
+  let firstError: unknown;
+  for (const parentFolder of [tmpdir(), '/dev/shm', '/tmp']) {
     try {
-      return await mkdtemp(join(place, 'ad-library-demo-'));
+      return await mkdtemp(join(parentFolder, 'ad-library-demo-'));
     } catch (error) {
-      failure ??= error;
+      firstError ??= error;
     }
   }
-  throw new Error(`The demo needs a folder for temporary files: ${String(failure)}`);
+  throw new Error(`The demo cannot write to a folder for temporary files: ${String(firstError)}`);
 }
 
-/** A picture that the demo's ads name; undefined if there is none. The build puts the folder beside the code. */
-async function demoPicture(name: string): Promise<Picture | undefined> {
+/**
+ * Reads a picture of an ad or of an advertiser. Returns undefined if there is no picture with this name. The build puts
+ * the folder of the pictures beside the code.
+ */
+async function readDemoPicture(name: string): Promise<Picture | undefined> {
   if (!/^[\w-]+\.webp$/.test(name)) return undefined;
   const bytes = await readFile(new URL(`pictures/${name}`, import.meta.url)).catch(() => undefined);
   return bytes && { bytes, type: 'image/webp' };

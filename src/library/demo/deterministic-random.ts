@@ -2,12 +2,15 @@ import { createHash } from 'node:crypto';
 import type { RandomSource } from '../service/accounts.ts';
 import { uuidFromName } from '../service/request.ts';
 
-/** Returns a source of ids and secrets that are the same each time. Other names give others. */
+/**
+ * Creates a source of ids and secrets that returns the same sequence in every process.
+ * @param name the name of the sequence; another name gives another sequence
+ */
 export function createDeterministicRandom(name: string): RandomSource {
-  let drawn = 0;
-  const next = () => `${name} ${drawn++}`;
+  let count = 0;
+  const createNextInput = () => `${name} ${count++}`;
   return {
-    bytes: (count) => createHash('shake256', { outputLength: count }).update(next()).digest(),
-    uuid: () => uuidFromName(next()),
+    bytes: (length) => createHash('shake256', { outputLength: length }).update(createNextInput()).digest(),
+    uuid: () => uuidFromName(createNextInput()),
   };
 }

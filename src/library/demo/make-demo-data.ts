@@ -10,13 +10,13 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** Makes the data of the demo from the tables of its market, which takes place on the first day of 1970. */
+/** Makes the data of the demo from the tables in `market`. The day of the market is 1 January 1970. */
 export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
   try {
     const path = join(folder, 'demo.db');
-    const advertisers = await writeDatabase(path);
-    return { database: await readFile(path), advertisers };
+    const advertiserSeeds = await writeDatabase(path);
+    return { database: await readFile(path), advertisers: advertiserSeeds };
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -30,48 +30,57 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   });
   const { database, records } = context;
   const random = createSeededRandom(1);
-  const made: DemoData['advertisers'] = [];
-  let firstAd = 1;
+  const advertiserSeeds: DemoData['advertisers'] = [];
+  let firstAdNumber = 1;
   database.transaction(() => {
     for (const advertiser of advertisers) {
-      made.push({ seed: random.seed(), firstAdNumber: firstAd });
+      advertiserSeeds.push({ seed: random.getSeed(), firstAdNumber });
       const { page, ads } = makeAdvertiser(advertiser, random, 0);
       records.putPage(page);
       for (const ad of ads) records.putAd(ad);
-      firstAd += ads.length;
+      firstAdNumber += ads.length;
     }
     const { key, userId } = keys.create({ name: 'Demo key' });
     if (key !== demoKey) throw new Error('The key of the demo has changed.');
     fillCollections(context, userId);
     database.run('UPDATE ads SET id = number');
     for (const table of ['ads_json', 'pages_json']) database.run(`DELETE FROM ${table}`);
-    // Merges the parts of the full-text indexes, which makes them smaller.
+    // A full-text index consists of several segments. Merging the segments makes the file smaller.
     for (const table of ['ads_text', 'pages_text']) database.run(`INSERT INTO ${table} (${table}) VALUES ('optimize')`);
-    // The demo has so few records that indexes save no time.
+    // The demo has so few records that indexes would not make searches faster.
     const indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
     for (const { name } of database.all<{ name: string }>(indexes)) database.run(`DROP INDEX "${name}"`);
   });
   database.runScript('VACUUM; PRAGMA journal_mode = DELETE');
   close();
-  return made;
+  return advertiserSeeds;
 }
 
+/** Creates collections of the demo's user and of a colleague. */
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
-  const colleague = `c0${userId.slice(2)}`;
-  const best = (kind: ItemType, filters: Record<string, string>, limit: number) =>
-    findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).rowNumbers;
-  const make = (owner: string, name: string, type: string, items: Partial<Record<ItemType, number[]>>) => {
-    const number = collections.create({ userId: owner, billingUserId: userId }, { name, type, defaultType: null });
-    for (const kind of ['ads', 'pages'] as const)
-      for (const item of items[kind] ?? []) collections.addItem(number, kind, item);
+  const colleagueId = `c0${userId.slice(2)}`;
+  const findItems = (itemType: ItemType, filters: Record<string, string>, limit: number) =>
+    findPage(database, { recordType: recordTypes[itemType], filters, asOf: 0 }, limit).rowNumbers;
+  const createCollection = (
+    ownerId: string,
+    name: string,
+    type: string,
+    items: Partial<Record<ItemType, number[]>>,
+  ) => {
+    const owner = { userId: ownerId, billingUserId: userId };
+    const collectionNumber = collections.create(owner, { name, type, defaultType: null });
+    for (const itemType of ['ads', 'pages'] as const)
+      for (const rowNumber of items[itemType] ?? []) collections.addItem(collectionNumber, itemType, rowNumber);
   };
-  const person = "UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?";
-  database.run(person, [userId]);
-  const other = `INSERT INTO accounts (userId, billingUserId, name, emailAddress, isTeamMember)
+  database.run("UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?", [
+    userId,
+  ]);
+  const insertColleague = `INSERT INTO accounts (userId, billingUserId, name, emailAddress, isTeamMember)
     VALUES (?, ?, 'Demo Colleague', 'colleague@demo.example', 1)`;
-  database.run(other, [colleague, userId]);
-  make(userId, 'Skincare that lasts', 'personal', { ads: best('ads', { query: 'serum', sort: 'daysRunning' }, 12) });
-  make(userId, 'Advertisers to watch', 'personal', { pages: best('pages', { sort: 'trend' }, 8) });
-  const team = { ads: best('ads', { sort: 'performancePublic' }, 60), pages: best('pages', {}, 3) };
-  make(colleague, 'Team swipe file', 'team', team);
+  database.run(insertColleague, [colleagueId, userId]);
+  const serumAds = findItems('ads', { query: 'serum', sort: 'daysRunning' }, 12);
+  createCollection(userId, 'Skincare that lasts', 'personal', { ads: serumAds });
+  createCollection(userId, 'Advertisers to watch', 'personal', { pages: findItems('pages', { sort: 'trend' }, 8) });
+  const bestAds = findItems('ads', { sort: 'performancePublic' }, 60);
+  createCollection(colleagueId, 'Team swipe file', 'team', { ads: bestAds, pages: findItems('pages', {}, 3) });
 }

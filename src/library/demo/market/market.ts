@@ -5,25 +5,34 @@ import industryTable from './industries.json' with { type: 'json' };
 import phraseTable from './phrases.json' with { type: 'json' };
 
 /**
- * A fictional market: advertisers run campaigns, campaigns try variants of their copy in several formats, and variants
- * that do well run longer, are copied more often and may return months later.
+ * Makes the ads of a fictional market. Advertisers run campaigns, and each campaign tries several variants of its ad in
+ * several formats. Variants that perform well run longer, have more duplicates, and may run a second time months later.
  */
 
 type Product = { name: string; price: number; createdAt: number };
+
 type Campaign = {
   advertiser: Advertiser;
   product: Product;
   angle: Angle;
+  /** The start of the campaign in Unix milliseconds. */
   start: number;
+  /** How well the campaign performs, from 0 to 1. */
   strength: number;
-  /** Numbers that the copy boasts of, the same in every variant. */
-  boast: { thousands: number; tries: number };
+  /** The numbers in the claims of the ads. They are the same in every variant. */
+  claims: { thousands: number; tries: number };
 };
+
+/** The source of random numbers, and the start of the current day in Unix milliseconds. */
 type Market = { random: SeededRandom; today: number };
 
+/** An advertiser's page with all its ads. */
 export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
-/** Makes all advertisers with their ads. Of `now`, in Unix milliseconds, only the day matters. */
+/**
+ * Makes all advertisers with their ads.
+ * @param now the current time in Unix milliseconds, of which only the day is used
+ */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoAdvertiser> {
   for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);
 }
@@ -44,7 +53,7 @@ const makeProduct = ({ random, today }: Market, product: Advertiser['products'][
   createdAt: today - random.between(150, 1100) * dayMs,
 });
 
-/** A campaign starts after its product was created. */
+/** Makes a campaign that starts after its product was created. */
 function makeCampaign({ random, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
   const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
@@ -54,227 +63,247 @@ function makeCampaign({ random, today }: Market, advertiser: Advertiser, product
     angle: random.pick(angles),
     start: today - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * dayMs,
     strength: random.next() ** 2,
-    boast: { thousands: random.between(11, 94), tries: random.between(12, 48) },
+    claims: { thousands: random.between(11, 94), tries: random.between(12, 48) },
   };
 }
 
 function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   const { random, today } = market;
-  const variants = random.between(2, 6);
-  return Array.from({ length: variants }, (_, variant) => {
-    const copy = makeCopy(random, campaign, variant);
-    // Variants start over several weeks; those that start in the future are left out.
-    const start = campaign.start + random.between(0, variant * 4) * dayMs;
-    const first = makeRun(market, campaign, start);
-    const again = first.end === null ? Number.POSITIVE_INFINITY : first.end + random.between(30, 120) * dayMs;
-    const runs = campaign.strength > 0.5 && again < today ? [first, makeRun(market, campaign, again)] : [first];
-    return runs.filter(({ start }) => start <= today).map((run) => makeAd(market, campaign, pageId, copy, run));
+  const variantCount = random.between(2, 6);
+  return Array.from({ length: variantCount }, (_, variantIndex) => {
+    const creative = makeCreative(random, campaign, variantIndex);
+    // Variants start over several weeks. Variants that would start in the future are left out below.
+    const start = campaign.start + random.between(0, variantIndex * 4) * dayMs;
+    const firstRun = makeRun(market, campaign, start);
+    const secondStart =
+      firstRun.end === null ? Number.POSITIVE_INFINITY : firstRun.end + random.between(30, 120) * dayMs;
+    const runs =
+      campaign.strength > 0.5 && secondStart < today ? [firstRun, makeRun(market, campaign, secondStart)] : [firstRun];
+    return runs.filter((run) => run.start <= today).map((run) => makeAd(market, campaign, pageId, creative, run));
   }).flat();
 }
 
+/** A period in which an ad runs. `end` is null while the ad is running. */
 type Run = { start: number; end: number | null; days: number; performance: number };
 
 function makeRun({ random, today }: Market, { strength }: Campaign, start: number): Run {
   const performance = Math.min(1, Math.max(0, strength + (random.next() - 0.5) / 3));
-  const planned = 2 + Math.floor(performance ** 2 * 240 + random.between(1, 14));
-  const end = start + planned * dayMs;
-  const running = end >= today;
-  return { start, end: running ? null : end, days: running ? (today - start) / dayMs : planned, performance };
-}
-
-type Copy = { headline: string; body: string; linkDescription: string; format: string; cta: string };
-
-function makeCopy(random: SeededRandom, { advertiser, product, angle, boast }: Campaign, variant: number): Copy {
-  const { trade, callsToAction } = industries[advertiser.industry];
-  const sayings = phrases[advertiser.language][trade];
-  if (!sayings) throw new Error(`No phrases for ${trade} in "${advertiser.language}".`);
-  const percent = random.pick([10, 15, 20, 25, 30]);
-  const filling = { brand: advertiser.name, product: product.name, percent, days: 30, ...boast };
-  const say = (phrase: string) => filled(phrase, filling);
-  const points = random.some(advertiser.points, random.between(2, 4)).map((point) => `✔ ${point}`);
-  const offer = angle === 'offer' || random.chance(0.6) ? [say(random.pick(sayings.offers))] : [];
-  const opening = say(sayings.openings[angle][variant % 2] ?? '');
-  const body = [opening, points.join('\n'), ...offer, say(random.pick(sayings.closings))].join('\n\n');
+  const plannedDays = 2 + Math.floor(performance ** 2 * 240 + random.between(1, 14));
+  const plannedEnd = start + plannedDays * dayMs;
+  const isRunning = plannedEnd >= today;
   return {
-    headline: say(random.pick(sayings.headlines)),
-    body,
-    linkDescription: random.pick(advertiser.points),
-    format: random.pick(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO'], 1.6),
-    cta: random.pick(callsToAction, 1.5),
+    start,
+    end: isRunning ? null : plannedEnd,
+    days: isRunning ? (today - start) / dayMs : plannedDays,
+    performance,
   };
 }
 
-/** Capitalises a value at the start of a sentence. */
-function filled(phrase: string, filling: Record<string, string | number>): string {
-  return phrase.replace(/\{(\w+)\}/g, (_, name: string, at: number) => {
-    const value = String(filling[name]);
-    return /(^|[.!?]\s+)[“«„¿¡]*\s*$/u.test(phrase.slice(0, at)) ? capitalised(value) : value;
+/** The texts and the format of one variant. */
+type Creative = { headline: string; body: string; linkDescription: string; format: string; callToAction: string };
+
+function makeCreative(
+  random: SeededRandom,
+  { advertiser, product, angle, claims }: Campaign,
+  variantIndex: number,
+): Creative {
+  const { trade, callsToAction } = industries[advertiser.industry];
+  const tradePhrases = phrases[advertiser.language][trade];
+  if (!tradePhrases) throw new Error(`phrases.json has no phrases for ${trade} in "${advertiser.language}".`);
+  const percent = random.pick([10, 15, 20, 25, 30]);
+  const values = { brand: advertiser.name, product: product.name, percent, days: 30, ...claims };
+  const fill = (phrase: string) => fillPlaceholders(phrase, values);
+  const points = random.sample(advertiser.points, random.between(2, 4)).map((point) => `✔ ${point}`);
+  const offers = angle === 'offer' || random.chance(0.6) ? [fill(random.pick(tradePhrases.offers))] : [];
+  const opening = fill(tradePhrases.openings[angle][variantIndex % 2] ?? '');
+  const body = [opening, points.join('\n'), ...offers, fill(random.pick(tradePhrases.closings))].join('\n\n');
+  return {
+    headline: fill(random.pick(tradePhrases.headlines)),
+    body,
+    linkDescription: random.pick(advertiser.points),
+    format: random.pick(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO'], 1.6),
+    callToAction: random.pick(callsToAction, 1.5),
+  };
+}
+
+/** Replaces the placeholders of a phrase by values. A value at the start of a sentence gets a capital letter. */
+function fillPlaceholders(phrase: string, values: Record<string, string | number>): string {
+  return phrase.replace(/\{(\w+)\}/g, (_, name: string, offset: number) => {
+    const value = String(values[name]);
+    return /(^|[.!?]\s+)[“«„¿¡]*\s*$/u.test(phrase.slice(0, offset)) ? capitalize(value) : value;
   });
 }
 
-const capitalised = (text: string) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
+const capitalize = (text: string) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
 
-function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, run: Run): Ad {
+function makeAd(market: Market, campaign: Campaign, pageId: string, creative: Creative, run: Run): Ad {
   const { random, today } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
-  // Only campaigns that do well are measured, so that some links have parameters and others have not.
-  const measured = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${copy.format.toLowerCase()}`;
-  const link = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? measured : ''}`;
-  const cardCount = copy.format === 'CAROUSEL' || copy.format === 'DCO' ? random.between(3, 5) : 0;
+  // Only strong campaigns have tracking parameters, so that the demo contains links with and without parameters.
+  const tracking = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
+  const link = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? tracking : ''}`;
+  const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
   const ad: Ad & { countries: string[] } = {
     id,
     pageId,
-    sourcePageExternalId: externalId(pageId),
-    headline: copy.headline,
-    body: copy.body,
-    linkDescription: copy.linkDescription,
-    productTitle: capitalised(product.name),
+    sourcePageExternalId: createExternalId(pageId),
+    headline: creative.headline,
+    body: creative.body,
+    linkDescription: creative.linkDescription,
+    productTitle: capitalize(product.name),
     productPrice: product.price,
-    productCreatedAt: isoDay(product.createdAt),
+    productCreatedAt: toIsoDate(product.createdAt),
     offerLink: link,
     displayUrl: advertiser.domain,
-    startedAt: isoDay(run.start),
-    lastSeenAt: isoDay(run.end ?? today),
-    endDate: run.end === null ? null : isoDay(run.end),
-    ...makeFigures(market, advertiser, run),
+    startedAt: toIsoDate(run.start),
+    lastSeenAt: toIsoDate(run.end ?? today),
+    endDate: run.end === null ? null : toIsoDate(run.end),
+    ...estimateFigures(market, advertiser, run),
     isStorePlatformBestSeller: run.performance > 0.8,
-    ctaType: copy.cta,
-    displayFormat: copy.format,
+    ctaType: creative.callToAction,
+    displayFormat: creative.format,
     countries: advertiser.countries.slice(0, random.between(1, advertiser.countries.length)),
-    publisherPlatform: platforms.filter((_, at) => at < 2 || random.chance(0.35)),
+    publisherPlatform: platforms.filter((_, index) => index < 2 || random.chance(0.35)),
     media: [],
-    cards: Array.from({ length: cardCount }, (_, at) => cardOf(campaign, copy, link, at)),
+    cards: Array.from({ length: cardCount }, (_, cardIndex) => makeCard(campaign, creative, link, cardIndex)),
     changes: {},
     website: { siteDomain: advertiser.domain },
     languages: [advertiser.language],
     currency: 'USD',
   };
   ad.media = makeMedia(random, ad, campaign, cardCount);
-  return { ...ad, ...(ad.countries.some(hasBylines) && { bylines: `${advertiser.name} Ltd.` }) };
+  return { ...ad, ...(ad.countries.some(requiresByline) && { bylines: `${advertiser.name} Ltd.` }) };
 }
 
-/** Countries in which ads say who paid for them. */
-const hasBylines = (country: string) => country === 'DE' || country === 'FR';
+/** Returns true for the countries in which the demo's ads name the person or company that paid for them. */
+const requiresByline = (country: string) => country === 'DE' || country === 'FR';
 
-const isoDay = (time: number) => new Date(time).toISOString();
-const externalId = (pageId: string) => String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
-/** Estimates have two significant digits. */
-const rounded = (value: number) => Number(value.toPrecision(2));
-/** Estimated amounts are whole units. */
-const money = (value: number) => Math.max(1, Math.round(rounded(value)));
+const toIsoDate = (time: number) => new Date(time).toISOString();
+const createExternalId = (pageId: string) =>
+  String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
+/** Rounds an estimate to two significant digits. */
+const roundEstimate = (value: number) => Number(value.toPrecision(2));
+/** Rounds an estimated amount of money to two significant digits and to whole units, and to at least 1. */
+const roundAmount = (value: number) => Math.max(1, Math.round(roundEstimate(value)));
 
-function makeFigures({ random, today }: Market, { countries }: Advertiser, { days, performance, start }: Run) {
-  const reach = rounded((days + 1) * (1_500 + performance * 6_000) * (0.6 + random.next()) * countries.length);
+function estimateFigures({ random, today }: Market, { countries }: Advertiser, { days, performance, start }: Run) {
+  const reach = roundEstimate((days + 1) * (1_500 + performance * 6_000) * (0.6 + random.next()) * countries.length);
   const spend = reach * (0.006 + random.next() * 0.006);
   const revenue = spend * (0.4 + performance * 3);
-  const fresh = (today - start) / dayMs < 30;
+  const isRecent = (today - start) / dayMs < 30;
   return {
     duplicates: 1 + Math.floor(performance ** 3 * 40 * random.next()),
-    trendPublic: Math.round((fresh ? 40 : 0) + performance * 60 * random.next()),
+    trendPublic: Math.round((isRecent ? 40 : 0) + performance * 60 * random.next()),
     performancePublic: Math.round(performance * 100),
     audienceReach: reach,
-    adSpendMin: money(spend * 0.8),
-    adSpendMax: money(spend * 1.3),
-    revenueMin: money(revenue * 0.7),
-    revenueMax: money(revenue * 1.4),
+    adSpendMin: roundAmount(spend * 0.8),
+    adSpendMax: roundAmount(spend * 1.3),
+    revenueMin: roundAmount(revenue * 0.7),
+    revenueMax: roundAmount(revenue * 1.4),
   };
 }
 
-function cardOf({ advertiser, product }: Campaign, copy: Copy, link: string, at: number) {
-  const { name } = advertiser.products[at % advertiser.products.length] ?? product;
+function makeCard({ advertiser, product }: Campaign, creative: Creative, link: string, cardIndex: number) {
+  const { name } = advertiser.products[cardIndex % advertiser.products.length] ?? product;
   return {
-    title: capitalised(name),
-    body: advertiser.points[at % advertiser.points.length],
-    cta_type: copy.cta,
+    title: capitalize(name),
+    body: advertiser.points[cardIndex % advertiser.points.length],
+    cta_type: creative.callToAction,
     link_url: link,
-    image_url: addressOf(cardPicture(advertiser, at)),
+    image_url: getPictureUrl(selectCardPicture(advertiser, cardIndex)),
   };
 }
 
-/** A video has no more than a still. */
+/** Makes the media of an ad. The URL of a video leads to a still picture, because the demo has no video files. */
 function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
-  const asset = (type: string, { name, ...size }: Picture, nr: number | null) => ({
-    ...{ type, url: addressOf({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
+  const makeAsset = (type: string, { name, ...size }: Picture, nr: number | null) => ({
+    ...{ type, url: getPictureUrl({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
     ...{ ...size, nr },
   });
-  const still = asset('THUMB', pictureOf(advertiser, product.name, kindOf(ad)), 0);
-  const logo = asset('PA_PP', { name: `${brandOf(advertiser)}-logo`, width: 160, height: 160 }, null);
+  const still = makeAsset('THUMB', getProductPicture(advertiser, product.name, selectPictureKind(ad)), 0);
+  const logo = makeAsset('PA_PP', { name: `${getBrand(advertiser)}-logo`, width: 160, height: 160 }, null);
   if (ad.displayFormat === 'VIDEO') {
     const video = { ...still, type: 'VID', durationSeconds: random.between(6, 45), urls: { preview: still.url } };
     return [video, still, logo];
   }
-  const cards = Array.from({ length: cardCount }, (_, at) => asset('CARD_THUMB', cardPicture(advertiser, at), at + 1));
+  const cards = Array.from({ length: cardCount }, (_, cardIndex) =>
+    makeAsset('CARD_THUMB', selectCardPicture(advertiser, cardIndex), cardIndex + 1),
+  );
   return cards.length > 0 ? [...cards, logo] : [still, logo];
 }
 
-const stillOf = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
+const findStillUrl = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
 
 function makePage({ random, today }: Market, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
-  const total = ads.reduce((sum, ad) => sum + (ad.duplicates ?? 0), 0);
-  const average = (key: 'trendPublic' | 'performancePublic') =>
-    rounded(ads.reduce((sum, ad) => sum + (ad[key] ?? 0), 0) / ads.length);
-  const likes = rounded(random.between(20, 900) ** 2);
-  const logo = `${brandOf(advertiser)}-logo`;
+  const totalDuplicates = ads.reduce((sum, ad) => sum + (ad.duplicates ?? 0), 0);
+  const computeAverage = (key: 'trendPublic' | 'performancePublic') =>
+    roundEstimate(ads.reduce((sum, ad) => sum + (ad[key] ?? 0), 0) / ads.length);
+  const likes = roundEstimate(random.between(20, 900) ** 2);
+  const logo = `${getBrand(advertiser)}-logo`;
   return {
     pageId,
     pageName: advertiser.name,
-    sourcePageExternalId: externalId(pageId),
+    sourcePageExternalId: createExternalId(pageId),
     pageLikes: likes,
-    pageIgFollowers: rounded(likes * (0.3 + random.next() * 2)),
+    pageIgFollowers: roundEstimate(likes * (0.3 + random.next() * 2)),
     adsAmount: ads.length,
-    adsTotalDuplicates: total,
-    averageDuplicates: Number((total / ads.length).toFixed(2)),
+    adsTotalDuplicates: totalDuplicates,
+    averageDuplicates: Number((totalDuplicates / ads.length).toFixed(2)),
     audienceReach: ads.reduce((sum, ad) => sum + (ad.audienceReach ?? 0), 0),
-    trend: average('trendPublic'),
-    performance: average('performancePublic'),
-    pageCreatedAt: isoDay(today - random.between(200, 3000) * dayMs),
-    createdAt: isoDay(today - random.between(20, 199) * dayMs),
+    trend: computeAverage('trendPublic'),
+    performance: computeAverage('performancePublic'),
+    pageCreatedAt: toIsoDate(today - random.between(200, 3000) * dayMs),
+    createdAt: toIsoDate(today - random.between(20, 199) * dayMs),
     detailsEstimated: random.chance(0.3),
-    technologySlugs: random.some(technologies, random.between(2, 5)),
+    technologySlugs: random.sample(technologies, random.between(2, 5)),
     countries: advertiser.countries,
     languages: [advertiser.language],
-    media: [{ type: 'PA_PP', url: addressOf({ name: logo }), mediaFormat: 'webp', filename: `${logo}.webp` }],
-    thumbnails: ads.slice(0, 4).map((ad) => ({ url: stillOf(ad), isVideo: ad.displayFormat === 'VIDEO' })),
+    media: [{ type: 'PA_PP', url: getPictureUrl({ name: logo }), mediaFormat: 'webp', filename: `${logo}.webp` }],
+    thumbnails: ads.slice(0, 4).map((ad) => ({ url: findStillUrl(ad), isVideo: ad.displayFormat === 'VIDEO' })),
   };
 }
-
-/**
- * The data behind the demo. All advertisers are fictional; every domain ends in `.example`, which nobody can own.
- * test/library/demo.test.ts checks what is made of them.
- */
 
 type Industry = keyof typeof industryTable;
 type Language = keyof typeof phraseTable;
 
+/** A fictional advertiser. Its domain ends in `.example`, which nobody can register. */
 export type Advertiser = {
   name: string;
   domain: string;
   industry: Industry;
   language: Language;
   countries: string[];
-  /** Prices are in the advertiser's own currency. */
+  /** The products of the advertiser. Prices are in the advertiser's own currency. */
   products: { name: string; price: number }[];
+  /** Short selling points, which the ads list. */
   points: string[];
 };
 
+/** All advertisers of the market. `test/library/demo.test.ts` checks the ads that are made from them. */
 export const advertisers = advertiserTable as Advertiser[];
 
-/** The trade decides which phrases fit: a game is not shipped, and tea saves nobody an hour. */
+/**
+ * The trade and the calls to action of each industry. The trade selects the phrases: a game, for example, is not
+ * shipped.
+ */
 const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
-/** What a campaign is about. Each angle has two openings, which the variants test against each other. */
+/**
+ * The main message of a campaign. Each angle has two openings, and the variants of a campaign alternate between them.
+ */
 const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
 type Angle = (typeof angles)[number];
 
 /**
- * The parts of an ad's copy. `{brand}`, `{product}`, `{percent}`, `{days}`, `{thousands}` and `{tries}` are filled in.
- * Product names include the article where a language needs one, so no phrase puts them after a word that would contract
- * with it ("de le", "em o"), and no word agrees with their gender or number.
+ * The phrases from which the text of an ad is made. The placeholders `{brand}`, `{product}`, `{percent}`, `{days}`,
+ * `{thousands}` and `{tries}` are replaced by values. In languages that need it, product names include the article. So
+ * no phrase puts a product name after a word that would contract with the article ("de le", "em o"), and no word agrees
+ * with the gender or number of the product.
  */
 type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
 
-/** By language and trade. A language only has the trades of its advertisers. */
+/** The phrases by language and trade. A language contains only the trades of its advertisers. */
 const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
 
 const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
@@ -291,70 +320,84 @@ const technologies = [
 ];
 
 /**
- * Pictures of the demo's ads: the files in `../pictures`. Each product has one with its price and a
- * sticker, one with a headline, and a tall one; each advertiser has a logo.
+ * A picture of the demo, which is a file in `../pictures`. Each product has three pictures: `offer` with the price and
+ * a sticker, `meet` with a headline, and `tall`. Each advertiser has a logo.
  */
 type Picture = { name: string; width: number; height: number };
 
-const brandOf = ({ domain }: Advertiser) => domain.replace('.example', '');
-const addressOf = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
+const getBrand = ({ domain }: Advertiser) => domain.replace('.example', '');
+/** Returns the URL of a picture. The library replaces `{media_url}` by its own address. */
+const getPictureUrl = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
 
-function pictureOf(advertiser: Advertiser, product: string, kind: string): Picture {
-  const nr = advertiser.products.findIndex(({ name }) => name === product) + 1;
-  return { name: `${brandOf(advertiser)}-${nr}-${kind}`, width: 384, height: kind === 'tall' ? 480 : 384 };
+function getProductPicture(advertiser: Advertiser, product: string, kind: string): Picture {
+  const productNumber = advertiser.products.findIndex(({ name }) => name === product) + 1;
+  return { name: `${getBrand(advertiser)}-${productNumber}-${kind}`, width: 384, height: kind === 'tall' ? 480 : 384 };
 }
 
-/** A carousel goes through the advertiser's products, and then through them again with another picture of each. */
-function cardPicture(advertiser: Advertiser, at: number): Picture {
+/**
+ * Returns the picture of a card. A carousel shows all products of the advertiser, and then shows them again with other
+ * pictures.
+ */
+function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
   const { products } = advertiser;
-  const { name = '' } = products[at % products.length] ?? {};
-  return pictureOf(advertiser, name, ['meet', 'offer', 'tall'][Math.floor(at / products.length)] ?? 'meet');
+  const { name = '' } = products[cardIndex % products.length] ?? {};
+  const kind = ['meet', 'offer', 'tall'][Math.floor(cardIndex / products.length)] ?? 'meet';
+  return getProductPicture(advertiser, name, kind);
 }
 
-/** Stills of videos are tall. A discount in the copy, points aside, has its sticker in the picture. */
-function kindOf({ id, displayFormat, headline, body }: Ad): string {
+/**
+ * Returns the kind of picture that fits an ad. A video has a tall still. A discount in the text, apart from the selling
+ * points, requires the picture with the sticker.
+ */
+function selectPictureKind({ id, displayFormat, headline, body }: Ad): string {
   if (displayFormat === 'VIDEO') return 'tall';
-  const copy = `${headline}\n${body}`.replaceAll(/^✔.*$/gm, '');
-  if (/%|: play free/.test(copy)) return 'offer';
+  const textWithoutPoints = `${headline}\n${body}`.replaceAll(/^✔.*$/gm, '');
+  if (/%|: play free/.test(textWithoutPoints)) return 'offer';
   return Number.parseInt(id.slice(-1), 16) % 2 === 0 ? 'meet' : 'tall';
 }
 
+/** A source of random numbers whose sequence depends only on its seed. */
 export type SeededRandom = ReturnType<typeof createSeededRandom>;
 
 /**
- * Repeatable random numbers: the same seed gives the same sequence. Mulberry32, good enough for fictional ads; never
- * use it for secrets.
+ * Creates a source of repeatable random numbers: the same seed gives the same sequence. The algorithm is Mulberry32,
+ * which is good enough for fictional ads. Never use it for secrets.
  */
 export function createSeededRandom(seed: number) {
   let state = seed >>> 0;
-  /** From 0 up to, but not including, 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  /** A whole number from `low` to `high`, inclusive. */
-  const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
+  /** Returns a whole number from `min` to `max`, inclusive. */
+  const between = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
   const bytes = (count: number) => Uint8Array.from({ length: count }, () => between(0, 255));
   return {
     next,
     between,
     bytes,
-    /** Returns the seed with which the numbers that follow begin. */
-    seed: () => state,
-    /** An item of the list; `lean` above 1 favours its beginning. */
-    pick<Item>(list: readonly Item[], lean = 1): Item {
-      const choice = list[Math.floor(next() ** lean * list.length)];
-      if (choice === undefined) throw new Error('There is nothing to pick from.');
-      return choice;
+    /** Returns the seed that would continue the sequence from here. */
+    getSeed: () => state,
+    /**
+     * Returns an item of a list.
+     * @param bias a value above 1 makes the first items more likely
+     */
+    pick<Item>(list: readonly Item[], bias = 1): Item {
+      const item = list[Math.floor(next() ** bias * list.length)];
+      if (item === undefined) throw new Error('The list contains no item to pick.');
+      return item;
     },
-    some<Item>(list: readonly Item[], count: number): Item[] {
-      const left = [...list];
-      return Array.from({ length: Math.min(count, left.length) }, () =>
-        left.splice(between(0, left.length - 1), 1),
+    /** Returns up to `count` different items of a list, in random order. */
+    sample<Item>(list: readonly Item[], count: number): Item[] {
+      const remainingItems = [...list];
+      return Array.from({ length: Math.min(count, remainingItems.length) }, () =>
+        remainingItems.splice(between(0, remainingItems.length - 1), 1),
       ).flat();
     },
+    /** Returns true with the given probability. */
     chance: (probability: number) => next() < probability,
     uuid(): string {
       const hex = Buffer.from(bytes(16)).toString('hex');
