@@ -37,7 +37,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   return {
     url: address,
     /** What was in the file at the start. */
-    stored: { database: lock.database, ...library.countRecords() },
+    stored: { database: lock.databasePath, ...library.countRecords() },
     /** Finishes answers in flight, then closes the database. */
     async close() {
       // First, so that other commands wait for the file instead of calling a server that is closing.
@@ -131,7 +131,7 @@ async function withLibrary<Result>(
 
 async function openOwned(options: OpenOptions) {
   const lock = await lockDatabase(options.database);
-  const { database, check: checkLock, release } = lock;
+  const { databasePath: database, check: checkLock, release } = lock;
   const library = await openLibrary({ ...options, database, checkLock }).catch((error) => {
     release();
     throw error;

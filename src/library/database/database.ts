@@ -9,71 +9,81 @@ type Engine = typeof import('node-sqlite3-wasm');
 type Connection = InstanceType<Engine['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
-/** Pass long texts as UTF-8 bytes: the engine binds them several times faster than strings. */
+/** A parameter of a statement. Pass long texts as UTF-8 bytes, which the engine binds several times faster than strings. */
 type Value = string | number | null | Uint8Array;
 
-/** Opened by `openDatabase`; all of its calls are synchronous. */
+/** An open database file. All of its calls are synchronous. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** The code of the error where another process may have the file, and its log. */
-const takenOver = 'database_taken_over';
+/** The error code if another process may be using the database file and its write-ahead log. */
+const takenOverCode = 'database_taken_over';
 
 /**
- * Takes a database file for this process, because the engine has no locks that hold between processes; makes the file
- * if there is none.
- * @throws LockHeldError, or Error when the file cannot be written
+ * Locks a database file for this process, and creates the file if it does not exist. The engine itself has no locks
+ * between processes.
+ *
+ * @throws LockHeldError if another process uses the file, and Error if the file cannot be written.
  */
 export async function lockDatabase(path: string) {
-  if (path === ':memory:') return { database: path, check() {}, announce() {}, release() {} };
+  if (path === ':memory:') return { databasePath: path, check() {}, announce() {}, release() {} };
   try {
     fs.closeSync(fs.openSync(path, 'a', 0o600));
   } catch (error) {
     throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
   }
-  // With all links resolved.
-  const database = fs.realpathSync(path);
-  const lockPath = `${database}.owner`;
+  // Symbolic links are resolved, so that one file has one lock under all of its names.
+  const databasePath = fs.realpathSync(path);
+  const lockPath = `${databasePath}.owner`;
   const { isHeld, ...lock } = await acquireLock(lockPath);
-  // A killed process leaves the engine's own lock behind, a folder beside the database.
-  fs.rmSync(`${database}.lock`, { recursive: true, force: true });
-  const file = identityAt(database);
-  const lost = (code: string, what: string) =>
-    new ApiError(503, code, `${what} while this process used it, so it writes nothing more; stop it before that.`);
+  // The engine's own lock is a folder beside the database, which a killed process leaves behind.
+  fs.rmSync(`${databasePath}.lock`, { recursive: true, force: true });
+  const lockedFile = readFileIdentity(databasePath);
+  const createLostError = (code: string, event: string) =>
+    new ApiError(
+      503,
+      code,
+      `${event} while this process was using the database. The process writes nothing more. Next time, stop it first.`,
+    );
   return {
-    database,
+    databasePath,
     ...lock,
-    /** @throws ApiError when the file is gone, or may have another owner */
+    /** @throws ApiError 503 if the file was deleted or replaced, or may have another owner. */
     check() {
-      if (!isHeld()) throw lost(takenOver, `The lock of ${database}, ${lockPath}, was deleted`);
-      if (identityAt(database) !== file) throw lost('database_replaced', `${database} was deleted or replaced`);
+      if (!isHeld()) throw createLostError(takenOverCode, `The lock of ${databasePath}, ${lockPath}, was deleted`);
+      if (readFileIdentity(databasePath) !== lockedFile)
+        throw createLostError('database_replaced', `${databasePath} was deleted or replaced`);
     },
   };
 }
 
-/** Which file it is. Inode numbers are not used again while a file is open. */
-function identityAt(path: string): string | undefined {
+/** Returns the identity of the file at a path. An inode number is not reused while its file is open. */
+function readFileIdentity(path: string): string | undefined {
   const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev} ${stats.ino}`;
 }
 
-/** The engine cuts bound text at a NUL character, so a search for the rest would match too much. */
-const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
+/** Replaces NUL characters in text. The engine cuts text at a NUL, so a search with such a text would match too much. */
+const toBindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 interface DatabaseOptions {
-  /** Throws when another process may have taken over the file. */
+  /** Throws if another process may have taken over the file. */
   checkLock?: () => void;
-  /** The file is deleted while it is open: nothing is written beside it, and nothing has to survive a crash. */
+  /**
+   * True if the file is deleted while it is open. The database then writes no file beside it, and its data need not
+   * survive a crash.
+   */
   isTemporary?: boolean;
-  /** The time from which the dates in the columns are counted, in Unix milliseconds. 0 unless it is demo data. */
+  /** The time, in Unix milliseconds, from which the dates in the columns are counted. 0 except for demo data. */
   dateOrigin?: number;
 }
 
 /**
- * Opens a database file (made when absent) or `:memory:`, with the tables of this version.
+ * Opens a database file or `:memory:`, and creates the tables of this version in a new file.
  *
- * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
- * mode, needs an exclusive lock.
- * @throws Error when the file is no library, or was made by another version.
+ * No other process may have the file open. The engine has no shared memory, so write-ahead logging, its only crash-safe
+ * mode, needs exclusive access.
+ *
+ * @throws Error if the file is not a library or was made by another version.
  */
 export async function openDatabase(
   path: string,
@@ -83,30 +93,33 @@ export async function openDatabase(
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
   try {
-    const journal = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
-    connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journal}; PRAGMA cache_size = -65536`);
-    makeTables(connection, path);
+    const journalPragmas = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
+    connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
+    createTables(connection, path);
   } catch (error) {
-    // On a full disk, closing fails too.
-    thrownBy(() => connection.close());
+    // On a full disk, closing fails too. The first error is the one to report.
+    catchError(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  // Finalizing a statement that failed throws the same error again.
-  const dispose = (statement: Statement) => void thrownBy(() => statement.finalize());
+  // Finalizing a statement that failed throws the same error again, so the error is ignored.
+  const dispose = (statement: Statement) => void catchError(() => statement.finalize());
   const statements = new LRUCache<string, Statement>({ max: 200, dispose });
 
-  function prepared(sql: string): Statement {
+  function prepare(sql: string): Statement {
     const statement = statements.get(sql) ?? connection.prepare(sql);
     statements.set(sql, statement);
     return statement;
   }
 
-  const all = <Row>(sql: string, values: Value[] = []) => prepared(sql).all(values.map(bindable)) as Row[];
+  const all = <Row>(sql: string, values: Value[] = []) => prepare(sql).all(values.map(toBindable)) as Row[];
 
   const rollbackListeners: (() => void)[] = [];
 
-  /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
+  /**
+   * Runs `work` in a transaction, and returns when its changes are on disk. If `work` throws, nothing is changed. A nested
+   * call joins the outer transaction.
+   */
   function transaction<Result>(work: () => Result): Result {
     if (connection.inTransaction) return work();
     checkLock();
@@ -117,40 +130,45 @@ export async function openDatabase(
       return result;
     } catch (error) {
       if (connection.inTransaction) connection.exec('ROLLBACK');
-      for (const forget of rollbackListeners) forget();
+      for (const notify of rollbackListeners) notify();
       throw error;
     }
   }
 
   return {
+    /** Returns all rows of a query. */
     all,
-    // Reads all rows: a half-read statement keeps its read transaction open.
+    /** Returns the first row of a query. All rows are read, because a half-read statement keeps its transaction open. */
     get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
+    /** Runs a statement that changes data. `rowid` is the row number of the last inserted row. */
     run: (sql: string, values: Value[] = []) =>
       transaction(() => {
-        const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
+        const { changes, lastInsertRowid } = prepare(sql).run(values.map(toBindable));
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,
-    /** Calls a function after each transaction that failed, to forget what it read or wrote. */
-    afterRollback: (forget: () => void) => void rollbackListeners.push(forget),
+    /** Registers a function that runs after each failed transaction, for example to clear a cache of its data. */
+    afterRollback: (listener: () => void) => void rollbackListeners.push(listener),
     checkLock,
     dateOrigin,
-    /** Runs SQL statements without parameters and results. */
+    /** Runs SQL statements that have neither parameters nor results. */
     runScript: (sql: string) => connection.exec(sql),
+    /** Closes the database, unless another process may have taken over the file. */
     close() {
-      const lost = thrownBy(checkLock);
-      // Closing would delete the write-ahead log of the new owner.
-      if (lost instanceof ApiError && lost.code === takenOver) return;
+      const lockError = catchError(checkLock);
+      // Closing would delete the write-ahead log of the new owner, so the connection stays open until the process ends.
+      if (lockError instanceof ApiError && lockError.code === takenOverCode) return;
       statements.clear();
-      // If the file was moved away, closing writes the log to the moved file, and not to a file that took its place.
-      if (lost) thrownBy(() => connection.close());
+      // If the file was moved, closing writes the log to the moved file and not to a file that took its place. An error is
+      // ignored, because the file may be gone.
+      if (lockError) catchError(() => connection.close());
       else connection.close();
     },
   };
 }
 
-function thrownBy(work: () => void): unknown {
+/** Runs a function and returns the error that it throws, if any. */
+function catchError(work: () => void): unknown {
   try {
     work();
     return undefined;
@@ -159,9 +177,10 @@ function thrownBy(work: () => void): unknown {
   }
 }
 
-const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
+/** Matches messages of the engine about files that cannot be written. */
+const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
 
-/** "AdLi", which tells a library from the SQLite files of other programs. */
+/** The text "AdLi" as a number. It distinguishes a library from the SQLite files of other programs. */
 const applicationId = 0x41644c69;
 
 const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
@@ -183,10 +202,14 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
 });
 
 /**
- * Each record type has five tables. `ads` is narrow, so that filtering and sorting read few pages. `ads_json` holds the
- * records, and the list of the tags of each. `ads_text` finds rows by copy, advertiser and payer without storing the text again; its tokenizer only splits
- * at spaces, because search/tokens.ts makes the tokens. `ads_tags` says which records have which of the values in
- * `ads_tag_values`: countries, domains and the like (search/tags.ts).
+ * The tables of a library. Each record type has five tables:
+ *
+ * - `ads` has the columns for filtering and sorting. The table is narrow, so that these operations read few pages.
+ * - `ads_json` has the JSON of the records and the list of tags of each record.
+ * - `ads_text` finds rows by the words of an ad, its advertiser and its payer without storing the text again. Its tokenizer
+ *   only splits at spaces, because `search/tokens.ts` makes the tokens.
+ * - `ads_tag_values` has the values of tags, such as countries and domains (`search/tags.ts`).
+ * - `ads_tags` says which records have which of these values.
  */
 const tables = `
   ${recordTables.join('')}
@@ -218,27 +241,31 @@ const tables = `
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`;
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
-/** Raise this number when texts, tags, measures or tokens are read from records in another way. */
+/** The version of the index. Raise this number if texts, tags, measures or tokens are read from records in another way. */
 const indexVersion = 6;
-/** The number of the format, in `PRAGMA user_version`. It changes with the tables, the tags and `indexVersion`. */
-const format = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tables, tagKeys])).slice(0, 7), 16);
+/** The version of the file, stored in `PRAGMA user_version`. It changes with the tables, the tags and `indexVersion`. */
+const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tables, tagKeys])).slice(0, 7), 16);
 
-/** Makes the tables of a new file. @throws Error where another version or another program made the file */
-function makeTables(connection: Connection, path: string): void {
-  const pragma = (name: string) => Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
+/**
+ * Creates the tables of a new file, and checks the version of an existing file.
+ *
+ * @throws Error if another version or another program made the file, or if the file cannot be written.
+ */
+function createTables(connection: Connection, path: string): void {
+  const readPragma = (name: string) => Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
   const isNew = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
-  if (!isNew && pragma('application_id') !== applicationId)
+  if (!isNew && readPragma('application_id') !== applicationId)
     throw new Error(`${path} is a database of another program.`);
-  if (!isNew && pragma('user_version') !== format)
+  if (!isNew && readPragma('user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
-    // Always writes, so that a database that cannot be written fails now and not at the first call.
-    connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${format}`);
+    // Writes even if nothing changes, so that a database that cannot be written fails now and not at the first call.
+    connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
     if (isNew) connection.exec(tables);
     connection.exec('COMMIT');
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw cannotWrite.test(message)
+    throw writeErrorPattern.test(message)
       ? new Error(`${path} cannot be written (${message}). Is its disk full?`, { cause: error })
       : error;
   }

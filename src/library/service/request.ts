@@ -7,7 +7,7 @@ import { maxIdLength } from '../../api/url.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { isObject } from '../../views/view.ts';
 
-/** An error answer of the API. All fields but `status` become the documented error body. */
+/** An error response of the API. All fields except `status` become the documented error body. */
 export class ApiError extends Error {
   readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429 | 503;
   readonly code: string;
@@ -21,19 +21,21 @@ export class ApiError extends Error {
   }
 }
 
-/** 422. The message says what was wrong and what is allowed. */
+/** Creates a 422 error. The message says what was wrong and what is allowed. */
 export const invalidRequest = (message: string, details?: unknown) =>
   new ApiError(422, 'invalid_request', message, details);
 
+/** Returns a value as JSON of at most 100 characters, for an error message. */
 export const quoteValue = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
+/** Creates a 404 error for a record or a collection. */
 export const notFoundError = (what: string, id: string) =>
   new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
 
-/** The namespace of made ids: any UUID, always the same. */
+/** The namespace of UUIDs that are made from names. Any UUID would do, but it must never change. */
 const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
-/** The id of a name, the same every time: a UUID of version 5 (RFC 9562). */
+/** Returns the UUID of a name. The same name always has the same UUID (version 5 of RFC 9562). */
 export function uuidFromName(name: string): string {
   const bytes = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]), 'buffer');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
@@ -41,6 +43,12 @@ export function uuidFromName(name: string): string {
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
+/**
+ * Returns a text that is a UUID.
+ *
+ * @param name The name of the parameter, for the error message.
+ * @throws ApiError 422 for any other text.
+ */
 export function parseUuid(name: string, text: string): string {
   if (isUuid(text)) return text;
   throw invalidRequest(
@@ -48,6 +56,11 @@ export function parseUuid(name: string, text: string): string {
   );
 }
 
+/**
+ * Returns a text that may be the id of a page.
+ *
+ * @throws ApiError 422 for a text that is too long.
+ */
 export function parsePageId(text: string): string {
   if (text.length <= maxIdLength) return text;
   throw invalidRequest(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
@@ -55,7 +68,11 @@ export function parsePageId(text: string): string {
 
 const maxBodyBytes = 64 * 1024;
 
-/** The JSON object in the body: UTF-8, `Content-Type: application/json`. */
+/**
+ * Reads the JSON object in the body of a request. The body must be UTF-8 with `Content-Type: application/json`.
+ *
+ * @throws ApiError 422 for any other body, and for a body that is too large or nested too deep.
+ */
 export async function readJsonBody(request: Request): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
@@ -83,26 +100,40 @@ export async function readJsonBody(request: Request): Promise<Record<string, unk
   throw invalidRequest('The body takes a JSON object.');
 }
 
-/** The most levels of objects and lists. `JSON.stringify` may be recursive and fail on values that `JSON.parse` reads. */
+/**
+ * The most levels of objects and lists in a value. `JSON.stringify` may be recursive, so it can fail on a deep value that
+ * `JSON.parse` reads.
+ */
 export const maxNestingDepth = 64;
 
+/** Returns true for a value with more than `maxNestingDepth` levels. */
 export const isNestedTooDeep = (value: unknown): boolean => isDeeperThan(maxNestingDepth, value);
 
-/** `limit` as a number within bounds; `from` says where it was, for the error message. */
-export function parseLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
+/**
+ * Returns a page size, or the default if there is none.
+ *
+ * @param location Where the request holds the limit (`body` or `query`), for the error message.
+ * @throws ApiError 422 for a value that is not a whole number from 1 to the maximum.
+ */
+export function parseLimit(limit: unknown, location: string, bounds: { default: number; maximum: number }): number {
   if (limit === undefined) return bounds.default;
   if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= bounds.maximum) return limit;
   throw invalidRequest(
-    `"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${quoteValue(limit)}.`,
+    `"limit" in the ${location} takes a whole number from 1 to ${bounds.maximum}; got ${quoteValue(limit)}.`,
   );
 }
 
+/**
+ * Parses the query of a request for the items of a collection.
+ *
+ * @throws ApiError 422 for an invalid item type or limit.
+ */
 export function parseListQuery(query: URLSearchParams) {
-  const given = query.get('itemType');
-  const itemType = ItemType.safeParse(given);
+  const itemTypeText = query.get('itemType');
+  const itemType = ItemType.safeParse(itemTypeText);
   if (!itemType.success)
     throw invalidRequest(
-      `"itemType" in the query takes ads or pages; got ${given === null ? 'nothing' : quoteValue(given)}.`,
+      `"itemType" in the query takes ads or pages; got ${itemTypeText === null ? 'nothing' : quoteValue(itemTypeText)}.`,
     );
   const limit = query.get('limit') ?? undefined;
   return {
@@ -112,6 +143,11 @@ export function parseListQuery(query: URLSearchParams) {
   };
 }
 
+/**
+ * Parses the body of a request that adds an item to a collection.
+ *
+ * @throws ApiError 422 for an invalid item type or id.
+ */
 export function parseCollectionItem(body: Record<string, unknown>) {
   const item = AddCollectionItemRequest.safeParse(body);
   if (!item.success)
@@ -121,23 +157,29 @@ export function parseCollectionItem(body: Record<string, unknown>) {
 }
 
 /**
- * Writes and reads cursors: JSON, signed for one list, so that an altered cursor, or one of another list, is refused. A
- * model reads cursors too, so a cursor is short: the list is part of the signature, and not of the text.
+ * Creates the codec of cursors. A cursor is JSON with a signature for one list, so an altered cursor or a cursor of another
+ * list is refused. Models read cursors too, so a cursor is short: the name of the list is part of the signature and not of
+ * the text.
  */
 export function createCursorCodec(secret: string) {
-  const signatureOf = (list: string, content: string) =>
-    createHmac('sha256', secret).update(`${list}\n${content}`).digest('base64url').slice(0, signatureLength);
+  const sign = (listName: string, content: string) =>
+    createHmac('sha256', secret).update(`${listName}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
-    encode(list: string, content: unknown[]): string {
+    /** Returns a cursor with the given content for a list. */
+    encode(listName: string, content: unknown[]): string {
       const text = Buffer.from(JSON.stringify(content)).toString('base64url');
-      return signatureOf(list, text) + text;
+      return sign(listName, text) + text;
     },
-    /** @throws ApiError 422 */
-    decode(list: string, cursor: string): unknown[] {
+    /**
+     * Returns the content of a cursor.
+     *
+     * @throws ApiError 422 if the cursor was altered or belongs to another list.
+     */
+    decode(listName: string, cursor: string): unknown[] {
       const content = cursor.slice(signatureLength);
-      if (!isSameSecret(cursor.slice(0, signatureLength), signatureOf(list, content))) {
+      if (!isSameSecret(cursor.slice(0, signatureLength), sign(listName, content))) {
         throw invalidRequest(
-          'This cursor is not one that this service gave for this list. Pass a returned cursor unchanged, and to the list it came from, or leave it out to start anew.',
+          'This cursor does not belong to this list, or it was altered. Pass a returned cursor unchanged and to the list it came from, or leave it out to start from the beginning.',
         );
       }
       return JSON.parse(Buffer.from(content, 'base64url').toString());
@@ -145,12 +187,14 @@ export function createCursorCodec(secret: string) {
   };
 }
 
+/** Writes and reads cursors. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
+/** Characters of a signature (Base64), which hold 66 bits. */
 const signatureLength = 11;
 
-/** Compares secrets in a time that does not reveal how similar they are. */
-export function isSameSecret(given: string, expected: string): boolean {
-  const [left, right] = [Buffer.from(given), Buffer.from(expected)];
-  return left.length === right.length && timingSafeEqual(left, right);
+/** Compares two secrets. The duration of the comparison does not reveal how similar they are. */
+export function isSameSecret(actual: string, expected: string): boolean {
+  const [actualBytes, expectedBytes] = [Buffer.from(actual), Buffer.from(expected)];
+  return actualBytes.length === expectedBytes.length && timingSafeEqual(actualBytes, expectedBytes);
 }
