@@ -1,6 +1,6 @@
 /**
- * The door of this folder: other folders open a library here and call it by `fetch`. Everything else is loaded when a
- * library is opened; only the filters are known before.
+ * The public interface of this folder: other folders open a library here and call it through `fetch`. All other modules are
+ * loaded when a library is opened. Only the list of filters is available before.
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
 import { demoKey } from './demo/demo-key.ts';
@@ -9,20 +9,23 @@ import type { LibraryOptions, OpenLibrary } from './service/service.ts';
 export { libraryFilters } from './search/filters.ts';
 export type { Library } from './service/service.ts';
 
-/** See service.ts. */
+/** Opens a local library. See `openLibrary` in `service/service.ts`. */
 export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary> =>
   (await import('./service/service.ts')).openLibrary(options);
 
-/** Returns a library with demo data, which is opened for the first request: many sessions list the tools and call none. */
+/**
+ * Creates a library with demo data. The data are opened at the first request, because many sessions list the tools and
+ * call none of them.
+ */
 export function createDemoLibrary(options: DemoOptions) {
-  let opened: ReturnType<typeof openDemoLibrary> | undefined;
+  let openedLibrary: ReturnType<typeof openDemoLibrary> | undefined;
   const open = () => {
-    opened ??= import('./demo/demo.ts').then(({ openDemoLibrary }) => openDemoLibrary(options));
-    return opened;
+    openedLibrary ??= import('./demo/demo.ts').then(({ openDemoLibrary }) => openDemoLibrary(options));
+    return openedLibrary;
   };
   return {
     apiKey: demoKey,
     fetch: async (request: Request) => (await open()).library.fetch(request),
-    close: async () => (await opened)?.library.close(),
+    close: async () => (await openedLibrary)?.library.close(),
   };
 }

@@ -13,53 +13,68 @@ import type { Library, LibraryOptions } from '../service/service.ts';
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
 export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
 
-/** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
+/**
+ * The work of `library serve`, `library import`, `library pictures` and `library key`. Nothing here prints: `cli/library.ts`
+ * turns the results into text.
+ */
+
+/** The database file on which a command works, and the clock. */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
 type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
 type ServeOptions = OpenOptions & {
   /**
-   * Serves the library's HTTP API at `http://HOST:PORT`, as this machine reaches it, until `close`, which waits for
-   * answers in flight. @throws Error when the address cannot be taken
+   * Serves the library's HTTP API until `close` is called. `address` is the URL under which this machine reaches the API.
+   * `close` waits for responses in flight.
+   *
+   * @throws Error if the port cannot be opened.
    */
   listen(fetch: Library['fetch']): Promise<{ address: string; close(): Promise<void> }>;
 };
 
-/** `library serve`. @throws LockHeldError, or Error when the address cannot be taken */
+/**
+ * Serves the library in a database file, and announces its URL to other commands in the lock of the file.
+ *
+ * @throws LockHeldError if another process uses the file, and Error if the port cannot be opened.
+ */
 export async function serveLibrary({ listen, ...options }: ServeOptions) {
-  const { library, lock, close } = await openOwned(options);
-  const token = newToken();
-  const { address, close: stop } = await listen(withAdmin(library, token)).catch((error) => {
+  const { library, lock, close } = await openLockedLibrary(options);
+  const token = createToken();
+  const { address, close: stopListening } = await listen(addCommandRoutes(library, token)).catch((error) => {
     close();
     throw error;
   });
   lock.announce({ url: address, token });
   return {
     url: address,
-    /** What was in the file at the start. */
+    /** The path of the database and the number of its records at the start. */
     stored: { database: lock.databasePath, ...library.countRecords() },
-    /** Finishes answers in flight, then closes the database. */
+    /** Finishes responses in flight, then closes the database. */
     async close() {
-      // First, so that other commands wait for the file instead of calling a server that is closing.
+      // The announcement is removed first, so that other commands wait for the file instead of calling a closing server.
       lock.announce(undefined);
-      await stop();
+      await stopListening();
       close();
     },
   };
 }
 
-/** `library serve --demo`: generated data in memory, with a key for it. */
+/** Serves generated demo data from memory. Returns the URL and the key of the demo. */
 export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>) {
   const { apiKey, fetch, close } = createDemoLibrary(options);
-  const { address, close: stop } = await listen(fetch);
-  return { url: address, apiKey, close: () => stop().then(close) };
+  const { address, close: stopListening } = await listen(fetch);
+  return { url: address, apiKey, close: () => stopListening().then(close) };
 }
 
+/** The report about one imported file. */
 export type ImportedFile = ImportReport & { name: string };
 
 /**
- * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
- * @throws LockHeldError; Error when a file cannot be read (earlier files are already stored)
+ * Imports files into a library. The file name `-` stands for `stdin`. If another process serves the database, the import
+ * goes through that process.
+ *
+ * @throws LockHeldError if another process uses the database without serving it, and Error if a file cannot be read. Files
+ * before that file are imported then.
  */
 export async function importFiles(target: DatabaseOptions, files: readonly string[], stdin: AsyncIterable<Uint8Array>) {
   for (const file of files)
@@ -68,7 +83,7 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
   return withLibrary(target, async (library) => {
     const reports: ImportedFile[] = [];
     for (const file of files) {
-      const [name, source] = file === '-' ? ['standard input', stdin] : [file, bytesOf(file)];
+      const [name, source] = file === '-' ? ['standard input', stdin] : [file, readFileLazily(file)];
       reports.push({ name, ...(await library.import(source)) });
     }
     return reports;
@@ -76,28 +91,32 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
 }
 
 /**
- * `library pictures`, and `library import --pictures`: fetches the pictures of ads into a folder, for the library of this
- * process or of another. @throws LockHeldError, or Error when a file cannot be written
+ * Fetches the pictures of ads into a folder. If another process serves the database, that process stores which pictures
+ * there are.
+ *
+ * @throws LockHeldError if another process uses the database without serving it, and Error if a file cannot be written.
  */
 export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
   withLibrary(target, (library) => fetchMissingPictures(library, options));
 
-/** Opens the file only when it is read. */
-async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
+/** Reads a file. The file is opened when the first chunk is requested. */
+async function* readFileLazily(file: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(file);
 }
 
-/** `library key create`: `key` is never shown again. */
+/** Creates a key. The result holds the secret in `key`, which cannot be read again. */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
   withLibrary(target, ({ create }) => create(options));
 
+/** Returns all keys of a library, without their secrets. */
 export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ list }) => list());
 
+/** Revokes the key with the given id or prefix. */
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(target, ({ revoke }) => revoke(keyIdOrPrefix));
 
-/** What commands do with a library, whichever process has opened it. */
-const libraryCommands = ({
+/** Returns the operations of commands on a library that this process has opened. */
+const createLocalCommands = ({
   import: importSource,
   keys: { create, list, revoke },
   pictures: { findMissing, savePictures },
@@ -110,26 +129,31 @@ const libraryCommands = ({
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
 
-type LibraryCommands = ReturnType<typeof libraryCommands>;
+/** The operations of commands on a library, which may be open in this or in another process. */
+type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
-/** Works with the library of this process, or over HTTP with the library of the process that serves the file. */
+/**
+ * Runs `work` on the library in a database file. If another process serves the file, the operations are sent to that
+ * process over HTTP.
+ */
 async function withLibrary<Result>(
   target: DatabaseOptions,
   work: (library: LibraryCommands) => Promise<Result>,
 ): Promise<Result> {
-  const opened = await openOwned(target).catch(async (error) => {
+  const opened = await openLockedLibrary(target).catch(async (error) => {
     if (error instanceof LockHeldError && error.endpoint && (await isReachable(error.endpoint))) return error.endpoint;
     throw error;
   });
-  if ('url' in opened) return work(servedLibrary(opened));
+  if ('url' in opened) return work(createRemoteCommands(opened));
   try {
-    return await work(libraryCommands(opened.library));
+    return await work(createLocalCommands(opened.library));
   } finally {
     opened.close();
   }
 }
 
-async function openOwned(options: OpenOptions) {
+/** Locks and opens a database file. `close` also releases the lock. */
+async function openLockedLibrary(options: OpenOptions) {
   const lock = await lockDatabase(options.database);
   const { databasePath: database, check: checkLock, release } = lock;
   const library = await openLibrary({ ...options, database, checkLock }).catch((error) => {
@@ -146,64 +170,67 @@ async function openOwned(options: OpenOptions) {
   return { library, lock, close };
 }
 
-const newToken = () => randomBytes(24).toString('hex');
+const createToken = () => randomBytes(24).toString('hex');
 
 /**
- * Serves the library and, under `/-/`, the commands of it, to callers who can read the token in the owner's note: the
- * user who runs the server. Arguments and answers are JSON; the source of an import is the body as it is.
+ * Adds routes for commands under `/-/` to the API of a library. A caller must send the token from the lock file, which only
+ * the user who runs the server can read. Arguments and results are JSON. The body of an import is the source itself.
  */
-function withAdmin(library: Library, token: string): Library['fetch'] {
-  const { import: importSource, ...others } = libraryCommands(library);
-  const commands: Record<string, unknown> = others;
-  async function answer(request: Request, path: string): Promise<unknown> {
-    if (path === 'owner') return {};
-    if (path === 'import') return importSource(request.body ?? ReadableStream.from([]));
-    const command = Object.hasOwn(commands, path) ? commands[path] : undefined;
-    if (typeof command !== 'function') throw new Error(`This version of the library does not know ${path}.`);
+function addCommandRoutes(library: Library, token: string): Library['fetch'] {
+  const { import: importSource, ...otherCommands } = createLocalCommands(library);
+  const commands: Record<string, unknown> = otherCommands;
+  async function runCommand(request: Request, name: string): Promise<unknown> {
+    if (name === 'owner') return {};
+    if (name === 'import') return importSource(request.body ?? ReadableStream.from([]));
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (typeof command !== 'function') throw new Error(`This version of the library does not know ${name}.`);
     return (await command(...((await request.json()) as unknown[]))) ?? {};
   }
   return async (request) => {
-    const [, path] = /^\/-\/(.*)/.exec(new URL(request.url).pathname) ?? [];
-    if (path === undefined) return library.fetch(request);
+    const [, commandName] = /^\/-\/(.*)/.exec(new URL(request.url).pathname) ?? [];
+    if (commandName === undefined) return library.fetch(request);
     if (!isSameSecret(request.headers.get('authorization') ?? '', `Bearer ${token}`))
       return new Response(null, { status: 404 });
     try {
-      return Response.json(await answer(request, path));
+      return Response.json(await runCommand(request, commandName));
     } catch (error) {
       return Response.json({ message: (error as Error).message }, { status: 400 });
     }
   };
 }
 
-const requestTo = ({ url, token }: HolderEndpoint, path: string, options: RequestInit) =>
-  new Request(`${url}/-/${path}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
+/** Creates a request to the process that serves a database. */
+const createCommandRequest = ({ url, token }: HolderEndpoint, name: string, options: RequestInit) =>
+  new Request(`${url}/-/${name}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
 const isReachable = (owner: HolderEndpoint): Promise<boolean> =>
-  fetch(requestTo(owner, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
+  fetch(createCommandRequest(owner, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
     ({ ok }) => ok,
     () => false,
   );
 
-/** The commands of a library that another process serves. */
-function servedLibrary(owner: HolderEndpoint): LibraryCommands {
-  async function send<Answer>(path: string, body: string | ReadableStream): Promise<Answer> {
-    const response = await fetch(requestTo(owner, path, { body, duplex: 'half' })).catch((error) => {
-      throw new Error(`The process that serves the database at ${owner.url} broke off: ${error.cause ?? error}.`);
+/** Returns the operations of commands on a library that another process serves. */
+function createRemoteCommands(owner: HolderEndpoint): LibraryCommands {
+  async function send<Answer>(name: string, body: string | ReadableStream): Promise<Answer> {
+    const response = await fetch(createCommandRequest(owner, name, { body, duplex: 'half' })).catch((error) => {
+      throw new Error(
+        `The connection to the process that serves the database at ${owner.url} failed: ${error.cause ?? error}.`,
+      );
     });
     const answer = (await response.json()) as Answer & { message?: string };
     if (!response.ok) throw new Error(answer.message ?? `HTTP ${response.status}`);
     return answer;
   }
-  const command =
+  const createCommand =
     <Name extends Exclude<keyof LibraryCommands, 'import'>>(name: Name) =>
-    (...given: Parameters<LibraryCommands[Name]>) =>
-      send<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(given));
+    (...args: Parameters<LibraryCommands[Name]>) =>
+      send<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(args));
   return {
     import: (source) => send('import', ReadableStream.from(source)),
-    create: command('create'),
-    list: command('list'),
-    revoke: command('revoke'),
-    findMissing: command('findMissing'),
-    savePictures: command('savePictures'),
+    create: createCommand('create'),
+    list: createCommand('list'),
+    revoke: createCommand('revoke'),
+    findMissing: createCommand('findMissing'),
+    savePictures: createCommand('savePictures'),
   };
 }
