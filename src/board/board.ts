@@ -210,7 +210,7 @@ function changesOf(item: StoredItem): BoardChange[] {
 /** The fields that the service sent and the board shows. Only the drawer shows copy of several lines. */
 const sentFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
-    boardFields.flatMap(([name, { is, board }]) =>
+    boardFields.flatMap(([name, { type: is, board }]) =>
       board === 'brief' || detail === 'full' ? [[name, shownAs[is](ad[name])]] : [],
     ),
   );
@@ -234,7 +234,7 @@ function words(texts: readonly (string | null)[]): string[] | undefined {
   return kept.length > 0 ? kept : undefined;
 }
 
-const shownAs: Record<SentField['is'], (value: unknown) => unknown> = {
+const shownAs: Record<SentField['type'], (value: unknown) => unknown> = {
   text: line,
   id: line,
   date: (value) => toDateCell(value) ?? undefined,

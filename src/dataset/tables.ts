@@ -4,14 +4,14 @@ import { readNumber } from '../views/view.ts';
 
 /** The types of the columns for the fields that the service sends. */
 type SentColumns<Fields> = {
-  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';
+  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
 
 /** Returns the columns for the fields that the service sends. */
 const selectSentColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
-    Object.entries(fields).flatMap(([name, { is, column }]) =>
-      column ? [[name, is === 'number' || is === 'flag' ? 'numeric' : 'text']] : [],
+    Object.entries(fields).flatMap(([name, { type, column }]) =>
+      column ? [[name, type === 'number' || type === 'flag' ? 'numeric' : 'text']] : [],
     ),
   ) as SentColumns<Fields>;
 
@@ -226,8 +226,8 @@ function toListCell(value: unknown): string | null {
 export function createCellReader<Fields extends Record<string, SentField>>(
   fields: Fields,
 ): (sent: object) => SentCells<Fields> {
-  const cells = Object.entries(fields).flatMap(([name, { is, column }]) =>
-    column ? [{ name, cellOf: cellConverters[is] }] : [],
+  const cells = Object.entries(fields).flatMap(([name, { type, column }]) =>
+    column ? [{ name, cellOf: cellConverters[type] }] : [],
   );
   return (sent) => {
     const row: Record<string, unknown> = {};

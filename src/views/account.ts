@@ -177,13 +177,13 @@ function formatValue(value: unknown): string {
 
 /** The fields of a collection that views show. */
 const collectionFields = {
-  name: { is: 'text', brief: 40 },
-  type: { is: 'text', brief: 12 },
-  isDefault: { is: 'flag', brief: true, means: 'the service made it' },
-  defaultType: { is: 'text', brief: 12, means: 'which of those' },
-  isOwner: { is: 'flag', brief: true, means: 'it is yours' },
-  adCount: { is: 'number', brief: true },
-  pageCount: { is: 'number', brief: true },
+  name: { type: 'text', brief: 40 },
+  type: { type: 'text', brief: 12 },
+  isDefault: { type: 'flag', brief: true, meaning: 'the service made it' },
+  defaultType: { type: 'text', brief: 12, meaning: 'which of those' },
+  isOwner: { type: 'flag', brief: true, meaning: 'it is yours' },
+  adCount: { type: 'number', brief: true },
+  pageCount: { type: 'number', brief: true },
 } as const satisfies Record<string, SentField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 

@@ -1,104 +1,121 @@
 import * as z from 'zod';
 
-/** Views, texts, schemas, columns of SQL and exports, and the board follow from these records, in their order. */
+/**
+ * Describes a field that the service sends. Views, texts, schemas, columns of SQL and exports, and the board follow
+ * from these descriptions, in their order.
+ */
 export interface SentField {
-  is: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
-  /** Lists show the field: `true`, or the most tokens of its text. */
+  type: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
+  /** Set if lists show the field: `true`, or the most tokens of its text. */
   brief?: number | true;
-  /** A single ad or page shows the field, besides the fields of lists: `true`, or the most tokens of its text. */
+  /**
+   * Set if a single ad or page shows the field in addition to the fields of lists: `true`, or the most tokens of its
+   * text.
+   */
   standard?: number | true;
-  /** A column of the table `ads` or `pages`. */
+  /** Set if the field is a column of the table `ads` or `pages`. */
   column?: true;
-  /** Every ad on the board has the field, or only the drawer. */
+  /** Set if the board shows the field: `brief` on every ad, `full` only in the details of an ad. */
   board?: 'brief' | 'full';
-  /** The word before the number, where the word and the number say everything. */
-  say?: string;
-  /** The meaning, where the name does not say it: for programs that read the field. */
-  means?: string;
+  /** The word before a number, if the word and the number are enough for a reader, such as `reach`. */
+  phrase?: string;
+  /** The meaning of the field for programs, if the name does not say it. */
+  meaning?: string;
 }
 
+/** The fields of an ad. */
 export const adFields = {
-  headline: { is: 'text', standard: 150, column: true, board: 'brief' },
-  body: { is: 'text', standard: 2000, column: true, board: 'full' },
-  linkDescription: { is: 'text', standard: 300, column: true, board: 'full' },
-  offerLink: { is: 'text', column: true },
-  startedAt: { is: 'date', brief: true, column: true, board: 'brief' },
-  lastSeenAt: { is: 'date', standard: true, column: true, board: 'brief', means: 'when the service last saw it' },
-  endDate: { is: 'date', brief: true, column: true, board: 'brief', means: 'when it ended or is to end' },
-  duplicates: { is: 'number', brief: true, column: true, board: 'brief', means: 'copies, itself included' },
+  headline: { type: 'text', standard: 150, column: true, board: 'brief' },
+  body: { type: 'text', standard: 2000, column: true, board: 'full' },
+  linkDescription: { type: 'text', standard: 300, column: true, board: 'full' },
+  offerLink: { type: 'text', column: true },
+  startedAt: { type: 'date', brief: true, column: true, board: 'brief' },
+  lastSeenAt: { type: 'date', standard: true, column: true, board: 'brief', meaning: 'when the service last saw it' },
+  endDate: { type: 'date', brief: true, column: true, board: 'brief', meaning: 'when it ended or is to end' },
+  duplicates: { type: 'number', brief: true, column: true, board: 'brief', meaning: 'copies, itself included' },
   audienceReach: {
-    is: 'number',
+    type: 'number',
     brief: true,
     column: true,
     board: 'brief',
-    say: 'reach',
-    means: 'people reached, as the service counts',
+    phrase: 'reach',
+    meaning: 'people reached, as the service counts',
   },
-  adSpendMin: { is: 'number', brief: true, column: true, board: 'full', means: 'of an estimated range' },
-  adSpendMax: { is: 'number', brief: true, column: true, board: 'full', means: 'of an estimated range' },
-  revenueMin: { is: 'number', brief: true, column: true, means: 'of an estimated range' },
-  revenueMax: { is: 'number', brief: true, column: true, means: 'of an estimated range' },
-  ctaType: { is: 'text', brief: 12, column: true, board: 'brief', means: 'the button: SHOP_NOW, LEARN_MORE …' },
-  displayFormat: { is: 'text', brief: 12, column: true, board: 'brief', means: 'IMAGE, VIDEO, CAROUSEL …' },
-  productTitle: { is: 'text', brief: 16, standard: 60, column: true },
-  productPrice: { is: 'number', brief: true, column: true, means: 'in currency' },
-  trendPublic: { is: 'number', brief: true, column: true, say: 'trend', means: 'a score of the service' },
-  performancePublic: { is: 'number', brief: true, column: true, say: 'performance', means: 'a score of the service' },
-  // SQL has tables of its own for these two.
-  publisherPlatform: { is: 'words', brief: true, board: 'full', means: 'FACEBOOK, INSTAGRAM …' },
-  countries: { is: 'words', brief: true, board: 'brief', means: 'ISO codes' },
-  /** An extra key that imported ads have. */
-  currency: { is: 'text', brief: 8, board: 'full', means: 'ISO code, for spend, revenue, price' },
-  productCreatedAt: { is: 'date', standard: true, means: 'when the product was listed' },
-  isStorePlatformBestSeller: { is: 'flag', standard: true },
-  sourcePageExternalId: { is: 'id', standard: 40, means: 'the advertiser on the ad platform' },
-  appUrl: { is: 'text', standard: 100, means: "in the service's app" },
-} as const satisfies Record<string, SentField>;
-
-export const pageFields = {
-  pageName: { is: 'text', brief: 20, standard: 100, column: true },
-  sourcePageExternalId: { is: 'id', standard: 40, column: true, means: 'its id on the ad platform' },
-  pageLikes: { is: 'number', brief: true, column: true },
-  pageIgFollowers: { is: 'number', brief: true, column: true, means: 'followers on Instagram' },
-  adsAmount: { is: 'number', brief: true, column: true, means: 'ads that the service has' },
-  adsTotalDuplicates: { is: 'number', brief: true, column: true, means: 'copies of all its ads' },
-  audienceReach: {
-    is: 'number',
+  adSpendMin: { type: 'number', brief: true, column: true, board: 'full', meaning: 'of an estimated range' },
+  adSpendMax: { type: 'number', brief: true, column: true, board: 'full', meaning: 'of an estimated range' },
+  revenueMin: { type: 'number', brief: true, column: true, meaning: 'of an estimated range' },
+  revenueMax: { type: 'number', brief: true, column: true, meaning: 'of an estimated range' },
+  ctaType: { type: 'text', brief: 12, column: true, board: 'brief', meaning: 'the button: SHOP_NOW, LEARN_MORE …' },
+  displayFormat: { type: 'text', brief: 12, column: true, board: 'brief', meaning: 'IMAGE, VIDEO, CAROUSEL …' },
+  productTitle: { type: 'text', brief: 16, standard: 60, column: true },
+  productPrice: { type: 'number', brief: true, column: true, meaning: 'in currency' },
+  trendPublic: { type: 'number', brief: true, column: true, phrase: 'trend', meaning: 'a score of the service' },
+  performancePublic: {
+    type: 'number',
     brief: true,
     column: true,
-    say: 'reach',
-    means: 'people reached, as the service counts',
+    phrase: 'performance',
+    meaning: 'a score of the service',
   },
-  averageDuplicates: { is: 'number', brief: true, column: true, means: 'copies of an ad' },
-  trend: { is: 'number', brief: true, column: true, say: 'trend', means: 'a score of the service' },
-  performance: { is: 'number', brief: true, column: true, say: 'performance', means: 'a score of the service' },
-  pageCreatedAt: { is: 'date', brief: true, column: true },
-  createdAt: { is: 'date', standard: true, column: true, means: 'when the service first saw it' },
-  detailsEstimated: { is: 'flag', standard: true, column: true, means: 'whether its numbers are estimates' },
-  technologySlugs: { is: 'words', standard: true, column: true, means: 'what the shop is built with' },
-  countries: { is: 'words', brief: true, column: true, means: 'ISO codes, of its ads' },
-  languages: { is: 'words', brief: true, column: true, means: 'ISO codes, of its ads' },
-  appUrl: { is: 'text', standard: 100, means: "in the service's app" },
+  // SQL has separate tables for the next two fields.
+  publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'FACEBOOK, INSTAGRAM …' },
+  countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes' },
+  /** Only imported ads have this field. */
+  currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code, for spend, revenue, price' },
+  productCreatedAt: { type: 'date', standard: true, meaning: 'when the product was listed' },
+  isStorePlatformBestSeller: { type: 'flag', standard: true },
+  sourcePageExternalId: { type: 'id', standard: 40, meaning: 'the advertiser on the ad platform' },
+  appUrl: { type: 'text', standard: 100, meaning: "in the service's app" },
 } as const satisfies Record<string, SentField>;
 
+/** The fields of an advertiser page. */
+export const pageFields = {
+  pageName: { type: 'text', brief: 20, standard: 100, column: true },
+  sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'its id on the ad platform' },
+  pageLikes: { type: 'number', brief: true, column: true },
+  pageIgFollowers: { type: 'number', brief: true, column: true, meaning: 'followers on Instagram' },
+  adsAmount: { type: 'number', brief: true, column: true, meaning: 'ads that the service has' },
+  adsTotalDuplicates: { type: 'number', brief: true, column: true, meaning: 'copies of all its ads' },
+  audienceReach: {
+    type: 'number',
+    brief: true,
+    column: true,
+    phrase: 'reach',
+    meaning: 'people reached, as the service counts',
+  },
+  averageDuplicates: { type: 'number', brief: true, column: true, meaning: 'copies of an ad' },
+  trend: { type: 'number', brief: true, column: true, phrase: 'trend', meaning: 'a score of the service' },
+  performance: { type: 'number', brief: true, column: true, phrase: 'performance', meaning: 'a score of the service' },
+  pageCreatedAt: { type: 'date', brief: true, column: true },
+  createdAt: { type: 'date', standard: true, column: true, meaning: 'when the service first saw it' },
+  detailsEstimated: { type: 'flag', standard: true, column: true, meaning: 'whether its numbers are estimates' },
+  technologySlugs: { type: 'words', standard: true, column: true, meaning: 'what the shop is built with' },
+  countries: { type: 'words', brief: true, column: true, meaning: 'ISO codes, of its ads' },
+  languages: { type: 'words', brief: true, column: true, meaning: 'ISO codes, of its ads' },
+  appUrl: { type: 'text', standard: 100, meaning: "in the service's app" },
+} as const satisfies Record<string, SentField>;
+
+/** The names of the fields that have a property. */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
 }[keyof Fields];
 
-export type Shown<Field> = Field extends { is: 'number' }
+/** The type of a field in views. */
+export type Shown<Field> = Field extends { type: 'number' }
   ? number
-  : Field extends { is: 'flag' }
+  : Field extends { type: 'flag' }
     ? boolean
-    : Field extends { is: 'words' }
+    : Field extends { type: 'words' }
       ? string[]
       : string;
 
-/** The fields that have a property, each left out where it is missing. */
+/** An object with the fields that have a property. Missing fields are left out. */
 export type ShownWith<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: Shown<Fields[Name]>;
 };
 
-const schemas: Record<SentField['is'], () => z.ZodType> = {
+/** The schema of each type of field. */
+const schemaBuilders: Record<SentField['type'], () => z.ZodType> = {
   text: z.string,
   date: z.string,
   number: z.number,
@@ -107,17 +124,18 @@ const schemas: Record<SentField['is'], () => z.ZodType> = {
   id: z.string,
 };
 
+/** Builds the Zod shape of fields. All fields are optional. */
 export const buildShape = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
-    Object.entries(fields).map(([name, { is, means, brief, standard }]) => {
-      const where = brief ? undefined : standard ? 'not in lists' : 'full only';
-      const meaning = [means, where].filter(Boolean).join('; ');
-      const schema = schemas[is]().optional();
-      return [name, meaning === '' ? schema : schema.describe(meaning)];
+    Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
+      const scope = brief ? undefined : standard ? 'not in lists' : 'full only';
+      const description = [meaning, scope].filter(Boolean).join('; ');
+      const schema = schemaBuilders[type]().optional();
+      return [name, description === '' ? schema : schema.describe(description)];
     }),
   ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<Shown<Fields[Name]>>> };
 
-/** Data that fits a schema, without the fields that may come besides. */
+/** The data that a schema describes, without the further fields that a loose object may have. */
 export type DataOf<Schema extends z.ZodObject> = keyof Schema['shape'] extends never
   ? object
   : z.output<z.ZodObject<Schema['shape']>>;

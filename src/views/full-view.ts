@@ -4,63 +4,75 @@ import { disableMarkup, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 import { type Fields, isNumber, isObject } from './view.ts';
 
-/** Lists are brief and single objects standard by default; full shows every field. */
+/**
+ * How much of an object a result shows. The default is brief for lists and standard for single objects; full shows
+ * every field.
+ */
 export type Detail = 'brief' | 'standard' | 'full';
 
-/** A full view and its frame stay below the default result budget of 8,000. */
+/** The most tokens of a full view. With its frame, the view stays below the default result budget of 8,000 tokens. */
 export const maxFullViewTokens = 7500;
 
-/** Maximum tokens of data for each token of text: data repeats what a text states once. */
+/** The most tokens of data for each token of text. Data repeats what a text states only once. */
 export const dataTokensPerTextToken = 2;
 
 /**
- * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object
- * larger than `tokens` is cut where it is largest, between items and fields. The view says in place what is missing,
- * and once how to get it.
+ * Builds a view with every field that the service sent. Names and texts are made safe; nulls and infinite numbers are
+ * left out. An object larger than `tokens` is cut where it is largest, between items and fields. The view says at each
+ * place what is missing, and once how to get the rest.
+ * @param toGetAll how to get the rest, in words
  */
 export function buildFullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
-  const view = clean(raw, maxDepth);
-  return isObject(view) ? fitView(view, tokens, toGetAll) : {};
+  const view = cleanValue(raw, maxDepth);
+  return isObject(view) ? cutView(view, tokens, toGetAll) : {};
 }
 
+/** Builds the full view of an item. Its data may have more tokens than its text. */
 export const buildFullItem = (raw: unknown, tokens: number): Fields =>
-  buildFullView(raw, dataTokensPerTextToken * tokens, howToGetAll);
+  buildFullView(raw, dataTokensPerTextToken * tokens, howToGetAllText);
 
-/** A client that checks the schema would reject a paid answer for one value of another type. */
+/**
+ * The schema of values that have another type than documented. They are separated, because a client that validates
+ * results would reject a whole paid answer for one such value.
+ */
 export const otherTypesSchema = z.looseObject({}).optional();
 
+/** Moves the fields of a view that do not match a schema to `otherTypes`. */
 export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
-  const fits = ([name, value]: [string, unknown]) =>
+  const matchesSchema = ([name, value]: [string, unknown]) =>
     !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;
   const entries = Object.entries(view);
-  const others = entries.filter((entry) => !fits(entry));
+  const others = entries.filter((entry) => !matchesSchema(entry));
   if (others.length === 0) return view as DataOf<Schema>;
-  const { otherTypes: earlier, ...fitting } = Object.fromEntries(entries.filter(fits));
+  const { otherTypes: earlier, ...fitting } = Object.fromEntries(entries.filter(matchesSchema));
   return { ...fitting, otherTypes: { ...(earlier as object), ...Object.fromEntries(others) } } as DataOf<Schema>;
 }
 
-const howToGetAll = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
+const howToGetAllText = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
-function fitView(view: Fields, tokens: number, toGetAll: string | undefined): Fields {
+/** Cuts a view to a number of tokens. */
+function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fields {
   if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
-  if (toGetAll === undefined) return shrink(view, tokens) as Fields;
+  if (toGetAll === undefined) return cutValue(view, tokens) as Fields;
   const { [missingName]: _, ...fields } = view;
-  const { [missingName]: missing, ...kept } = shrink(fields, tokens - 2 * note) as Fields;
+  const { [missingName]: missing, ...kept } = cutValue(fields, tokens - 2 * noteTokens) as Fields;
   return { ...kept, [missingName]: missing === undefined ? toGetAll : `${missing}. ${toGetAll}` };
 }
 
 /**
- * One field on each line, its value as JSON, in which a text can neither end its quotes nor start a line. A name stays
- * bare if it is written as the API writes names, because none of our lines starts this way.
+ * Formats a full view with one field on each line. Values are JSON, in which a text can neither end its quotes nor
+ * start a line. A name stays without quotes if it is written like a name of the API, because no line of this server
+ * starts so.
  */
 export const formatFullView = (view: object, tokens: number): string =>
-  Object.entries(fitView(view as Fields, tokens, howToGetAll))
+  Object.entries(cutView(view as Fields, tokens, howToGetAllText))
     .map(
       ([name, value]) =>
         `${fieldPattern.test(name) || name === missingName ? name : quote(name)}: ${disableMarkup(JSON.stringify(value) ?? 'null')}`,
     )
     .join('\n');
 
+/** Formats several full views, each below its number. */
 export const formatFullItems = (views: readonly object[], tokens: number, from = 1): string =>
   views.map((view, index) => `\n${index + from}.\n${formatFullView(view, tokens)}`).join('\n');
 
@@ -68,23 +80,24 @@ const fieldPattern = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-
 
 const maxDepth = 8;
 
-function clean(value: unknown, depth: number): unknown {
+function cleanValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return sanitize(value);
   if (typeof value === 'number') return isNumber(value) ? value : undefined;
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
-  if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
+  if (Array.isArray(value))
+    return value.map((item) => cleanValue(item, depth - 1)).filter((item) => item !== undefined);
   const kept: [string, unknown][] = [];
   for (const [name, item] of Object.entries(value)) {
-    const [shown, safe] = [safeName(name), clean(item, depth - 1)];
+    const [shown, safe] = [cleanName(name), cleanValue(item, depth - 1)];
     const isTaken = shown !== name && Object.hasOwn(value, shown);
     if (safe !== undefined && !isTaken) kept.push([shown, safe]);
   }
   return Object.fromEntries(kept);
 }
 
-/** A name that reads like the note of what is missing stands in quotes. */
-function safeName(name: string): string {
+/** Returns a name without invisible characters. A name that looks like the note about missing fields is quoted. */
+function cleanName(name: string): string {
   if (plainName.test(name)) return name;
   const safe = sanitizeLine(name);
   return safe === missingName ? quote(safe) : safe;
@@ -92,52 +105,61 @@ function safeName(name: string): string {
 
 const plainName = /^[a-z][A-Za-z\d]*$/;
 
+/** The name of the field that says what is missing. */
 const missingName = '…';
 
-const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
+const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
-function shrink(value: unknown, tokens: number): unknown {
-  if (costOf(value) <= tokens) return value;
+/** Cuts a value to a number of tokens. */
+function cutValue(value: unknown, tokens: number): unknown {
+  if (estimateCost(value) <= tokens) return value;
   if (typeof value === 'string') return truncate(value, tokens - quoteTokens);
-  if (Array.isArray(value)) return shrinkArray(value, tokens - note);
-  if (isObject(value)) return shrinkObject(value, tokens - note);
+  if (Array.isArray(value)) return cutArray(value, tokens - noteTokens);
+  if (isObject(value)) return cutObject(value, tokens - noteTokens);
   return value;
 }
 
 const quoteTokens = 4;
-const note = 12;
+/** The tokens of a note about missing items. */
+const noteTokens = 12;
 
-function shrinkArray(items: unknown[], tokens: number): unknown[] {
+function cutArray(items: unknown[], tokens: number): unknown[] {
   const kept: unknown[] = [];
   let remainingTokens = tokens;
   for (const item of items) {
-    const cost = costOf(item);
+    const cost = estimateCost(item);
     if (cost > remainingTokens) break;
     kept.push(item);
     remainingTokens -= cost;
   }
-  if (kept.length === 0 && tokens > 2 * note) kept.push(shrink(items[0], tokens));
+  if (kept.length === 0 && tokens > 2 * noteTokens) kept.push(cutValue(items[0], tokens));
   return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
 }
 
-/** Each field gets an equal share. Small fields leave the rest of their share to larger ones. */
-function shrinkObject(object: Fields, tokens: number): Fields {
+/**
+ * Cuts an object. Each field gets an equal share of the tokens, and small fields leave what they do not need to larger
+ * fields.
+ */
+function cutObject(object: Fields, tokens: number): Fields {
   const entries = Object.entries(object);
-  const costs = new Map(entries.map(([name, value]) => [name, costOf(value)]));
+  const costs = new Map(entries.map(([name, value]) => [name, estimateCost(value)]));
   const kept = new Map<string, unknown>();
   let remainingTokens = tokens;
-  let waiting = entries.length;
+  let remainingFields = entries.length;
   for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
-    const share = remainingTokens / waiting-- - costOf(name);
+    const share = remainingTokens / remainingFields-- - estimateCost(name);
     const cost = costs.get(name) ?? 0;
-    if (cost > share && share < 2 * note) continue;
-    const fitting = cost <= share ? value : shrink(value, share);
+    if (cost > share && share < 2 * noteTokens) continue;
+    const fitting = cost <= share ? value : cutValue(value, share);
     kept.set(name, fitting);
-    remainingTokens -= costOf(name) + costOf(fitting);
+    remainingTokens -= estimateCost(name) + estimateCost(fitting);
   }
   const missing = entries.length - kept.size;
-  const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
-  return Object.fromEntries(missing > 0 ? [...inOrder, [missingName, `(+${missing} more fields)`] as const] : inOrder);
+  const originalOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
+  return Object.fromEntries(
+    missing > 0 ? [...originalOrder, [missingName, `(+${missing} more fields)`] as const] : originalOrder,
+  );
 }
 
+/** Makes any value of the service safe to show, within a number of tokens. */
 export const sanitizeValue = (value: unknown, tokens: number): unknown => buildFullView({ value }, tokens).value;

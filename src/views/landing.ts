@@ -3,82 +3,91 @@ import { getHost, isTrackingParameter, parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**
- * Returns the host that an ad leads to, without `www.`: the host of its link behind known wrappers, else the website
- * that the service states. The website also replaces a link shim whose text holds no address. The address that an ad
- * displays counts only if the ad has no link and no website, because the advertiser chooses it freely.
+ * Returns the host that an ad leads to, without `www.`: the host behind known wrappers of its link, otherwise the
+ * website that the service states. The website also replaces a link shim that contains no URL. The URL that the ad
+ * displays counts only if the ad has no link and no website, because the advertiser can choose it freely.
  */
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
-  const linked = linkedDomain(link);
+  const linked = findLinkedDomain(link);
   if (linked !== undefined && !linkShims.has(linked)) return linked;
-  const site = isObject(website) ? linkedDomain(website.siteDomain) : undefined;
+  const site = isObject(website) ? findLinkedDomain(website.siteDomain) : undefined;
   if (site !== undefined && !linkShims.has(site)) return site;
-  return linked ?? (link === undefined ? linkedDomain(displayUrl) : undefined) ?? site;
+  return linked ?? (link === undefined ? findLinkedDomain(displayUrl) : undefined) ?? site;
 }
 
-/** Returns the host of an address; for an address inside known wrappers, the host that the wrappers lead to. */
-function linkedDomain(link: unknown): string | undefined {
+/** Returns the host of a URL, or the host that known wrappers lead to. */
+function findLinkedDomain(link: unknown): string | undefined {
   const domain = parseDomain(link);
-  return domain !== undefined && wrapperParameters(domain) ? getHost(targetOf(link)) : domain;
+  return domain !== undefined && getWrapperParameters(domain) ? getHost(unwrapLink(link)) : domain;
 }
 
 /**
- * The page of an ad in one spelling, so that ads with the same page can be grouped: without tracking parameters, with
- * the others sorted, and with readable letters in place of percent codes. Nothing is fetched.
+ * Returns the landing page of an ad in one canonical form, so that ads with the same page can be grouped: without
+ * tracking parameters, with the other parameters sorted, and with readable letters instead of percent codes. `utm`
+ * holds the campaign parameters. Nothing is fetched.
  */
 export function parseLanding({ offerLink, cards }: Fields) {
-  const url = targetOf([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
+  const url = unwrapLink([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
   const host = getHost(url);
   if (url === undefined || host === undefined) return { page: null, utm: null };
-  const query = url.search.slice(1).replaceAll('+', '%20').split('&').map(decode);
-  const kept = query.filter((parameter) => parameter !== '' && !isTrackingParameter(parameter)).sort();
-  const path = decode(url.pathname);
+  const query = url.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentCodes);
+  const contentParameters = query.filter((parameter) => parameter !== '' && !isTrackingParameter(parameter)).sort();
+  const path = decodePercentCodes(url.pathname);
   let end = path.length;
   while (path[end - 1] === '/') end--;
-  const page = [host, url.port && `:${url.port}`, path.slice(0, end), kept.length > 0 && `?${kept.join('&')}`];
-  return { page: page.filter(Boolean).join(''), utm: utmOf(url) };
+  const page = [
+    host,
+    url.port && `:${url.port}`,
+    path.slice(0, end),
+    contentParameters.length > 0 && `?${contentParameters.join('&')}`,
+  ];
+  return { page: page.filter(Boolean).join(''), utm: readUtm(url) };
 }
 
-const maxUtm = 20;
-const maxUtmValue = 500;
+/** The most campaign parameters of a link. */
+const maxUtmParameters = 20;
+const maxUtmValueChars = 500;
 
-function utmOf({ searchParams }: URL): Record<string, string> | null {
-  const found = new Map<string, string>();
+function readUtm({ searchParams }: URL): Record<string, string> | null {
+  const values = new Map<string, string>();
   for (const [name, value] of searchParams) {
     const [, key] = /^utm_(.{1,50})$/i.exec(name) ?? [];
-    if (key === undefined || value === '' || found.size === maxUtm) continue;
-    if (!found.has(key.toLowerCase())) found.set(key.toLowerCase(), value.slice(0, maxUtmValue));
+    if (key === undefined || value === '' || values.size === maxUtmParameters) continue;
+    if (!values.has(key.toLowerCase())) values.set(key.toLowerCase(), value.slice(0, maxUtmValueChars));
   }
-  return found.size > 0 ? Object.fromEntries(found) : null;
+  return values.size > 0 ? Object.fromEntries(values) : null;
 }
 
-/** How many wrappers are unwrapped, because the address in a wrapper may be another wrapper. */
+/** The most wrappers that are unwrapped, because a wrapper may contain another wrapper. */
 const maxWrappers = 5;
 
-function targetOf(link: unknown): URL | undefined {
+/** Returns the URL behind all known wrappers of a link. */
+function unwrapLink(link: unknown): URL | undefined {
   let url = parseUrl(link);
   for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {
-    const inner = innerAddress(url);
+    const inner = findInnerUrl(url);
     if (inner === undefined) break;
     url = inner;
   }
   return url;
 }
 
-function innerAddress(url: URL): URL | undefined {
-  const names = wrapperParameters(getHost(url) ?? '');
+/** Returns the URL inside a wrapper; undefined if the URL is no wrapper or contains no URL. */
+function findInnerUrl(url: URL): URL | undefined {
+  const names = getWrapperParameters(getHost(url) ?? '');
   const values = names?.map((name) => url.searchParams.get(name)) ?? [];
-  if (names) values.push(decode(url.search.slice(1)));
+  if (names) values.push(decodePercentCodes(url.search.slice(1)));
   return parseUrl(values.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
-/** Hosts of social networks that only redirect visitors, and have no pages of their own. */
+/** Hosts of social networks that only redirect visitors and have no pages of their own. */
 const shimHosts = 'l.facebook.com lm.facebook.com l.instagram.com l.messenger.com l.threads.net l.threads.com l.wl.co';
 const linkShims = new Set(shimHosts.split(' '));
 
 /**
- * Hosts that redirect a visitor, with the parameters that hold the target address: link shims of social networks,
- * click counters of advertising systems, affiliate networks. A subdomain with one more label counts as well.
+ * Hosts that redirect visitors, with the parameters that hold the target URL: link shims of social networks, click
+ * counters of advertising systems, and affiliate networks. A subdomain with one more label counts as well.
  */
 const wrappers = new Map(
   (
@@ -106,15 +115,16 @@ const wrappers = new Map(
   ).flatMap(([hosts, names]) => hosts.split(' ').map((host) => [host, names.split(' ')] as const)),
 );
 
-function wrapperParameters(host: string): readonly string[] | undefined {
+/** Returns the parameters that hold the target URL; undefined if the host is no known wrapper. */
+function getWrapperParameters(host: string): readonly string[] | undefined {
   const parent = host.slice(host.indexOf('.') + 1);
-  return wrappers.get(host) ?? wrappers.get(parent) ?? (googles.test(host) ? wrappers.get('google.com') : undefined);
+  return wrappers.get(host) ?? wrappers.get(parent) ?? (googleHost.test(host) ? wrappers.get('google.com') : undefined);
 }
 
-const googles = /^google\.(?:com?\.)?[a-z]{2}$/;
+const googleHost = /^google\.(?:com?\.)?[a-z]{2}$/;
 
-/** Percent codes as letters where it stays the same address, and the others in capitals. */
-const decode = (text: string): string =>
+/** Decodes percent codes if the URL stays the same, and writes the others in capitals. */
+const decodePercentCodes = (text: string): string =>
   text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {
     try {
       return decodeURIComponent(codes).replace(/[\s\p{C}%/?#&=+;,:@$\\]/gu, encodeURIComponent);

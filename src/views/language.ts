@@ -1,47 +1,57 @@
-/** The ISO 639-1 code of a text; null where there is too little of it, or no language stands out. */
+/**
+ * Detects the language of a text and returns its ISO 639-1 code. Returns null if the text is too short or no language
+ * stands out.
+ */
 export type DetectLanguage = (text: string | null) => string | null;
 
-/** Loads the n-grams of 60 languages (about 0.15 s), which only a process that gathers ads needs. */
+/**
+ * Loads the language detector with the n-grams of 60 languages. Loading takes about 0.15 s, so only a process that
+ * gathers ads does it.
+ */
 export async function loadLanguageDetector(): Promise<DetectLanguage> {
   const { eld } = await import('eld/extrasmall');
   return (text) => {
-    const words = text === null ? '' : plainWords(text);
-    if (!saysEnough(words)) return null;
+    const words = text === null ? '' : removeNonWords(text);
+    if (!hasEnoughLetters(words)) return null;
     const result = eld.detect(words);
-    if (result.language === '' || !(result.isReliable() || hasOwnScript(result.language))) return null;
-    return result.language === 'ms' ? indonesianOrMalay(words) : result.language;
+    if (result.language === '' || !(result.isReliable() || isNonLatin(result.language))) return null;
+    return result.language === 'ms' ? decideIndonesianOrMalay(words) : result.language;
   };
 }
 
-/** The detector reads no further than 1,000 characters; addresses and tags go before that. */
+/** The most characters that are read. The detector reads 1,000 characters, and URLs and tags are removed before. */
 const maxChars = 1500;
-const noWords = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
+/** Matches what belongs to no language: URLs, mail addresses, tags, templates, emoji and digits. */
+const nonWordPattern = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
 const denseScripts = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
-const dense = new RegExp(`[${denseScripts}]`, 'gu');
-const latin = /\p{Script=Latin}+/gu;
+const denseCharacter = new RegExp(`[${denseScripts}]`, 'gu');
+const latinLetters = /\p{Script=Latin}+/gu;
 
-/** Four characters of a script that says as much with one as others do with four letters. */
+/** Matches four characters of a dense script, in which one character says as much as several letters. */
 const fourDense = new RegExp(`^(?:[^${denseScripts}]*[${denseScripts}]){4}`, 'u');
 const fourteenLetters = /^(?:\P{L}*\p{L}){14}/u;
-const saysEnough = (words: string): boolean => fourteenLetters.test(words) || fourDense.test(words);
+const hasEnoughLetters = (words: string): boolean => fourteenLetters.test(words) || fourDense.test(words);
 
-function plainWords(text: string): string {
-  const words = text.slice(0, maxChars).normalize('NFKC').replace(noWords, ' ');
-  return (isMostlyDense(words) ? words.replace(latin, ' ') : words).replace(/\s+/g, ' ').trim();
+function removeNonWords(text: string): string {
+  const words = text.slice(0, maxChars).normalize('NFKC').replace(nonWordPattern, ' ');
+  return (isMostlyDense(words) ? words.replace(latinLetters, ' ') : words).replace(/\s+/g, ' ').trim();
 }
 
-/** Whether most letters are of a dense script: then Latin letters among them spell brand names. */
+/** Returns whether most letters are of a dense script. Latin letters in such a text are usually brand names. */
 function isMostlyDense(words: string): boolean {
   if (!fourDense.test(words)) return false;
-  const others = words.replace(dense, '').length;
+  const others = words.replace(denseCharacter, '').length;
   return 4 * (words.length - others) > others;
 }
 
-/** Foreign names lower the score of a language, but a script of its own says enough. */
-const hasOwnScript = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
+/**
+ * Returns whether a language is not written in Latin letters. Foreign names lower the score of such a language, but its
+ * script is proof enough.
+ */
+const isNonLatin = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
 
-/** The detector cannot tell Indonesian from Malay. These words of advertising differ between them. */
+/** Advertising words that differ between Indonesian and Malay, which the detector cannot distinguish. */
 const indonesianWords = new Set(
   'bisa gratis kamu karena uang mobil diskon ongkir kirim pengiriman dikirim yuk banget nggak hanya saja sepatu inggris sangat kualitas harga hari coba beli rp kalian'.split(
     ' ',
@@ -53,7 +63,7 @@ const malayWords = new Set(
   ),
 );
 
-function indonesianOrMalay(text: string): 'id' | 'ms' {
+function decideIndonesianOrMalay(text: string): 'id' | 'ms' {
   let malay = 0;
   for (const word of text.toLowerCase().split(/[^a-z]+/))
     malay += Number(malayWords.has(word)) - Number(indonesianWords.has(word));

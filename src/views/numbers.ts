@@ -9,8 +9,9 @@ export const formatCount = (number: number, noun: string, nouns = `${noun}s`): s
 export const computeMedian = (values: readonly number[]): number => computePercentile(values, 50);
 
 /**
- * Returns a percentile by the definition of the function `percentile` of SQLite: between two values it is interpolated
- * in proportion. So a figure of ours equals the figure of a statement. Returns 0 if there are no values.
+ * Returns a percentile as SQLite's function `percentile` defines it, with linear interpolation between two values. So a
+ * figure in a summary equals the figure of a statement. Returns 0 if there are no values.
+ * @param percent from 0 to 100
  */
 export function computePercentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((left, right) => left - right);

@@ -178,7 +178,11 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
 }
 
 /** The fields that an ad may have: those of the API, and those that only imports add. */
-const importedFields: Record<string, SentField> = { ...adFields, languages: { is: 'words' }, bylines: { is: 'text' } };
+const importedFields: Record<string, SentField> = {
+  ...adFields,
+  languages: { type: 'words' },
+  bylines: { type: 'text' },
+};
 
 /** Fields that the page shows above its table of facts, or that are of no use to a person. */
 const omittedFields = [
@@ -221,7 +225,7 @@ const valueFormatters: Record<string, (value: string) => string> = {
 };
 
 /** Returns the title and the text of a field, or undefined if the record has no value to show. */
-function createFact(name: string, { is, say }: SentField, record: Fields): [string, string] | undefined {
+function createFact(name: string, { type: is, phrase: say }: SentField, record: Fields): [string, string] | undefined {
   const value = record[name];
   const title = fieldTitles[name] ?? formatColumnTitle(say ?? name).replace(/ min$/, '');
   if (name.endsWith('Max')) return undefined;
