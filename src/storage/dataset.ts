@@ -14,152 +14,177 @@ import {
 import { type ContentRecords, emptyContentRecords, type UserRecords } from './user-records.ts';
 
 /**
- * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous,
- * because it may be stored outside this process.
+ * The dataset of one account: all ads and pages from paid answers, and the account's gatherings. The methods are
+ * asynchronous, because a dataset may be stored outside this process.
  */
 export interface Dataset {
-  /** The service could not be asked whose key it is: this is the dataset of the account that is remembered for it. */
+  /**
+   * True if the service could not confirm which account the key belongs to. The dataset then belongs to the account that
+   * was stored for the key earlier.
+   */
   isUnconfirmed?: boolean;
   userRecords: UserRecords;
+  /** Adds the ads or pages of an answer. */
   addItems(batch: ItemBatch): Promise<void>;
+  /** Returns an ad or a page; undefined if the dataset does not contain it. */
   findItem(type: ItemType, id: string): Promise<StoredItem | undefined>;
+  /** Returns everything in the dataset. */
   readContents(): Promise<DatasetContents>;
-  /** The next sequence number of an answer: higher than all before, even where clocks differ. */
+  /** Returns the next sequence number for an answer. It is higher than all earlier numbers, even if clocks differ. */
   nextSequenceNumber(): Promise<number>;
-  /** Adds what one step of a gathering read. Saving the same step twice changes nothing. */
+  /** Adds the result of one step of a gathering. Saving the same step twice changes nothing. */
   saveGathering(gathering: GatheringStep): Promise<void>;
-  /** How many ads there is room for, if they are as large as those in the dataset. One gathering may not have more. */
+  /** Estimates how many ads of the average stored size fit into the dataset. One gathering may not have more ads. */
   estimateMaxAds(): Promise<number>;
 }
 
+/** The datasets of all accounts. */
 export interface Datasets {
   /**
-   * The caller's dataset, with what other processes brought. What was paid for can be added even where nothing can be
-   * read.
+   * Opens the dataset of a caller. Other processes may add to the same dataset.
+   * @param purpose with `toAdd`, the dataset can take paid answers even if it cannot be read at the moment
    */
   open(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
   close(): Promise<void>;
 }
 
+/** The tenant and the API key of a caller. */
 export type DatasetCaller = Pick<Call, 'tenantId' | 'apiKey'>;
 
+/** The items of one answer. */
 interface ItemBatch extends ItemSource {
   type: ItemType;
-  /** Parses the items lazily, on first read. */
+  /** Returns the parsed items. Called only when a caller reads the dataset. */
   items(): readonly unknown[];
-  /** The text of the answer, if nothing else of it is held until the items are read. */
+  /** The text of the answer, if the text is all that is kept in memory until the items are parsed. */
   text?: string | undefined;
   at: number;
-  /** The number of the answer; by default the highest. */
+  /** The sequence number of the answer; by default the next number. */
   order?: number | undefined;
 }
 
-/** A dataset at one moment. It stays as it is while others change the dataset. */
+/** The contents of a dataset at one moment. They do not change when the dataset changes. */
 export interface DatasetContents extends ContentRecords {
-  /** Changes with all but the labels and what is known of pictures. */
+  /** Changes with each change of the ads, pages or gatherings. Labels and picture hashes have versions of their own. */
   version: string;
-  /** Ads, the one with the oldest newest version first. */
+  /** All ads, in the order of the last answer that contained them. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
-  /** The oldest first. */
+  /** All gatherings, the oldest first. */
   gatherings: readonly Gathering[];
+  /** The numbers of evicted ads, pages and gatherings. */
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
-/** The question of a gathering, and how far it is. */
+/** The question and the progress of a gathering. The field names are part of the stored format. */
 export interface GatheringState {
   id: string;
-  /** Equal for all gatherings of the same question. */
+  /** A key that is equal for all gatherings of the same question. */
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * Begun with `fresh`, and a call with `fresh` may continue it: its end was not returned yet, and it is no dead end.
+   * True if a call with `fresh` started this gathering and a call with `fresh` may continue it: its end was not returned
+   * to a caller yet, and it is not stuck.
    */
   fresh: boolean;
-  /** If it has several parts: the ids of their gatherings, which hold what was read. */
+  /** The ids of the gatherings of its parts, if the question is split into parts. The parts hold the ads. */
   parts: readonly string[];
+  /** The total number of matching ads that the service states; null if unknown. */
   found: number | null;
-  /** How many different ads the service has listed. */
+  /** The number of different ads that the service has listed. */
   listed: number;
   /**
-   * Credits that its own pages cost; null where the service did not state all charges. Pages that are read for a gathering
-   * of several parts are charged to that one, and not to the part.
+   * The credits charged for its pages; null if the service did not state all charges. If the gathering is a part of a split
+   * question, its pages are charged to the gathering of the whole question, not to the part.
    */
   charged: number | null;
-  /** Its pages repeat, so it is not continued. */
+  /** True if the service repeats pages, so that the gathering cannot continue. */
   stuck: boolean;
-  /** The last page was reached. */
+  /** True if the last page was reached. */
   ended: boolean;
+  /** The service's cursor of the next page. */
   cursor: string | null;
-  /** A sequence number, which grows with each gathering and each of its steps. */
+  /** The sequence number of the gathering. It grows from one gathering to the next. */
   order: number;
+  /** The number of the step within the gathering. */
   step: number;
-  /** The number of the last answer that the gathering read. */
+  /** The sequence number of the last answer that the gathering read. */
   answerOrder: number;
   startedAt: number;
   gatheredAt: number;
 }
 
+/** One step of a gathering: the state after the step, and the ads that it read. */
 export interface GatheringStep extends GatheringState {
-  /** Ids of the ads that this step read. */
+  /** The ids of the ads that this step read. */
   adIds: readonly string[];
 }
 
-/** A gathering as a reader sees it: one of several parts has the sums of its parts, and is as old as the oldest. */
+/**
+ * A gathering with computed values for readers. The gathering of a split question has the sums of its parts, and is as
+ * old as its oldest part.
+ */
 export interface Gathering extends GatheringState {
-  /** Where it goes on, without what is computed for readers. */
+  /** The stored state, from which the gathering continues. */
   state: GatheringState;
-  /** Those of its parts that are still stored. */
+  /** The gatherings of its parts that are still stored. */
   storedParts: readonly Gathering[];
-  /** The total that the service states, unless it listed more. */
+  /** The total number that the service states; null if unknown, or if the service has listed more ads than this. */
   found: number | null;
-  /** Ids of all ads that were read, as `idKey` writes them. */
+  /** The normalized ids of all ads that the gathering read. */
   adIds: ReadonlySet<string>;
-  /** Ads that were read, and then evicted to make room. */
+  /** The number of ads that the gathering read and that were evicted since. */
   missing: number;
-  /** The last page was reached, and every listed ad is in the dataset. */
+  /** True if the last page was reached and every listed ad is in the dataset. */
   complete: boolean;
 }
 
-/** What changes a dataset. Records may come more than once, and late. */
+/** A change of a dataset. The same record may be applied several times, and records may be applied in any order. */
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
-/** Ids of ads compare without regard to case, as UUIDs do; those of pages are any text. */
+/** Returns the id of an ad in lower case. Ids of ads are UUIDs, which compare without regard to case; ids of pages are not. */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
+/** Returns the sum of the numbers. */
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
-/** Those of the ads whose `idKey` is wanted, by it. */
+/** Returns the ads with these normalized ids, by normalized id. */
 export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: ReadonlySet<string>) =>
   new Map(ads.filter(({ id }) => ids.has(normalizeAdId(id))).map((item) => [normalizeAdId(item.id), item] as const));
 
+/** The memory limit of one dataset, in bytes. */
 const maxDatasetBytes = 128 * 1024 * 1024;
-/** How much is freed beyond what is necessary, so that not every new ad has to make room. */
+/** The share of the limit that is freed in addition when a dataset is too large, so that not every new ad causes evictions. */
 const extraFreedShare = 0.05;
-/** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
+/**
+ * The share of the memory that one gathering may fill with ads. Gatherings, pages and larger ads need the rest, so that a
+ * gathering does not evict its own first ads.
+ */
 const usableShare = 0.8;
-/** The overhead of a dataset, however little is in it. */
+/** The memory of an empty dataset, in bytes. */
 const datasetOverheadBytes = 4096;
-/** Bytes of an ad while there are too few to tell. */
+/** The assumed size of an ad while the dataset has fewer than `minAdsForAverage` ads, in bytes. */
 const typicalAdBytes = 10_000;
 const minAdsForAverage = 50;
 
 let createdDatasets = 0;
 
+/** A dataset in the memory of this process. */
 export class MemoryDataset {
-  /** The tables. In each, the entry that is evicted first comes first. */
+  /** The tables. The entry at the start of each table is evicted first. */
   readonly #tables = {
     ads: new ItemTable(normalizeAdId),
     pages: new ItemTable((id) => id),
     gathering: new GatheringTable(),
   };
-  /** Tells the versions of this object from those of one that took its place. */
+  /** A number that distinguishes the versions of this object from the versions of an object that replaced it. */
   readonly #instanceNumber = ++createdDatasets;
   readonly #maxBytes: number;
+  /** The highest sequence number of an answer in the dataset. */
   order = 0;
   #changeCount = 0;
-  /** What was evicted from the store of the dataset, besides what was evicted here. */
+  /** The numbers of items that the store has evicted, in addition to the evictions of this object. */
   evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
@@ -183,6 +208,7 @@ export class MemoryDataset {
     return this.#tables[type].get(id);
   }
 
+  /** Applies a change. Returns whether anything changed. */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering') this.order = Math.max(this.order, record.order);
     const isChange =
@@ -191,6 +217,7 @@ export class MemoryDataset {
     return isChange;
   }
 
+  /** Yields records that create an equal dataset. */
   *records(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
       for (const { versions, ...item } of this.#tables[kind].all())
@@ -199,6 +226,7 @@ export class MemoryDataset {
       yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
+  /** Returns the contents together with the records of the account. */
   contents(records = emptyContentRecords): DatasetContents {
     const [{ ads, pages, gathering }, gone] = [this.#tables, this.evictedFromStore];
     return {
@@ -215,16 +243,17 @@ export class MemoryDataset {
     };
   }
 
-  /** Removes items that the store has removed too, without counting them. */
+  /** Removes an item that the store has evicted already. The item does not count as evicted here. */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
   }
 
+  /** Evicts the oldest entries if the dataset exceeds its memory limit. */
   shrinkIfTooLarge(): void {
     if (this.bytes > this.#maxBytes) this.shrinkTo((1 - extraFreedShare) * this.#maxBytes);
   }
 
-  /** Removes what came longest ago until at most the given number of bytes is left. */
+  /** Evicts the oldest ads, then pages, then gatherings, until the dataset has at most `bytes` bytes. */
   shrinkTo(bytes: number): void {
     const { ads, pages, gathering } = this.#tables;
     if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();
@@ -241,9 +270,10 @@ export class MemoryDataset {
   }
 }
 
-/** An answer that came several times in a row: its last time, and its `first`. */
+/** A batch with its sequence number. If equal answers came in a row, they are one batch, and `first` tells the first answer. */
 export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
+/** Parses the items of an answer and returns a record for each item. Values that are not items are left out. */
 export function createRecords({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
   return items().flatMap((item) => createRecord(item, source) ?? []);
 }
@@ -260,17 +290,17 @@ function createRecord(item: unknown, { type, first, ...source }: Source): Datase
 }
 
 /**
- * The most levels of objects and lists in an item. Deeper items are left out, because comparing them is recursive and
- * could exhaust the stack. Items of the service have about five levels.
+ * The largest depth of nested objects and lists in an item. Deeper items are left out, because the comparison of items is
+ * recursive and could exhaust the stack. Items of the service have about five levels.
  */
 const maxItemDepth = 500;
 
 const maxItemBytes = 1024 * 1024;
-/** The overhead of an item: its objects, its entry in the map, its buffer. Measured. */
+/** The measured overhead of an item in bytes: its objects, its map entry and its buffer. */
 const itemOverheadBytes = 1024;
 const versionOverheadBytes = 300;
 
-/** Entries by their keys, the first to go first, and what they take. */
+/** Entries by key, with their memory in bytes. The first entry is evicted first. */
 class Table<Entry> {
   entries = new Map<string, Entry>();
   bytes = 0;
@@ -299,6 +329,7 @@ class Table<Entry> {
     return this.entries.delete(this.keyOf(id));
   }
 
+  /** Evicts the first entry. Returns false if the table is empty. */
   removeOldest(): boolean {
     const [key] = this.entries.keys();
     if (key === undefined) return false;
@@ -307,7 +338,7 @@ class Table<Entry> {
   }
 }
 
-/** The newest versions of ads or pages with their earlier ones, roughly in the order they came. */
+/** The ads or pages of a dataset, roughly in the order of the last answer that contained them. */
 class ItemTable extends Table<StoredItem> {
   constructor(keyOf: (id: string) => string) {
     super(keyOf, estimateBytes);
@@ -317,11 +348,12 @@ class ItemTable extends Table<StoredItem> {
     return [...this.entries.values()].sort(compareItems);
   }
 
+  /** Sorts the entries by sequence number, because records may be added in any order. */
   sort(): void {
     this.entries = new Map(this.all().map((item) => [this.keyOf(item.id), item]));
   }
 
-  /** Returns whether anything changed. */
+  /** Adds a version of an item. Returns whether anything changed. */
   add(record: ItemRecord): boolean {
     const stored = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
@@ -351,12 +383,13 @@ interface Entry {
   bytes: number;
 }
 
+/** Limits of the gatherings of a dataset, and the estimated overhead of a gathering and of an id in it, in bytes. */
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;
 const gatheringOverheadBytes = 1024;
 const idOverheadBytes = 128;
 
-/** The gatherings of a dataset. Those that were read longest ago are removed when there are too many. */
+/** The gatherings of a dataset. If there are too many, the gathering with the oldest last step is evicted first. */
 class GatheringTable extends Table<Entry> {
   constructor() {
     super(
@@ -379,7 +412,7 @@ class GatheringTable extends Table<Entry> {
     return single.map((gathering) => (gathering.parts.length === 0 ? gathering : combineParts(gathering, single)));
   }
 
-  /** Steps may come in any order. Returns whether anything changed. */
+  /** Adds a step of a gathering. Steps may be added in any order. Returns whether anything changed. */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const before = this.entries.get(state.id);
     const ids = new Set(before?.adIds);
@@ -393,7 +426,10 @@ class GatheringTable extends Table<Entry> {
     return true;
   }
 
-  /** Makes the gathering that is being read the last to be evicted, with what it is a part of, and all parts of that. */
+  /**
+   * Moves a gathering to the end of the table, so that it is evicted last. The gathering of the whole question and all
+   * parts of it move, too.
+   */
   #evictLast({ id, parts }: GatheringState): void {
     const wholes = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
     const read = [...wholes.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
@@ -406,6 +442,7 @@ class GatheringTable extends Table<Entry> {
   }
 }
 
+/** Returns the gathering of a split question with the sums of its parts. */
 function combineParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
   const parts = new Set(gathering.parts);
@@ -417,7 +454,7 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
     storedParts,
     found: totals.length === parts.size ? sumOf(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
-    // Computed only when somebody reads them, because there may be very many.
+    // The ids are collected only when they are read, because there may be very many.
     get adIds() {
       ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return ids;
@@ -427,7 +464,10 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
   };
 }
 
-/** A gathering that has ended is not opened again by a step that another process made at the same time. */
+/**
+ * Returns whether a state is newer than the stored one. If two processes made the same step at the same time, a state that
+ * has ended wins, so that the gathering does not continue after its end.
+ */
 function isNewerState(state: GatheringState, stored: GatheringState): boolean {
   if (state.step !== stored.step) return state.step > stored.step;
   if (state.gatheredAt !== stored.gatheredAt) return state.gatheredAt > stored.gatheredAt;
