@@ -12,22 +12,22 @@ const root = createTemporaryFolder();
 const isLinux = process.platform === 'linux';
 const { pid: endedPid } = spawnSync(process.execPath, ['--version']);
 /** The name of this process, changed: `pid start namespace boot machine`. */
-const named = (change: Record<number, string | number>) =>
+const identityWith = (change: Record<number, string | number>) =>
   identifyThisProcess()
     .split(' ')
     .map((part, index) => change[index] ?? part)
     .join(' ');
-const noteOf = (id: string, name: string) => JSON.stringify({ id, process: name, host: 'here' });
+const createNote = (id: string, name: string) => JSON.stringify({ id, process: name, host: 'here' });
 
 test('a process has ended if its number is free or was given anew, or its machine was restarted; elsewhere it lives', () => {
-  expect(hasProcessEnded(named({}))).toBe(false);
-  expect(hasProcessEnded(named({ 0: endedPid }))).toBe(true);
-  expect(hasProcessEnded(named({ 4: 'another' }))).toBe(false);
+  expect(hasProcessEnded(identityWith({}))).toBe(false);
+  expect(hasProcessEnded(identityWith({ 0: endedPid }))).toBe(true);
+  expect(hasProcessEnded(identityWith({ 4: 'another' }))).toBe(false);
   expect(hasProcessEnded('cut')).toBe(false);
   if (!isLinux) return;
-  expect(hasProcessEnded(named({ 1: 1 }))).toBe(true);
-  expect(hasProcessEnded(named({ 3: 'before' }))).toBe(true);
-  expect(hasProcessEnded(named({ 2: 'a container' }))).toBe(false);
+  expect(hasProcessEnded(identityWith({ 1: 1 }))).toBe(true);
+  expect(hasProcessEnded(identityWith({ 3: 'before' }))).toBe(true);
+  expect(hasProcessEnded(identityWith({ 2: 'a container' }))).toBe(false);
 });
 
 test('a lock that was left behind is taken by one at a time, however many find it', async () => {
@@ -37,7 +37,7 @@ test('a lock that was left behind is taken by one at a time, however many find i
   buildSync({ entryPoints: [pathname], outfile: program, bundle: true, platform: 'node', format: 'esm' });
   await mkdir(folder);
   const paths = Array.from({ length: 10 }, (_, index) => join(folder, `${index}.lock`));
-  for (const path of paths) await writeFile(path, noteOf('first', named({ 0: endedPid })));
+  for (const path of paths) await writeFile(path, createNote('first', identityWith({ 0: endedPid })));
   const [shared, threads] = [new SharedArrayBuffer(12), 6];
   const workers = Array.from(
     { length: threads },
@@ -54,7 +54,7 @@ test('who waits gets busy with the process, the file and what to do; a lock that
   const soon = () => AbortSignal.timeout(30);
   await writeFile(path, '');
   await expect(acquireLock(path, soon())).rejects.toThrow(`${path} is held by another program.`);
-  await writeFile(path, noteOf('first', named({ 0: endedPid })));
+  await writeFile(path, createNote('first', identityWith({ 0: endedPid })));
   await writeFile(`${path}.removal`, '');
   await expect(acquireLock(path, soon())).rejects.toThrow(`${path}.removal is held by another program.`);
   await rm(`${path}.removal`);
@@ -66,7 +66,7 @@ test('who waits gets busy with the process, the file and what to do; a lock that
       problem: expect.stringMatching(/one\.lock.* is held by process \d+ of .*delete/s),
     },
   });
-  await writeFile(path, noteOf('second', named({ 4: 'another' })));
+  await writeFile(path, createNote('second', identityWith({ 4: 'another' })));
   expect(first.isHeld()).toBe(false);
   first.release();
   expect(await readdir(root)).toContain('one.lock');

@@ -182,7 +182,7 @@ export class MemoryDataset {
   readonly #instanceNumber = ++createdDatasets;
   readonly #maxBytes: number;
   /** The highest sequence number of an answer in the dataset. */
-  order = 0;
+  highestSequenceNumber = 0;
   #changeCount = 0;
   /** The numbers of items that the store has evicted, in addition to the evictions of this object. */
   evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
@@ -204,13 +204,13 @@ export class MemoryDataset {
     return `${this.#instanceNumber}.${this.#changeCount}`;
   }
 
-  item(type: ItemType, id: string) {
+  findItem(type: ItemType, id: string) {
     return this.#tables[type].get(id);
   }
 
   /** Applies a change. Returns whether anything changed. */
   apply(record: DatasetRecord): boolean {
-    if (record.kind !== 'gathering') this.order = Math.max(this.order, record.order);
+    if (record.kind !== 'gathering') this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.order);
     const isChange =
       record.kind === 'gathering' ? this.#tables.gathering.add(record) : this.#tables[record.kind].add(record);
     if (isChange) this.#changeCount++;
@@ -227,8 +227,8 @@ export class MemoryDataset {
   }
 
   /** Returns the contents together with the records of the account. */
-  contents(records = emptyContentRecords): DatasetContents {
-    const [{ ads, pages, gathering }, gone] = [this.#tables, this.evictedFromStore];
+  getContents(records = emptyContentRecords): DatasetContents {
+    const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
     return {
       version: this.version,
       ...records,
@@ -236,9 +236,9 @@ export class MemoryDataset {
       pages: pages.all(),
       gatherings: gathering.all(ads),
       evicted: {
-        ads: ads.evicted + gone.ads,
-        pages: pages.evicted + gone.pages,
-        gatherings: gathering.evicted + gone.gatherings,
+        ads: ads.evicted + storeEvictions.ads,
+        pages: pages.evicted + storeEvictions.pages,
+        gatherings: gathering.evicted + storeEvictions.gatherings,
       },
     };
   }
@@ -263,7 +263,7 @@ export class MemoryDataset {
     }
   }
 
-  maxAds(bytes = this.#maxBytes): number {
+  estimateMaxAds(bytes = this.#maxBytes): number {
     const { ads } = this.#tables;
     const each = ads.entries.size < minAdsForAverage ? typicalAdBytes : ads.bytes / ads.entries.size;
     return Math.floor((usableShare * Math.min(bytes, this.#maxBytes)) / each);
@@ -399,17 +399,19 @@ class GatheringTable extends Table<Entry> {
   }
 
   all(ads: Table<StoredItem>): Gathering[] {
-    const single = [...this.entries.values()]
+    const gatherings = [...this.entries.values()]
       .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)
       .map(({ state, adIds }): Gathering => {
         let missing = 0;
         for (const id of adIds) if (ads.get(id) === undefined) missing++;
         const isBelievable = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
         const complete = state.ended && missing === 0 && adIds.size >= state.listed;
-        const shown = { ...state, found: isBelievable ? state.found : null };
-        return { ...shown, state: shown, adIds, missing, complete, storedParts: [] };
+        const visibleState = { ...state, found: isBelievable ? state.found : null };
+        return { ...visibleState, state: visibleState, adIds, missing, complete, storedParts: [] };
       });
-    return single.map((gathering) => (gathering.parts.length === 0 ? gathering : combineParts(gathering, single)));
+    return gatherings.map((gathering) =>
+      gathering.parts.length === 0 ? gathering : combineParts(gathering, gatherings),
+    );
   }
 
   /** Adds a step of a gathering. Steps may be added in any order. Returns whether anything changed. */
@@ -431,9 +433,9 @@ class GatheringTable extends Table<Entry> {
    * parts of it move, too.
    */
   #evictLast({ id, parts }: GatheringState): void {
-    const wholes = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
-    const read = [...wholes.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
-    for (const name of new Set(read)) {
+    const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
+    const idsToMove = [...wholeGatherings.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
+    for (const name of new Set(idsToMove)) {
       const entry = this.entries.get(name);
       if (entry === undefined) continue;
       this.entries.delete(name);

@@ -10,96 +10,106 @@ import { openMemoryStore } from './in-memory.ts';
 import { reduceIfNearlyFull, type StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
+/** An exported file or report. */
 export interface ExportedFile {
-  /** The address under which a host reads it as a resource. */
+  /** The URI under which an MCP host reads the file as a resource. */
   uri: string;
   /** The name of the file, without folders: `ads.csv`, `ads-2.csv`. */
   name: string;
   mimeType: string;
   bytes: number;
+  /** When the file was created, in milliseconds since 1970. */
   at: number;
+  /** The path of the file, if it is in a folder. */
   path?: string | undefined;
-  /** How long it stays, as a person reads it. */
+  /** How long the file exists, in words for a person. */
   lifetimeText?: string;
-  /** How long it can be read as a resource and by its link, in milliseconds. */
+  /** How long the file can be read as a resource and by its link, in milliseconds. */
   ttlMs: number;
-  /** The address of its link, without the origin. */
+  /** The path of the link to the file, without the origin. */
   linkPath?: string;
-  /** Why the file is in no folder, where it should be in one. */
+  /** Why the file could not be written to a folder, if it should have been. */
   problem?: string | undefined;
+  /** Reads the file. @throws AdLibraryError `not_found` if the file no longer exists or has changed */
   content(): Promise<Uint8Array>;
-  /** Removes the file, for a caller that could not write the note beside it. */
+  /** Deletes the file, for a caller that could not write its companion file. */
   discard?(): Promise<void>;
 }
 
+/** A file to create. */
 interface NewFile {
   name: string;
   /**
-   * The ending of the name of the note beside the file: where files are numbered, the name of the note must be free,
-   * too.
+   * The ending of the name of a companion file, which describes the exported file. A number is added to the name until both
+   * names are free.
    */
   companionEnding?: string;
   mimeType: string;
-  /** By default an hour. */
+  /** The lifetime of the resource and the link, in milliseconds; by default an hour. */
   ttlMs?: number;
   /**
-   * Writes the file in parts. Each part is taken before the next is made. Where a folder cannot take the file, it is
-   * written again to the next.
-   * @param maxBytes a larger file must be refused
+   * Writes the content in pieces. It must await each `append` before the next. If a folder does not accept the file,
+   * `write` runs again for the next folder.
+   * @param maxBytes the largest size; `write` must throw an error for a larger file
    */
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
 
+/** The exported files of one tenant. */
 export interface Exports {
   create(file: NewFile): Promise<ExportedFile>;
-  /** The files, the newest first. */
+  /** Returns the files that can still be read, the newest first. */
   list(): Promise<ExportedFile[]>;
   find(uri: string): Promise<ExportedFile | undefined>;
 }
 
+/** The exported files of all tenants. */
 export interface ExportStore {
   /**
    * Opens the files of a tenant.
-   * @param since when the call began, in milliseconds since the epoch; by default now. A file whose key was rejected
-   * since then gets no link
+   * @param since when the call began, in milliseconds since 1970; by default now. A new file gets no link if the key was
+   * rejected after this time
    */
   forTenant(tenantId: string, since?: number): Exports;
+  /** The links; undefined if files are in a folder and have no links. */
   links?: FileLinks;
 }
 
-/** Files by their links, which need no key. */
+/** Reads files by their links, which need no key. */
 export interface FileLinks {
-  /** Undefined if there never was a file of that name. */
+  /** Finds a file by its link. Returns undefined if the link or the name is wrong. */
   find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
   /**
-   * Ends the links of a tenant whose key the service rejected.
-   * @param hasCalls whether calls of the key may be in progress, whose files get no link either. Nothing is stored for
-   * a key that somebody made up
+   * Disables the links of a tenant whose key the service has rejected.
+   * @param hasCalls whether calls of the key may be in progress. The time of the rejection is then stored, so that their
+   * files get no links either. For an invented key, nothing should be stored
    */
   end(tenantId: string, hasCalls: boolean): Promise<void>;
 }
 
 const MB = 1024 * 1024;
-/** One file, in a store and in a folder. */
+/** The largest size of one file in a store, and in a folder. */
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
-/** How long a file can be read, in milliseconds: an hour, and a report a day. */
+/** How long an exported file can be read (an hour), and how long a report can be read (a day), in milliseconds. */
 export const exportTtlMs = 3_600_000;
+/** @see exportTtlMs */
 export const reportTtlMs = 24 * exportTtlMs;
-/** How long it is known that a link has ended, in milliseconds. */
+/** How long the store remembers that a link has ended, in milliseconds. */
 const linkTtlMs = 2 * reportTtlMs;
-/** Files of one name: `ads.csv`, `ads-2.csv` … */
+/** The largest number of files with the same name: `ads.csv`, `ads-2.csv` and so on. */
 const maxSameName = 10_000;
 
+/** Returns the folder for exports inside `AD_LIBRARY_FILES`. */
 export const getExportsFolder = (files: string): string => join(files, 'exports');
 
-/** Where a person finds files: in a folder that was chosen, or where people look for them. */
+/** Where files are written: to a folder that the person has chosen, or to the downloads folder or a temporary folder. */
 export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
 
 interface ExportFolder {
   path: string;
   lifetimeText: string;
-  /** Makes the folder, if it is safe to write there. Returns the most bytes of one file. */
+  /** Creates the folder if necessary. Returns the largest size of one file. @throws Error if writing there is not safe */
   open(): Promise<number>;
 }
 
@@ -110,7 +120,7 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
     open: () => make(path).then(() => maxFolderBytes),
   });
   if ('folder' in target) return [createPermanentFolder(target.folder, createPrivateFolder)];
-  // No folder above it is made: a home without downloads does not belong to a person.
+  // Missing parent folders are not created. A home directory without a downloads folder does not belong to a person.
   const downloads =
     target.home === undefined
       ? []
@@ -118,7 +128,7 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
   return [...downloads, createTemporaryFolder(target.temporary)];
 }
 
-/** Anybody may write beside it, so what was planted there under its name is refused. */
+/** Anybody can create files in the temporary directory, so a folder of another user with the same name is refused. */
 function createTemporaryFolder(temporary: string): ExportFolder {
   const path = getTemporaryPath(temporary);
   return {
@@ -139,17 +149,18 @@ const getTemporaryPath = (temporary: string) => join(temporary, `ad-library-${pr
 
 const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoreErrorCodes('EEXIST'));
 
-/** Another process may remove old ones at the same time. */
+/** Lists the files of a folder. Another process may delete old files at the same time, so a missing file is ignored. */
 async function listFiles(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
-  const found = await Promise.all(
+  const entries = await Promise.all(
     paths.map(async (path) => ({ path, stats: await lstat(path).catch(ignoreErrorCodes('ENOENT')) })),
   );
-  return found.flatMap(({ path, stats }) =>
+  return entries.flatMap(({ path, stats }) =>
     stats?.isFile() ? [{ path, size: stats.size, changedAt: stats.mtimeMs }] : [],
   );
 }
 
+/** Deletes expired exports from the temporary folder. */
 export async function removeOldExports(temporary: string, now: number): Promise<void> {
   const folder = getTemporaryPath(temporary);
   await securePrivateFolder(folder);
@@ -158,8 +169,9 @@ export async function removeOldExports(temporary: string, now: number): Promise<
 }
 
 /**
- * Files in folders of a person, which only their owner can read. No file is overwritten, and only a file that failed is
- * removed. The last ones can be read as resources. What no folder takes is in memory, unless the folder was chosen.
+ * Opens exports in folders of a person. Only the owner can read the files. No file is overwritten, and only incomplete
+ * files are deleted. The last files can also be read as resources. If no folder accepts a file, the file is stored in
+ * memory, unless the person has chosen the folder.
  */
 export function openFolderExports(target: ExportTarget, now: () => number): ExportStore {
   const folders = listExportFolders(target);
@@ -180,8 +192,8 @@ export function openFolderExports(target: ExportTarget, now: () => number): Expo
         await rm(path, { force: true });
       };
       const uri = formatUri(`${at.toString(36)}-${++count}`, name);
-      const about = { uri, name, mimeType, at, ttlMs };
-      const file = { ...written, ...about, content: () => readUnchangedFile(path, bytes), discard };
+      const description = { uri, name, mimeType, at, ttlMs };
+      const file = { ...written, ...description, content: () => readUnchangedFile(path, bytes), discard };
       files = [file, ...(await list())].slice(0, maxExports);
       return file;
     },
@@ -200,7 +212,7 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
       isOpen = true;
       return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
-      // An error that is not of the file system does not concern this folder.
+      // Only errors of the file system concern the folder. All others come from the caller's `write`.
       if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
       problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }
@@ -212,7 +224,7 @@ const formatUri = (id: string, name: string) => `ad-library://exports/${id}/${en
 
 type Named = Pick<NewFile, 'name' | 'companionEnding'>;
 
-/** A file gets its name only when all of it is written. */
+/** Writes a file to a folder. The file gets its name only when it is complete. */
 async function writeNewFile(folder: string, { write, ...named }: NewFile, maxBytes: number) {
   const tempFile = join(folder, `${named.name}.${randomUUID()}.part`);
   let path: string | undefined;
@@ -238,7 +250,7 @@ async function writeNewFile(folder: string, { write, ...named }: NewFile, maxByt
   }
 }
 
-/** Takes a name that was free, so that neither a file is overwritten nor a link followed. */
+/** Creates an empty file with a free name, so that no file is overwritten and no symbolic link is followed. */
 async function reserveFileName(folder: string, { name, companionEnding }: Named): Promise<string> {
   const extension = extname(name);
   const stem = name.slice(0, -extension.length);
@@ -255,14 +267,14 @@ async function reserveFileName(folder: string, { name, companionEnding }: Named)
   }
 }
 
-/** Reads the file that was written, and no other file that was put in its place since. */
+/** Reads a file that this process has written. @throws AdLibraryError `not_found` if another file has replaced it since */
 async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Array> {
-  // Windows has neither flag. Without it, opening a pipe would wait for a writer.
+  // These flags refuse symbolic links, and prevent that opening a pipe waits for a writer. Windows has neither of them.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags).catch(() => undefined);
   try {
-    const found = await handle?.stat();
-    if (handle && found?.isFile() && found.size === bytes) return await handle.readFile();
+    const stats = await handle?.stat();
+    if (handle && stats?.isFile() && stats.size === bytes) return await handle.readFile();
   } finally {
     await handle?.close();
   }
@@ -270,26 +282,27 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
   throw new AdLibraryError({ kind: 'not_found', problem, sent: false });
 }
 
-/** Bytes of the files of one tenant, and of all tenants where they are in memory. */
+/** The memory limit for the files of one tenant in a store, and for the files of all tenants in memory. */
 const maxTenantBytes = 64 * MB;
 const maxExports = 50;
 const exportChunkBytes = 256 * 1024;
 
-/** When the service rejected a key last, in milliseconds since the epoch. */
+/** The last time at which the service rejected a key, in milliseconds since 1970. */
 interface Rejection {
   at: number;
 }
 
+/** A file as it is stored in the list of a tenant. The content is in chunks, which are items of a collection. */
 interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
-  /** 0 for a file that gave way to others. */
+  /** When the file expires, by the clock of the store; 0 for a file that newer files have displaced. */
   ends: number;
   link: string;
   isLinkEnded?: true;
 }
 
-/** Exported files of this process. One tenant has half of the room. */
+/** Opens exports in the memory of this process. One tenant may use half of the memory. */
 export function openMemoryExports(now: () => number): ExportStore {
   let count = 0;
   const source = openMemoryStore(now, { maxBytes: maxTenantBytes });
@@ -302,6 +315,7 @@ export function openMemoryExports(now: () => number): ExportStore {
 
 const randomId = () => randomBytes(9).toString('base64url');
 
+/** Opens exports in a store. */
 export function openStoredExports(
   source: StoreAccess,
   clock: () => number,
@@ -338,7 +352,7 @@ export function openStoredExports(
       const { doc = [], now } = await documents.read<WrittenFile[]>(list);
       return doc.filter(({ ends }) => ends > now);
     };
-    const endLinks = (isEnded: (file: WrittenFile) => boolean = () => true) =>
+    const disableLinks = (isEnded: (file: WrittenFile) => boolean = () => true) =>
       documents.update<WrittenFile[], void>(list, (doc) => ({
         ...(doc && { next: doc.map((file) => (isEnded(file) ? { ...file, isLinkEnded: true } : file)) }),
         ttlMs: linkTtlMs,
@@ -360,23 +374,23 @@ export function openStoredExports(
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
-        const about = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
+        const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
         const update = await documents.update(list, (doc: WrittenFile[] = [], now) => {
-          const made = { ...about, ends: now + ttlMs };
-          const all = [made, ...doc];
-          const alive = all.filter(({ ends }) => ends > now).slice(0, maxExports);
-          const ended = all.filter((file) => !alive.includes(file)).map((file) => ({ ...file, ends: 0 }));
-          const next = [...alive, ...ended.slice(0, maxExports)];
+          const newFile = { ...description, ends: now + ttlMs };
+          const all = [newFile, ...doc];
+          const currentFiles = all.filter(({ ends }) => ends > now).slice(0, maxExports);
+          const expiredFiles = all.filter((file) => !currentFiles.includes(file)).map((file) => ({ ...file, ends: 0 }));
+          const next = [...currentFiles, ...expiredFiles.slice(0, maxExports)];
           return {
             next,
             ttlMs: linkTtlMs,
-            result: { file: createExportedFile(made), forgotten: ended.slice(maxExports) },
+            result: { file: createExportedFile(newFile), forgotten: expiredFiles.slice(maxExports) },
           };
         });
         for (const { link } of update.forgotten) await documents.write(linkKey(link), () => null);
-        const { doc: last } = await documents.read<Rejection>(rejection);
-        if (last === undefined || last.at < since) return update.file;
-        await endLinks((file) => file.id === id);
+        const { doc: lastRejection } = await documents.read<Rejection>(rejection);
+        if (lastRejection === undefined || lastRejection.at < since) return update.file;
+        await disableLinks((file) => file.id === id);
         const { linkPath: _, ...withoutLink } = update.file;
         return withoutLink;
       },
@@ -384,10 +398,10 @@ export function openStoredExports(
       find: async (uri: string) => (await readFiles()).filter((file) => file.uri === uri).map(createExportedFile)[0],
       openLink: async (link: string) =>
         (await readFiles()).filter((file) => file.link === link && !file.isLinkEnded).map(createExportedFile)[0],
-      /** Ends all links. A file that is being written finds the rejection after its link has been stored. */
+      /** Disables all links. A call that is writing a file reads the rejection after it has stored the link of the file. */
       reject: async (at: number | undefined) => {
         if (at !== undefined) await documents.write<Rejection>(rejection, () => ({ at }), linkTtlMs);
-        await endLinks();
+        await disableLinks();
       },
     };
   };
@@ -408,6 +422,7 @@ export function openStoredExports(
   };
 }
 
+/** The file that a link leads to. */
 interface LinkDocument {
   tenantId: string;
   name: string;

@@ -20,31 +20,35 @@ import { Leases } from './store/leases.ts';
 import { openLedger, openWindows } from './store/ledger.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
+/** Options of the state in a folder. */
 export interface FolderOptions extends StateOptions {
   folder: string;
   baseUrl: string;
   apiKey: string;
-  /** The account of a key; undefined if the service does not say. */
+  /** Asks the service for the account of a key. Resolves to undefined if the service does not tell. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
 const MB = 1024 * 1024;
-/** Bytes of the cached answers of a key, and of the writes that wait for a file. */
+/** The limits for the cached answers of a key, and for the writes that wait for a file, in bytes. */
 const maxAnswerBytes = 64 * MB;
 const maxQueueBytes = 96 * MB;
-/** How long to wait before the service is asked again which account a key belongs to, in milliseconds. */
+/** The interval between questions to the service which account a key belongs to, in milliseconds. */
 const askIntervalMs = 30_000;
-/** Longer than any call, in milliseconds. An older lease has expired, even if its process id is in use again. */
+/** The longest lifetime of a lease, in milliseconds. It is longer than any call. An older lease counts as abandoned, even if another process uses the same pid. */
 const maxLeaseMs = 15 * 60_000;
 
 const createFileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
 
-/** An account has a file with its dataset, labels, watches and reports; a key has one with answers, cursors, slots and spending. */
+/**
+ * The folder of accounts has a file for each account, with its dataset, labels, watches and reports. The folder of keys
+ * has a file for each key, with its cached answers, cursors, slots and spending.
+ */
 const getAccountsFolder = (folder: string): string => join(folder, 'accounts');
 const getKeysFolder = (folder: string): string => join(folder, 'keys');
 
-/** Opens the state in a person's folder, which any number of processes share. */
+/** Opens the state in the folder of a person. Any number of processes can use the same folder. */
 export function openFolderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttlMs, now, warn } = options;
   const path = join(getKeysFolder(folder), createFileName(baseUrl, apiKey));
@@ -52,7 +56,7 @@ export function openFolderState(options: FolderOptions) {
   const keyAccess = createAccess(async () => store, options);
   const { queue } = keyAccess;
   return {
-    // A person who repeats a call whose process was killed wants its answer, even if the service charges again.
+    // A person who repeats a call after its process was killed wants the answer, even if the service charges again.
     answers: runQueueBefore(queue, openStoredAnswers(keyAccess, { ttlMs, now, sendsAgain: true })),
     windows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
     cursorsOf: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
@@ -63,27 +67,27 @@ export function openFolderState(options: FolderOptions) {
         { ...keyAccess, queue: noQueue },
         {
           accountAt: (account, at) => accountOfDay(account, at, path),
-          onLost: (error) => warn('what a call cost could not be counted', { file: path, error: String(error) }),
+          onLost: (error) => warn('the cost of a call could not be recorded', { file: path, error: String(error) }),
         },
       ),
   };
 }
 
 /**
- * Opens the file of a key or an account, which several processes use. A write that fails for the moment waits until the
- * file is used again.
- * @param find finds the file at each use
+ * Creates access to the file of a key or an account, which several processes use. A write that fails temporarily is
+ * attempted again when the file is used again.
+ * @param findStore returns the store of the file, and is called at each use
  */
-function createAccess(find: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
+function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
   const queue = new WriteQueue({ maxBytes: maxQueueBytes });
-  const found: Store = {
-    readDocument: async (...args) => (await find()).readDocument(...args),
-    swapDocument: async (...args) => (await find()).swapDocument(...args),
-    readItems: async (...args) => (await find()).readItems(...args),
-    putItems: async (...args) => (await find()).putItems(...args),
-    readItemsSince: async (...args) => (await find()).readItemsSince(...args),
+  const foundStore: Store = {
+    readDocument: async (...args) => (await findStore()).readDocument(...args),
+    swapDocument: async (...args) => (await findStore()).swapDocument(...args),
+    readItems: async (...args) => (await findStore()).readItems(...args),
+    putItems: async (...args) => (await findStore()).putItems(...args),
+    readItemsSince: async (...args) => (await findStore()).readItemsSince(...args),
   };
-  const store = { ...runQueueAfterWrites(found, queue), isNearlyFull: () => false, isUp: () => true, now };
+  const store = { ...runQueueAfterWrites(foundStore, queue), isNearlyFull: () => false, isUp: () => true, now };
   return {
     store,
     encryption: noEncryption,
@@ -93,7 +97,7 @@ function createAccess(find: () => Promise<Store>, { now, warn }: Pick<FolderOpti
       hasEnded: (owner, ageMs) => hasProcessEnded(owner) || ageMs > maxLeaseMs,
     }),
     queue,
-    // The id of a tenant may be its API key, which must not be written to a file.
+    // Only hashes of tenant ids are written, because the id of a tenant may be its API key.
     keyOf: (tenantId, kind, ...parts) =>
       [noEncryption.hashName(tenantId), kind, ...(parts.length > 0 ? [noEncryption.hashName(...parts)] : [])].join(' '),
     warn,
@@ -101,9 +105,9 @@ function createAccess(find: () => Promise<Store>, { now, warn }: Pick<FolderOpti
 }
 
 /**
- * The dataset of the account that a key belongs to. The service names the account, so a new key of the same account finds
- * the dataset. While the service cannot be reached, the account that was stored for the key is used. If there is none,
- * reads fail, and paid answers wait in memory.
+ * The datasets of the accounts in a folder. The service tells which account a key belongs to, so that a new key of the same
+ * account finds the same dataset. While the service cannot be reached, the account that was stored for the key is used. If
+ * no account was stored, reads fail, and paid answers wait in memory.
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
@@ -113,10 +117,10 @@ class FolderDatasets implements Datasets {
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
   #userId: string | undefined;
-  /** Whether the service has said in this process whose key it is. */
+  /** True if the service has told this process which account the key belongs to. */
   #isConfirmed = false;
-  #asking: Promise<void> | undefined;
-  #askAt = Number.NEGATIVE_INFINITY;
+  #confirming: Promise<void> | undefined;
+  #nextConfirmationAt = Number.NEGATIVE_INFINITY;
   #failure: AdLibraryError | undefined;
 
   constructor(options: FolderOptions, keyAccess: ReturnType<typeof createAccess>) {
@@ -130,17 +134,17 @@ class FolderDatasets implements Datasets {
   }
 
   /**
-   * Opens the dataset. After a failure, each read asks the service again which account the key belongs to; an addition
-   * asks only after `askAgainMs`, because asking delays the paid answer.
+   * Opens the dataset. After a failure, each read asks the service again which account the key belongs to. An addition asks
+   * only after `askIntervalMs`, because the question delays the paid answer.
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
-    const isDue = this.#options.monotonicNow() >= this.#askAt || (this.#store === undefined && !toAdd);
+    const isDue = this.#options.monotonicNow() >= this.#nextConfirmationAt || (this.#store === undefined && !toAdd);
     if (!this.#isConfirmed && isDue)
-      this.#asking ??= this.#ask(caller).finally(() => {
-        this.#asking = undefined;
+      this.#confirming ??= this.#confirmAccount(caller).finally(() => {
+        this.#confirming = undefined;
       });
-    await this.#asking;
+    await this.#confirming;
     if (!toAdd && this.#failure) throw this.#failure;
     await this.#access.queue.runIfDue();
     return { ...(await this.#datasets.open({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
@@ -152,32 +156,32 @@ class FolderDatasets implements Datasets {
     await this.#datasets.close();
   }
 
-  async #ask(caller: DatasetCaller): Promise<void> {
+  async #confirmAccount(caller: DatasetCaller): Promise<void> {
     const { monotonicNow, userIdOf, warn } = this.#options;
     const { documents, keyOf } = this.#keyAccess;
     const key = keyOf(caller.tenantId, 'user');
     try {
       const userId = await userIdOf(caller);
       if (userId === undefined) throw createUnknownAccountError();
-      this.#open(userId);
+      this.#openAccount(userId);
       this.#isConfirmed = true;
       await documents.write(key, () => ({ userId }), accountTtlMs).catch(() => {});
     } catch (error) {
       const kind = error instanceof AdLibraryError ? error.failure.kind : 'internal';
       const read = async () => (await documents.read<{ userId: string }>(key)).doc;
-      const remembered = unreachableKinds.includes(kind) ? await read().catch(() => undefined) : undefined;
-      if (!this.#failure && !remembered)
-        warn('the dataset cannot be kept in files: the service did not say whose key this is');
-      if (remembered) this.#open(remembered.userId);
+      const cachedAccount = unreachableKinds.includes(kind) ? await read().catch(() => undefined) : undefined;
+      if (!this.#failure && !cachedAccount)
+        warn('the dataset cannot be stored in files: the service did not tell which account the key belongs to');
+      if (cachedAccount) this.#openAccount(cachedAccount.userId);
       else {
         this.#store = undefined;
         this.#failure = kind === 'unauthorized' ? (error as AdLibraryError) : createUnknownAccountError(error);
       }
-      this.#askAt = monotonicNow() + askIntervalMs;
+      this.#nextConfirmationAt = monotonicNow() + askIntervalMs;
     }
   }
 
-  #open(userId: string): void {
+  #openAccount(userId: string): void {
     const { folder, baseUrl, now } = this.#options;
     const path = join(getAccountsFolder(folder), createFileName(baseUrl, userId));
     if (this.#userId !== userId || this.#store === undefined) this.#store = new FileStore({ path, baseUrl, now });
@@ -186,23 +190,28 @@ class FolderDatasets implements Datasets {
   }
 }
 
-/** How long the account of a key is remembered, in milliseconds, and why the service may not say whose key it is. */
+/** How long the account of a key is remembered, in milliseconds. */
 const accountTtlMs = 400 * dayMs;
+/** The kinds of errors with which the service cannot be reached. */
 const unreachableKinds: readonly ErrorKind[] = ['network', 'timeout', 'unavailable'];
 
 const createUnknownAccountError = (cause?: unknown) => {
-  const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';
+  const problem =
+    'The service did not tell which account the key belongs to (whoami), so the stored files cannot be read now.';
   return new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' }, { cause });
 };
 
+/** A file of the folder, for the command `files`. */
 export interface StoredFile {
   path: string;
   bytes: number;
-  /** Undefined if the file cannot be read. */
+  /** The URL of the service; undefined if the file cannot be read. */
   baseUrl?: string | undefined;
+  /** The numbers of stored objects; undefined if the file cannot be read. */
   contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number> | undefined;
 }
 
+/** Lists the files of a folder, and counts the contents of the files of accounts. */
 export async function listStoredFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
   const accounts = await listFiles(getAccountsFolder(folder));
   for (const file of accounts) file.contents = await countContents(file).catch(() => undefined);
@@ -222,9 +231,9 @@ async function listFiles(folder: string): Promise<StoredFile[]> {
 
 async function countContents({ path, baseUrl }: StoredFile): Promise<StoredFile['contents']> {
   if (baseUrl === undefined) return undefined;
-  const about = { now: () => 0, warn: () => {} };
-  const store = new FileStore({ path, baseUrl, ...about });
-  const dataset = await new StoreDatasets(createAccess(async () => store, about)).open({ tenantId: 'account' });
+  const environment = { now: () => 0, warn: () => {} };
+  const store = new FileStore({ path, baseUrl, ...environment });
+  const dataset = await new StoreDatasets(createAccess(async () => store, environment)).open({ tenantId: 'account' });
   const { ads, pages, gatherings, labels } = await dataset.readContents();
   const [watches, reports] = [await dataset.userRecords.read('watch'), await dataset.userRecords.read('report')];
   return {

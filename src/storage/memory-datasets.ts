@@ -84,12 +84,12 @@ export class MemoryDatasets implements Datasets {
         this.#applyRecords(tenantId, [{ ...step, kind: 'gathering' }]);
       },
       nextSequenceNumber: async () => ++this.#order,
-      findItem: async (type, id) => dataset().item(type, id),
+      findItem: async (type, id) => dataset().findItem(type, id),
       readContents: async () => {
         const records = await readContentRecords(this.#records, tenantId);
-        return dataset().contents(records);
+        return dataset().getContents(records);
       },
-      estimateMaxAds: async () => dataset().maxAds(this.#availableBytes(tenantId)),
+      estimateMaxAds: async () => dataset().estimateMaxAds(this.#availableBytes(tenantId)),
     };
   }
 
@@ -143,7 +143,7 @@ export class MemoryDatasets implements Datasets {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(this.#maxBytesEach);
     this.#resize(tenantId, dataset, () => {
       for (const record of records) dataset.apply(record);
-      this.#order = Math.max(this.#order, dataset.order);
+      this.#order = Math.max(this.#order, dataset.highestSequenceNumber);
       dataset.shrinkIfTooLarge();
     });
     while (this.#bytes > this.#maxBytes) {

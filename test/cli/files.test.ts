@@ -6,7 +6,7 @@ import { clearFiles } from '../../src/cli/files.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { getExportsFolder, openFolderExports } from '../../src/storage/exports.ts';
 import { openFolderState } from '../../src/storage/folder.ts';
-import { add } from '../storage/add-items.ts';
+import { addAds } from '../storage/add-items.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
 
 const newFolder = createFolderSequence();
@@ -29,8 +29,8 @@ async function clear(files: string) {
 
 test('says what is kept, and deletes it, but no files of others', async () => {
   const folder = newFolder();
-  await add(await datasetIn(folder), 1, { id: 'x' }, { id: 'y' });
-  await add(await datasetIn(folder), 2, { id: 'x', headline: 'new' });
+  await addAds(await datasetIn(folder), 1, { id: 'x' }, { id: 'y' });
+  await addAds(await datasetIn(folder), 2, { id: 'x', headline: 'new' });
   const { userRecords: own } = await datasetIn(folder);
   for (const kind of ['label', 'watch', 'report'] as const)
     await own.update(kind, () => ({ put: [['x', 1]], result: undefined }));
@@ -59,10 +59,10 @@ test('empties the dataset of a server that is running, which goes on', async () 
   const folder = newFolder();
   const { datasets } = stateIn(folder);
   const running = () => datasets.open({ tenantId: 't', apiKey: 'k' });
-  for (let at = 0; at < 70; at++) await add(await running(), at, { id: `${at}` });
+  for (let at = 0; at < 70; at++) await addAds(await running(), at, { id: `${at}` });
   await (await running()).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await clear(folder);
-  await add(await running(), 100, { id: 'new' });
+  await addAds(await running(), 100, { id: 'new' });
   expect((await (await running()).readContents()).labels.size).toBe(0);
   for (const dataset of [await running(), await datasetIn(folder)])
     expect((await dataset.readContents()).ads.map(({ id }) => id)).toEqual(['new']);

@@ -3,7 +3,7 @@ import { buildAdRows, createAdRowReaders } from '../../src/dataset/ad-rows.ts';
 import { formatSummary, readGatheredRows } from '../../src/dataset/gathering-summary.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
 import { estimateTokens } from '../../src/views/tokens.ts';
-import { add } from '../storage/add-items.ts';
+import { addAds } from '../storage/add-items.ts';
 import languages from '../views/languages.json' with { type: 'json' };
 
 const day = 86_400_000;
@@ -95,7 +95,7 @@ test('codes that differ in upper and lower case alone are counted together', () 
 
 test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])('an ad that says %s has copy', async (headline) => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
-  await add(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
+  await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
   const contents = await dataset.readContents();
   const context = { adRows: () => createAdRowReaders().forTenant('t'), now: gatheredAt };
   const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);

@@ -4,7 +4,7 @@ import { buildAdRows, createAdRowReaders, extractLanguageText } from '../../src/
 import { buildPageRow } from '../../src/dataset/snapshot.ts';
 import { getColumnNames, tables } from '../../src/dataset/tables.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
-import { add } from '../storage/add-items.ts';
+import { addAds } from '../storage/add-items.ts';
 import { serveAds } from '../support/ad-service.ts';
 import { json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -129,7 +129,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
 test('while many ads are read, others get turns', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
-  await add(dataset, 1, ...many);
+  await addAds(dataset, 1, ...many);
   const contents = await dataset.readContents();
   const readers = createAdRowReaders();
   await readers.forTenant('another').readFacts({ version: 'empty', ads: [] });

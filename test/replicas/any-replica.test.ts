@@ -25,13 +25,13 @@ describeEveryServer('any replica', (server) => {
   const args = ['--media-hosts', `${host.host.host}:${host.host.port}`];
   const fleet = startReplicasBeforeAll({ count: 3, server, args, clockAdvanceMinutes: [60, -60, 0] });
 
-  function between(ads: number) {
+  function startService(ads: number) {
     const service = new AdService(ads);
     return { service, ...fleet.createTenant(service.respond) };
   }
 
   test('queries, counts and exports what one of them gathered, and reads what another exported', async () => {
-    const { service, replicas } = between(250);
+    const { service, replicas } = startService(250);
     const [one, other, third] = replicas;
     expect((await one.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
     const charged = service.chargedCredits;
@@ -52,7 +52,7 @@ describeEveryServer('any replica', (server) => {
   });
 
   test('goes on with what another one began, and knows what is newest and when it came', async () => {
-    const { service, replicas } = between(250);
+    const { service, replicas } = startService(250);
     const [fast, slow, right] = replicas;
     expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
     expect((await slow.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
@@ -76,7 +76,7 @@ describeEveryServer('any replica', (server) => {
   });
 
   test('writes the report of another again after a restart, and knows the pictures that it fetched', async () => {
-    const { service, replicas, call } = between(3);
+    const { service, replicas, call } = startService(3);
     const media = [{ type: 'IMAGE', url: host.serve(await jpegOf()), nr: 0 }];
     service.ads = service.ads.map((ad) => ({ ...ad, media }));
     const before = host.requests.length;
@@ -97,7 +97,7 @@ describeEveryServer('any replica', (server) => {
   });
 
   test('takes turns with the others over one question, so that each page is paid once', async () => {
-    const { service, replicas } = between(300);
+    const { service, replicas } = startService(300);
     const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
     expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(30);
@@ -105,7 +105,7 @@ describeEveryServer('any replica', (server) => {
   });
 
   test('serves nothing to a key that any of them saw rejected, until any of them sees it accepted', async () => {
-    const { service, replicas } = between(30);
+    const { service, replicas } = startService(30);
     const [one, other, third] = replicas;
     await one.call('gather_ads', gather);
     await one.call('search_ads', { limit: 3 });
@@ -145,7 +145,7 @@ describeEveryServer('any replica', (server) => {
   });
 
   test('pays for a list that is walked twice over all of them once, through a restart', async () => {
-    const { service, call } = between(100);
+    const { service, call } = startService(100);
     for (let walk = 0; walk < 2; walk++) {
       let cursor: string | null | undefined;
       for (let page = 0; page < 10; page++) {

@@ -10,7 +10,7 @@ import { deriveUuid } from '../support/uuid-of.ts';
 const budget = 100;
 const adId = deriveUuid('ad');
 const getAd = (replica: Replica, id = adId) => replica.call('get_ad', { adId: id });
-const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
+const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 const mayBeCharged = { kind: 'network', retryable: false };
 /** The deadline of a call. The leases of the killed replica end ten seconds after it. */
 const timeoutMs = 5000;
@@ -25,10 +25,10 @@ async function afterLease(call: () => Promise<Result>): Promise<Result> {
 const question = { filters: { query: 'tea' }, maxCredits: budget };
 
 /** Starts calls of one key at a replica that is then killed. Returns the checks at the other replicas. */
-type Story = (tenant: Tenant, replicas: Tenant['replicas']) => Promise<() => Promise<void>>;
+type Scenario = (tenant: Tenant, replicas: Tenant['replicas']) => Promise<() => Promise<void>>;
 
-const waitingFor =
-  (behaviour: Behaviour): Story =>
+const createWaitingScenario =
+  (behaviour: Behaviour): Scenario =>
   async ({ upstream }, [one, other]) => {
     await getAd(one, deriveUuid('price'));
     upstream.respondWith(behaviour);
@@ -43,15 +43,15 @@ const waitingFor =
       expect(upstream.requests).toHaveLength(1);
       upstream.respondWith(documentedResponse);
       // The credits were reserved after the claim, so their lease ends a little later.
-      await expect.poll(() => spendingOf(other), afterDeadline).toMatchObject({ charged: 1, uncertain: 1 });
+      await expect.poll(() => readSpending(other), afterDeadline).toMatchObject({ charged: 1, uncertain: 1 });
       // A person who decides to ask again can.
       expect(await getAd(other)).toMatchObject({ isError: false, data: { receipt: { charged: 1 } } });
     };
   };
 
-const stories: Record<string, Story> = {
+const scenarios: Record<string, Scenario> = {
   'the next caller of a call whose replica was killed is told that it may have been charged, and the budget counts its price':
-    waitingFor(delays.hangs),
+    createWaitingScenario(delays.hangs),
 
   'the rest of the budget counts as spent when the killed replica had sent a call of unknown price': async (
     { upstream },
@@ -62,7 +62,7 @@ const stories: Record<string, Story> = {
     await upstream.waitForRequests(1);
     return async () => {
       upstream.respondWith(documentedResponse);
-      await expect.poll(() => spendingOf(other), afterDeadline).toMatchObject({ charged: 0, uncertain: budget });
+      await expect.poll(() => readSpending(other), afterDeadline).toMatchObject({ charged: 0, uncertain: budget });
       upstream.respondWith(documentedResponse);
       expect((await getAd(other, deriveUuid('another'))).error).toMatchObject({ kind: 'credit_budget' });
       expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toEqual([]);
@@ -73,7 +73,7 @@ const stories: Record<string, Story> = {
     await getAd(one);
     return async () => {
       expect((await getAd(other)).data.receipt).toMatchObject({ charged: 0, cached: true });
-      const spending = await spendingOf(other);
+      const spending = await readSpending(other);
       expect(spending).toMatchObject({ charged: 1 });
       expect(spending).not.toHaveProperty('uncertain');
       expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
@@ -109,17 +109,17 @@ describeEveryServer('killed replicas', (server) => {
     server,
     args: ['--credit-budget', String(budget), '--timeout-ms', String(timeoutMs)],
   });
-  const endings = new Map<string, () => Promise<void>>();
+  const checksByScenario = new Map<string, () => Promise<void>>();
   beforeAll(async () => {
-    const all = Object.entries(stories).map(async ([name, story]) => {
+    const all = Object.entries(scenarios).map(async ([name, story]) => {
       const tenant = fleet.createTenant();
-      endings.set(name, await story(tenant, tenant.replicas));
+      checksByScenario.set(name, await story(tenant, tenant.replicas));
     });
     await Promise.all(all);
     await fleet.all[0]?.kill();
   });
 
-  test.each(Object.keys(stories))('%s', async (name) => {
-    await endings.get(name)?.();
+  test.each(Object.keys(scenarios))('%s', async (name) => {
+    await checksByScenario.get(name)?.();
   });
 });

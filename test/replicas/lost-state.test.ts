@@ -9,9 +9,9 @@ import { deriveUuid } from '../support/uuid-of.ts';
 const ad = (name: string) => ({ adId: deriveUuid(name) });
 const budget = 30;
 
-const idsOf = async (replica: Replica) =>
+const readIds = async (replica: Replica) =>
   ((await replica.call('query_ads', { sql: 'SELECT id FROM ads' })).data.rows as string[][]).flat().toSorted();
-const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
+const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
 describeEveryServer('a store that loses data', (server) => {
   const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
@@ -32,7 +32,7 @@ describeEveryServer('a store that loses data', (server) => {
       else restore();
       const remembered = lost === 'everything' ? 0 : 10;
       for (const replica of replicas.slice(0, 2)) {
-        expect(await spendingOf(replica)).toMatchObject({ charged: remembered });
+        expect(await readSpending(replica)).toMatchObject({ charged: remembered });
         expect(await replica.readReadiness()).toBe('ready');
       }
       for (let spent = remembered; spent < budget; spent += 10)
@@ -64,10 +64,10 @@ describeEveryServer('a store that loses data', (server) => {
     await read(before);
     const restore = server.copy();
     await read(lost);
-    for (const replica of both) expect(await idsOf(replica)).toHaveLength(2);
+    for (const replica of both) expect(await readIds(replica)).toHaveLength(2);
     restore();
     await read(after);
-    for (const replica of both) expect(await idsOf(replica)).toEqual(expect.arrayContaining([before, after]));
+    for (const replica of both) expect(await readIds(replica)).toEqual(expect.arrayContaining([before, after]));
   });
 
   test('a dataset that lost its last items shows later items to every replica', async () => {
@@ -79,10 +79,10 @@ describeEveryServer('a store that loses data', (server) => {
     await read(one, before);
     const restore = server.copyItems();
     await read(one, lost);
-    expect(await idsOf(one)).toHaveLength(2);
+    expect(await readIds(one)).toHaveLength(2);
     restore();
     await read(other, after);
-    expect(await idsOf(one)).toEqual([before, lost, after].toSorted());
-    expect(await idsOf(other)).toEqual([before, after].toSorted());
+    expect(await readIds(one)).toEqual([before, lost, after].toSorted());
+    expect(await readIds(other)).toEqual([before, after].toSorted());
   });
 });

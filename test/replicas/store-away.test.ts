@@ -4,7 +4,7 @@ import { describeEveryServer } from '../support/stores.ts';
 import { deriveUuid } from '../support/uuid-of.ts';
 
 const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId: deriveUuid(name) });
-const spendingOf = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
+const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
 describeEveryServer('replicas whose store goes away', (server) => {
   describe('with a budget', () => {
@@ -42,7 +42,7 @@ describeEveryServer('replicas whose store goes away', (server) => {
       await server.restart();
       await fleet.waitUntilReady();
       expect((await one.get('/metrics')).text).toContain('ad_library_state_up 1');
-      expect(await spendingOf(other)).toMatchObject({ charged: 3, budget: 10 });
+      expect(await readSpending(other)).toMatchObject({ charged: 3, budget: 10 });
       expect((await getAd(other, 'd')).data.receipt.charged).toBe(1);
       expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(4);
       for (const { process } of fleet.all) {

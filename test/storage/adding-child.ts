@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { openFolderState } from '../../src/storage/folder.ts';
-import { add } from './add-items.ts';
+import { addAds } from './add-items.ts';
 
 /** Adds one ad after the other to a dataset in files, each beside a large one that comes again, and says when it is in. */
 const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
@@ -15,7 +15,7 @@ await slots.acquire(name, new AbortController().signal);
 for (let count = 0; ; count++) {
   const dataset = await datasets.open({ tenantId: 't', apiKey: 'k' });
   const failed = (error: unknown) => void warnings.push(String(error));
-  await add(
+  await addAds(
     dataset,
     count,
     { id: `${name}-${count}` },

@@ -11,26 +11,26 @@ const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
   },
   at: now,
 });
-const nameOf = (id: string, group?: string) => ({ fingerprint: JSON.stringify(['getAd', { id }]), group });
-const headlineOf = (kept: CachedAnswer | undefined) =>
-  (kept?.answer.raw as { headline?: string } | undefined)?.headline;
+const answerNameOf = (id: string, group?: string) => ({ fingerprint: JSON.stringify(['getAd', { id }]), group });
+const headlineOf = (cached: CachedAnswer | undefined) =>
+  (cached?.answer.raw as { headline?: string } | undefined)?.headline;
 
 export interface AnswersUnderTest {
   answers: AnswerCache;
   now: () => number;
   /** Lets time pass. */
-  pass(ms: number): Promise<void>;
+  advanceTime(ms: number): Promise<void>;
 }
 
 /** How long answers are cached in these tests. */
-export const ttl = 60_000;
+export const ttlMs = 60_000;
 
 /** A call, as far as a cache of answers needs it. */
-export const callOf = (tenantId = 't', signal = new AbortController().signal): Call => ({
+export const createCall = (tenantId = 't', signal = new AbortController().signal): Call => ({
   ...{ operation: operations.getAd, path: {}, query: {}, fingerprint: '', apiKey: 'k', tenantId, signal },
 });
 
-interface Put {
+interface AnswerToCache {
   tenantId?: string;
   id?: string;
   group?: string | undefined;
@@ -38,28 +38,31 @@ interface Put {
 }
 
 /** Claims a call, and puts its answer. */
-export async function put(answers: AnswerCache, { tenantId = 't', id = '1', group, cached }: Put): Promise<void> {
-  await (await claimOf(answers, await answers.resolveName(tenantId, nameOf(id, group)), tenantId)).put(cached);
+export async function cacheAnswer(
+  answers: AnswerCache,
+  { tenantId = 't', id = '1', group, cached }: AnswerToCache,
+): Promise<void> {
+  await (await claimCall(answers, await answers.resolveName(tenantId, answerNameOf(id, group)), tenantId)).put(cached);
 }
 
-export async function claimOf(answers: AnswerCache, name: string | undefined, tenantId = 't') {
-  const claim = await answers.claim(callOf(tenantId), name, { after: Infinity, onLost: async () => {} });
+export async function claimCall(answers: AnswerCache, name: string | undefined, tenantId = 't') {
+  const claim = await answers.claim(createCall(tenantId), name, { after: Infinity, onLost: async () => {} });
   if (claim.kind !== 'granted') throw new Error(`the claim is ${claim.kind}`);
   return claim;
 }
 
 /** What every store of answers does, in memory or in Redis. */
-export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
-  const find = async (answers: AnswerCache, id: string, { tenantId = 't', group }: Partial<Put> = {}) => {
-    const name = await answers.resolveName(tenantId, nameOf(id, group));
+export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
+  const find = async (answers: AnswerCache, id: string, { tenantId = 't', group }: Partial<AnswerToCache> = {}) => {
+    const name = await answers.resolveName(tenantId, answerNameOf(id, group));
     return name === undefined ? undefined : answers.get(tenantId, name);
   };
 
   test('returns what was put, with its age, for its tenant and its call alone', async () => {
-    const { answers, now, pass } = await open();
+    const { answers, now, advanceTime: pass } = await open();
     expect(await find(answers, '1')).toBeUndefined();
     const cached = cachedAnswer('one', now());
-    await put(answers, { cached });
+    await cacheAnswer(answers, { cached });
     await pass(5000);
     const found = await find(answers, '1');
     expect(found?.answer).toEqual(cached.answer);
@@ -68,7 +71,7 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
     expect(age).toBeGreaterThan(4990);
     expect(age).toBeLessThan(35_000);
     const request = { onLost: async () => {} };
-    expect(await answers.claim(callOf(), nameOf('1').fingerprint, request)).toMatchObject({
+    expect(await answers.claim(createCall(), answerNameOf('1').fingerprint, request)).toMatchObject({
       kind: 'cached',
       cachedAnswer: { answer: cached.answer },
     });
@@ -77,10 +80,10 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
   });
 
   test('keeps the newest, until its time is over', async () => {
-    const { answers, now, pass } = await open();
-    for (const headline of ['one', 'two']) await put(answers, { cached: cachedAnswer(headline, now()) });
+    const { answers, now, advanceTime: pass } = await open();
+    for (const headline of ['one', 'two']) await cacheAnswer(answers, { cached: cachedAnswer(headline, now()) });
     expect(headlineOf(await find(answers, '1'))).toBe('two');
-    await pass(ttl - 30_000);
+    await pass(ttlMs - 30_000);
     expect(headlineOf(await find(answers, '1'))).toBe('two');
     await pass(30_001);
     expect(await find(answers, '1')).toBeUndefined();
@@ -93,8 +96,8 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
       ['t', '2'],
       ['other', '1'],
     ] as const)
-      await put(answers, { tenantId, id, cached: cachedAnswer(id, now()) });
-    await (await claimOf(answers, nameOf('1').fingerprint)).forget();
+      await cacheAnswer(answers, { tenantId, id, cached: cachedAnswer(id, now()) });
+    await (await claimCall(answers, answerNameOf('1').fingerprint)).forget();
     expect(await find(answers, '1')).toBeUndefined();
     expect(headlineOf(await find(answers, '2'))).toBe('2');
     expect(headlineOf(await find(answers, '1', { tenantId: 'other' }))).toBe('1');
@@ -103,12 +106,12 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
   test('forgets a group, and what was asked before that is not found', async () => {
     const { answers, now } = await open();
     const keep = (tenantId: string, id: string, group?: string) =>
-      put(answers, { tenantId, id, group, cached: cachedAnswer(id, now()) });
+      cacheAnswer(answers, { tenantId, id, group, cached: cachedAnswer(id, now()) });
     await keep('t', 'a', 'one');
     await keep('t', 'b', 'two');
     await keep('t', 'c');
     await keep('other', 'a', 'one');
-    const early = await claimOf(answers, await answers.resolveName('t', nameOf('a', 'one')));
+    const early = await claimCall(answers, await answers.resolveName('t', answerNameOf('a', 'one')));
     await answers.forgetGroup('t', 'one');
     await early.put(cachedAnswer('stale', now()));
     const found = async () =>

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CursorMemory } from '../../src/storage/call-state.ts';
 
 /** What every kind of memory for cursors has to do. */
-export function cursorsSuite(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
+export function testCursors(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
   describe(`cursors ${name}`, () => {
     test('are recalled as they were remembered, by their own key alone', async () => {
       const cursorsOf = await open();

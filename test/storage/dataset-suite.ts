@@ -2,18 +2,18 @@ import { describe, expect, test } from 'vitest';
 import { createGathering } from '../../src/dataset/gatherings.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { parseItem } from '../../src/storage/item-versions.ts';
-import { about, add } from './add-items.ts';
+import { addAds, createSource } from './add-items.ts';
 
 /** What every kind of dataset store has to do. */
-export function datasetSuite(name: string, open: () => Promise<Datasets>): void {
+export function testDatasets(name: string, open: () => Promise<Datasets>): void {
   const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
 
   describe(`a dataset ${name}`, () => {
     test('has the newest version of each ad, with what a thinner answer lacks', async () => {
       const dataset = await datasetFor();
       const page = { pageName: 'Acme', adsAmount: 3 };
-      await add(dataset, 1, { id: 'A-1', headline: 'Old', body: 'Text', endDate: '2026-01-01', page });
-      await add(dataset, 2, { id: 'a-1', headline: 'New', endDate: null, page: { pageName: 'Acme Ltd' } });
+      await addAds(dataset, 1, { id: 'A-1', headline: 'Old', body: 'Text', endDate: '2026-01-01', page });
+      await addAds(dataset, 2, { id: 'a-1', headline: 'New', endDate: null, page: { pageName: 'Acme Ltd' } });
       const item = await dataset.findItem('ads', 'A-1');
       expect(item && parseItem(item)).toEqual({
         id: 'a-1',
@@ -41,10 +41,10 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
         ],
         cards: [{ image_url: `https://cdn.example/1.png?s=${signature}`, url: `https://shop.example/?to=${target}` }],
       });
-      await add(dataset, 1, ad('one', 'x'));
-      await add(dataset, 2, ad('two', 'x'));
+      await addAds(dataset, 1, ad('one', 'x'));
+      await addAds(dataset, 2, ad('two', 'x'));
       expect(await dataset.findItem('ads', 'a')).toMatchObject({ since: 1, at: 2, versions: [] });
-      await add(dataset, 3, ad('two', 'y'));
+      await addAds(dataset, 3, ad('two', 'y'));
       const item = await dataset.findItem('ads', 'a');
       expect(item).toMatchObject({ since: 3, at: 3, firstAt: 1 });
       expect(item?.versions).toHaveLength(1);
@@ -54,9 +54,9 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       const dataset = await datasetFor();
       const nested = JSON.parse(`{"id":"deep","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
       const longest = 'p'.repeat(300);
-      await add(dataset, 1, { id: 'x' }, { id: 7 }, { id: ' ' }, null, 'text', { pageId: 'p' }, nested);
+      await addAds(dataset, 1, { id: 'x' }, { id: 7 }, { id: ' ' }, null, 'text', { pageId: 'p' }, nested);
       await dataset.addItems({
-        ...about(2),
+        ...createSource(2),
         type: 'pages',
         items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }, { pageId: longest }, { pageId: `${longest}p` }],
       });
@@ -72,7 +72,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
         for (const at of [1, 2]) {
           const lists = depth - 1;
           const nested = `{"id":"deep ${depth}","x":${'['.repeat(lists)}${at}${']'.repeat(lists)}}`;
-          await add(dataset, at, JSON.parse(nested), { id: `beside ${depth}`, at });
+          await addAds(dataset, at, JSON.parse(nested), { id: `beside ${depth}`, at });
         }
       const { ads } = await dataset.readContents();
       const changed = ads.filter(({ versions }) => versions.length === 1).map(({ id }) => id);
@@ -83,7 +83,7 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
     test('puts a gathering together from its steps, even if one comes twice', async () => {
       const dataset = await datasetFor();
       const state = createGathering({ filters: { query: 'tea' } }, 1);
-      await add(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
+      await addAds(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
       const first = { ...state, found: 3, cursor: 'next', adIds: ['A', 'b'] };
       await dataset.saveGathering(first);
       const last = { ...state, found: 3, ended: true, gatheredAt: 2, adIds: ['b', 'c'] };
@@ -100,10 +100,10 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
     test('stays as it was for whoever has its contents', async () => {
       const dataset = await datasetFor();
       const state = createGathering({}, 1);
-      await add(dataset, 1, { id: 'a', body: 'one' });
+      await addAds(dataset, 1, { id: 'a', body: 'one' });
       await dataset.saveGathering({ ...state, adIds: ['a'] });
       const before = await dataset.readContents();
-      await add(dataset, 2, { id: 'a', body: 'two' }, { id: 'b' });
+      await addAds(dataset, 2, { id: 'a', body: 'two' }, { id: 'b' });
       await dataset.saveGathering({ ...state, gatheredAt: 2, adIds: ['b'] });
       expect(before.ads.map(parseItem)).toEqual([{ id: 'a', body: 'one' }]);
       expect(before.gatherings[0]?.adIds.size).toBe(1);
@@ -111,13 +111,13 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
 
     test('belongs to one key', async () => {
       const datasets = await open();
-      const [own, other] = [await datasets.open(callerOf('a')), await datasets.open(callerOf('b'))];
-      await add(own, 1, { id: 'a' });
-      await add(other, 1, { id: 'b' });
+      const [own, other] = [await datasets.open(createCaller('a')), await datasets.open(createCaller('b'))];
+      await addAds(own, 1, { id: 'a' });
+      await addAds(other, 1, { id: 'b' });
       expect((await own.readContents()).ads.map(({ id }) => id)).toEqual(['a']);
       expect(await other.findItem('ads', 'a')).toBeUndefined();
     });
   });
 }
 
-const callerOf = (key: string) => ({ tenantId: key, apiKey: key });
+const createCaller = (key: string) => ({ tenantId: key, apiKey: key });

@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { createRecords, MemoryDataset } from '../../src/storage/dataset.ts';
 import { parseItem } from '../../src/storage/item-versions.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
-import { about, add, lastStep } from './add-items.ts';
-import { datasetSuite } from './dataset-suite.ts';
-import { userRecordsSuite } from './user-records-suite.ts';
+import { addAds, createLastStep, createSource } from './add-items.ts';
+import { testDatasets } from './dataset-suite.ts';
+import { testUserRecords } from './user-records-suite.ts';
 
-datasetSuite('in memory', async () => new MemoryDatasets());
-userRecordsSuite('in memory', async () => {
+testDatasets('in memory', async () => new MemoryDatasets());
+testUserRecords('in memory', async () => {
   const datasets = new MemoryDatasets();
   return [datasets, datasets];
 });
@@ -50,10 +50,10 @@ test('that comes late, or again, is an earlier version, adds what nothing newer 
           .sort((left, right) => left.place - right.place);
         for (const { answer } of shuffled) {
           const { order, ad } = answer;
-          const batch = { ...about(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] } as const;
+          const batch = { ...createSource(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] } as const;
           for (const record of createRecords(batch)) dataset.apply(record);
         }
-        const { ads, version } = dataset.contents();
+        const { ads, version } = dataset.getContents();
         for (const item of ads) {
           const own = came.filter(({ ad }) => ad.id === item.id);
           expect(item).toMatchObject({ order: own.at(-1)?.order, firstOrder: own[0]?.order });
@@ -62,7 +62,7 @@ test('that comes late, or again, is an earlier version, adds what nothing newer 
           expect(item.versions.every((one, at) => one.order < (item.versions[at + 1] ?? item).order)).toBe(true);
         }
         for (const record of [...dataset.records()]) dataset.apply(record);
-        expect(dataset.contents().version).toBe(version);
+        expect(dataset.getContents().version).toBe(version);
       },
     ),
   );
@@ -77,7 +77,7 @@ test('has the same of answers that repeat each other, whether they are read one 
       const [atTheEnd, oneByOne] = [new MemoryDatasets(), new MemoryDatasets()];
       for (const [at, turn] of turns.entries()) {
         const text = texts[turn % texts.length] ?? '';
-        const batch = { ...about(at + 1), type: 'ads', items: () => JSON.parse(text), text } as const;
+        const batch = { ...createSource(at + 1), type: 'ads', items: () => JSON.parse(text), text } as const;
         for (const datasets of [atTheEnd, oneByOne]) await (await datasets.open({ tenantId: 't' })).addItems(batch);
         await (await oneByOne.open({ tenantId: 't' })).readContents();
       }
@@ -94,7 +94,8 @@ test('takes no answer apart before somebody reads, unless very many wait', async
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   let taken = 0;
   const items = () => [{ id: `ad-${taken++}` }];
-  const answer = (at: number) => dataset.addItems({ ...about(at), type: 'ads', items, text: `${at}`.padEnd(100_000) });
+  const answer = (at: number) =>
+    dataset.addItems({ ...createSource(at), type: 'ads', items, text: `${at}`.padEnd(100_000) });
   for (let at = 0; at < 10; at++) await answer(at);
   await setImmediate();
   expect(taken).toBe(0);
@@ -117,7 +118,7 @@ describe('the room', () => {
           const datasets = new MemoryDatasets(limits);
           const ids = new Map<number, Set<number>>();
           for (const [at, { key, id, size }] of answers.entries()) {
-            await add(await datasets.open({ tenantId: `${key}` }), at, { id: `${id}`, body: 'y'.repeat(size) });
+            await addAds(await datasets.open({ tenantId: `${key}` }), at, { id: `${id}`, body: 'y'.repeat(size) });
             expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytes);
             ids.set(key, (ids.get(key) ?? new Set()).add(id));
           }
@@ -134,7 +135,7 @@ describe('the room', () => {
   test('of one key is never all of it, and what came last stays', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 'greedy' });
-    for (let at = 0; at < 1000; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
+    for (let at = 0; at < 1000; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
     expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytesEach);
     expect(await dataset.findItem('ads', 'ad-999')).toBeDefined();
     expect(await dataset.findItem('ads', 'ad-0')).toBeUndefined();
@@ -144,8 +145,8 @@ describe('the room', () => {
     const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
     const open = (tenantId: string) => datasets.open({ tenantId });
     for (let tenant = 0; tenant < 20; tenant++)
-      for (let at = 0; at < 10; at++) await add(await open(`small ${tenant}`), at, { id: `ad-${at}`, body: text });
-    for (let at = 0; at < 1000; at++) await add(await open('greedy'), at, { id: `ad-${at}`, body: text });
+      for (let at = 0; at < 10; at++) await addAds(await open(`small ${tenant}`), at, { id: `ad-${at}`, body: text });
+    for (let at = 0; at < 1000; at++) await addAds(await open('greedy'), at, { id: `ad-${at}`, body: text });
     for (let tenant = 0; tenant < 20; tenant++)
       expect((await (await open(`small ${tenant}`)).readContents()).ads).toHaveLength(10);
     const { ads, evicted } = await (await open('greedy')).readContents();
@@ -156,12 +157,12 @@ describe('the room', () => {
   test('is enough for as many ads as it promises', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 't' });
-    for (let at = 0; at < 60; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
+    for (let at = 0; at < 60; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
     const promised = await dataset.estimateMaxAds();
     expect(promised).toBeGreaterThan(100);
     for (let at = 60; at < 60 + promised; at++) {
-      await add(dataset, at, { id: `new-${at}`, body: text });
-      await dataset.saveGathering(lastStep([`new-${at}`], { gatheredAt: at }));
+      await addAds(dataset, at, { id: `new-${at}`, body: text });
+      await dataset.saveGathering(createLastStep([`new-${at}`], { gatheredAt: at }));
     }
     expect((await dataset.readContents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
   });
@@ -169,8 +170,8 @@ describe('the room', () => {
   test('for versions of one ad and for gatherings is bounded, too', async () => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
-      await add(dataset, at, { id: 'a', headline: `${at}` });
-      await dataset.saveGathering(lastStep([], { id: `g${at}`, order: at, gatheredAt: at }));
+      await addAds(dataset, at, { id: 'a', headline: `${at}` });
+      await dataset.saveGathering(createLastStep([], { id: `g${at}`, order: at, gatheredAt: at }));
     }
     const { ads, gatherings, evicted } = await dataset.readContents();
     expect(ads[0]?.versions.map((version) => parseItem(version).headline)).toEqual(

@@ -12,13 +12,13 @@ export const exportFile = (exports: Exports, name: string, ...parts: readonly (s
     },
   });
 
-const textOf = async (exports: Exports, uri: string) => {
+const readText = async (exports: Exports, uri: string) => {
   const file = await exports.find(uri);
   return file && Buffer.from(await file.content()).toString();
 };
 
 /** What every kind of store for exported files has to do. */
-export function exportsSuite(name: string, open: () => Promise<ExportStore>): void {
+export function testExports(name: string, open: () => Promise<ExportStore>): void {
   describe(`exports ${name}`, () => {
     test('are listed with the newest first, and read as they were written', async () => {
       const exports = (await open()).forTenant('a');
@@ -30,8 +30,8 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
         [empty.uri, 0],
         [first.uri, 6],
       ]);
-      expect(await textOf(exports, first.uri)).toBe('id\nä\n');
-      expect(await textOf(exports, empty.uri)).toBe('');
+      expect(await readText(exports, first.uri)).toBe('id\nä\n');
+      expect(await readText(exports, empty.uri)).toBe('');
     });
 
     test('leave nothing behind when they fail', async () => {

@@ -19,12 +19,12 @@ import type { Dataset, Datasets } from '../../src/storage/dataset.ts';
 import { type FolderOptions, openFolderState } from '../../src/storage/folder.ts';
 import type { Slots } from '../../src/storage/slots.ts';
 import { createFolderSequence } from '../support/temporary-folder.ts';
-import { add, lastStep } from './add-items.ts';
-import { callOf, claimOf } from './answers-suite.ts';
-import { asking, charged, leaseOf } from './charges.ts';
-import { cursorsSuite } from './cursors-suite.ts';
-import { datasetSuite } from './dataset-suite.ts';
-import { userRecordsSuite } from './user-records-suite.ts';
+import { addAds, createLastStep } from './add-items.ts';
+import { claimCall, createCall } from './answers-suite.ts';
+import { chargedSettlement, getLease, requestCredits } from './charges.ts';
+import { testCursors } from './cursors-suite.ts';
+import { testDatasets } from './dataset-suite.ts';
+import { testUserRecords } from './user-records-suite.ts';
 
 const newFolder = createFolderSequence();
 
@@ -46,10 +46,10 @@ function openIn(folder: string, options: Partial<FolderOptions> = {}) {
   return { ...state, dataset };
 }
 
-const idsIn = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).sort();
-const idsNow = async (folder: string) => idsIn(await openIn(folder).dataset());
+const readIds = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).sort();
+const readIdsInNewProcess = async (folder: string) => readIds(await openIn(folder).dataset());
 
-async function fileIn(folder: string, kind = 'accounts'): Promise<string> {
+async function findFile(folder: string, kind = 'accounts'): Promise<string> {
   const [name = ''] = (await readdir(join(folder, kind))).filter((one) => one.endsWith('.log'));
   return join(folder, kind, name);
 }
@@ -67,31 +67,31 @@ function openForEach(folder: string): Datasets {
   };
 }
 
-datasetSuite('in a folder', async () => openForEach(newFolder()));
-cursorsSuite('in a folder', async () => openIn(newFolder()).cursorsOf);
-userRecordsSuite('in a folder', async () => {
+testDatasets('in a folder', async () => openForEach(newFolder()));
+testCursors('in a folder', async () => openIn(newFolder()).cursorsOf);
+testUserRecords('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
 test('another key of the same account finds the dataset after the process has ended, and no other account does', async () => {
   const folder = newFolder();
   const first = await openIn(folder).dataset('a-old');
-  await add(first, 1, { id: 'x', headline: 'one' });
-  await add(first, 2, { id: 'x', headline: 'two' }, { id: 'y' });
-  await first.saveGathering(lastStep(['x', 'y']));
+  await addAds(first, 1, { id: 'x', headline: 'one' });
+  await addAds(first, 2, { id: 'x', headline: 'two' }, { id: 'y' });
+  await first.saveGathering(createLastStep(['x', 'y']));
   const again = await openIn(folder).dataset('a-new');
   expect(await again.readContents()).toMatchObject({
     ads: (await first.readContents()).ads,
     gatherings: [{ complete: true, missing: 0 }],
   });
-  expect(await idsIn(await openIn(folder).dataset('b'))).toEqual([]);
-  expect(await idsIn(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
+  expect(await readIds(await openIn(folder).dataset('b'))).toEqual([]);
+  expect(await readIds(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
 });
 
 test('only the owner can read the files, no API key is in them, and datasets and labels do not expire', async () => {
   const folder = newFolder();
   const { dataset, cursorsOf } = openIn(folder, { apiKey: 'a-secret-key' });
-  await add(await dataset('a-secret-key'), 1, { id: 'x' });
+  await addAds(await dataset('a-secret-key'), 1, { id: 'x' });
   await (await dataset('a-secret-key')).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await cursorsOf('own').remember('@1', { searchParams: {} });
   const names = await readdir(folder, { recursive: true });
@@ -101,9 +101,9 @@ test('only the owner can read the files, no API key is in them, and datasets and
     expect(name).not.toContain('secret');
   }
   for (const kind of ['accounts', 'keys'])
-    expect(await readFile(await fileIn(folder, kind), 'utf8')).not.toContain('secret');
+    expect(await readFile(await findFile(folder, kind), 'utf8')).not.toContain('secret');
   const later = await openIn(folder, { now: () => Date.now() + 1000 * 86_400_000 }).dataset();
-  expect([await idsIn(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
+  expect([await readIds(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
 test('one call of all processes has a slot at a time', async () => {
@@ -127,13 +127,13 @@ describe('writes that the file of a key does not take for the moment', () => {
   const request = { onLost: async () => {} };
 
   /** Makes each write fail after five seconds, and lets reads succeed. */
-  async function holdItsLock(file: string) {
+  async function holdLock(file: string) {
     const lock = await acquireLock(`${file}.lock`);
     return async () => lock.release();
   }
 
   /** Makes each read and write fail immediately. */
-  async function putFolderInPlace(file: string) {
+  async function replaceByFolder(file: string) {
     await rename(file, `${file}.away`);
     await mkdir(file);
     return async () => {
@@ -147,10 +147,10 @@ describe('writes that the file of a key does not take for the moment', () => {
     const folder = newFolder();
     const { answers, slots, cursorsOf } = openIn(folder, { ttlMs: 60_000 });
     const endSlot = await slots.acquire('a question', never);
-    const claim = await claimOf(answers, 'an ad');
-    const put = await claimOf(answers, await answers.resolveName('t', list));
+    const claim = await claimCall(answers, 'an ad');
+    const put = await claimCall(answers, await answers.resolveName('t', list));
     await put.put({ answer: cachedAnswer, at: Date.now() });
-    const unblock = await block(await fileIn(folder, 'keys'));
+    const unblock = await block(await findFile(folder, 'keys'));
     endSlot();
     await Promise.all([claim.end(), answers.forgetGroup('t', list.group)]);
     return { folder, answers, slots, cursorsOf, unblock };
@@ -161,15 +161,15 @@ describe('writes that the file of a key does not take for the moment', () => {
     const other = openIn(folder, { ttlMs: 60_000 });
     const signal = AbortSignal.timeout(ms);
     (await other.slots.acquire('a question', signal))();
-    expect(await other.answers.claim(callOf('t', signal), 'an ad', request)).toMatchObject({ kind: 'granted' });
+    expect(await other.answers.claim(createCall('t', signal), 'an ad', request)).toMatchObject({ kind: 'granted' });
     const name = await other.answers.resolveName('t', list);
     expect(await other.answers.get('t', name ?? '')).toBeUndefined();
   }
 
   test('a changed list is not served from the cache, and this process can claim the same call again', async () => {
-    const { answers, unblock } = await withWaitingWrites(holdItsLock);
+    const { answers, unblock } = await withWaitingWrites(holdLock);
     expect(await answers.resolveName('t', list)).toBeUndefined();
-    expect(await answers.claim(callOf(), 'an ad', request)).toMatchObject({ kind: 'granted' });
+    expect(await answers.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
     await unblock();
   });
 
@@ -180,7 +180,7 @@ describe('writes that the file of a key does not take for the moment', () => {
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
     'other processes see the waiting writes as soon as the process %s',
     async (_, use) => {
-      const process = await withWaitingWrites(putFolderInPlace);
+      const process = await withWaitingWrites(replaceByFolder);
       await process.unblock();
       await use(process);
       await verifyFreed(process.folder, 1500);
@@ -188,8 +188,8 @@ describe('writes that the file of a key does not take for the moment', () => {
   );
 
   test.each([
-    ['whose lock was held', holdItsLock],
-    ['that was replaced by a folder', putFolderInPlace],
+    ['whose lock was held', holdLock],
+    ['that was replaced by a folder', replaceByFolder],
   ] as const)(
     'other processes see the waiting writes of a file %s although the process does not use it again',
     async (_, block) => {
@@ -202,28 +202,28 @@ describe('writes that the file of a key does not take for the moment', () => {
 
 describe('a file', () => {
   /** A folder with three ads, each written by itself. */
-  async function ofThree() {
+  async function createFolderWithThreeAds() {
     const folder = newFolder();
     const process = openIn(folder);
-    for (const id of ['a', 'b', 'c']) await add(await process.dataset(), 1, { id, body: 'x'.repeat(100) });
-    return { folder, process, file: await fileIn(folder) };
+    for (const id of ['a', 'b', 'c']) await addAds(await process.dataset(), 1, { id, body: 'x'.repeat(100) });
+    return { folder, process, file: await findFile(folder) };
   }
-  const problem = (text: string | RegExp) => ({
+  const unavailableWith = (text: string | RegExp) => ({
     failure: { kind: 'unavailable', problem: expect.stringMatching(text) },
   });
 
   test('with half a line is read without it, and goes on behind the line before', async () => {
     for (const cut of [1, 5, 100]) {
-      const { folder, file, process } = await ofThree();
+      const { folder, file, process } = await createFolderWithThreeAds();
       await truncate(file, (await stat(file)).size - cut);
-      expect(await idsNow(folder)).toEqual(['a', 'b']);
-      await add(await openIn(folder).dataset(), 2, { id: 'd' });
-      for (const one of [process, openIn(folder)]) expect(await idsIn(await one.dataset())).toEqual(['a', 'b', 'd']);
+      expect(await readIdsInNewProcess(folder)).toEqual(['a', 'b']);
+      await addAds(await openIn(folder).dataset(), 2, { id: 'd' });
+      for (const one of [process, openIn(folder)]) expect(await readIds(await one.dataset())).toEqual(['a', 'b', 'd']);
     }
   });
 
   test('with a damaged line is refused, stays as it is, and serves again without that line', async () => {
-    const { folder, file } = await ofThree();
+    const { folder, file } = await createFolderWithThreeAds();
     const lines = (await readFile(file, 'latin1')).split('\n');
     const damaged = lines.map((line, at) =>
       at === 2 ? line.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')) : line,
@@ -232,32 +232,34 @@ describe('a file', () => {
     const { dataset, datasets } = openIn(folder);
     const open = await dataset();
     await expect(open.readContents()).rejects.toMatchObject(
-      problem(`${file} cannot be read: line 3 is damaged. Remove that line`),
+      unavailableWith(`${file} cannot be read: line 3 is damaged. Remove that line`),
     );
-    await expect(add(open, 2, { id: 'd' })).rejects.toMatchObject(problem('cannot be written: line 3 is damaged'));
+    await expect(addAds(open, 2, { id: 'd' })).rejects.toMatchObject(
+      unavailableWith('cannot be written: line 3 is damaged'),
+    );
     expect(await readFile(file, 'latin1')).toBe(damaged.join('\n'));
     await writeFile(file, damaged.toSpliced(2, 1).join('\n'), 'latin1');
     // What came meanwhile was kept for that.
-    expect(await idsIn(await dataset())).toEqual(['a', 'c', 'd']);
+    expect(await readIds(await dataset())).toEqual(['a', 'c', 'd']);
     await datasets.close();
   });
 
   test('that an older copy takes the place of, or that is removed, is read anew by all', async () => {
-    const { folder, file, process } = await ofThree();
+    const { folder, file, process } = await createFolderWithThreeAds();
     const copy = join(folder, 'copy');
     await copyFile(file, copy);
-    for (const id of ['d', 'e']) await add(await process.dataset(), 2, { id });
+    for (const id of ['d', 'e']) await addAds(await process.dataset(), 2, { id });
     await copyFile(copy, file);
-    await add(await openIn(folder).dataset(), 3, { id: 'y'.repeat(250), body: 'y'.repeat(10_000) });
-    expect(await idsIn(await process.dataset())).toHaveLength(4);
+    await addAds(await openIn(folder).dataset(), 3, { id: 'y'.repeat(250), body: 'y'.repeat(10_000) });
+    expect(await readIds(await process.dataset())).toHaveLength(4);
     await rm(folder, { recursive: true });
-    expect(await idsIn(await process.dataset())).toEqual([]);
-    await add(await process.dataset(), 2, { id: 'z' });
-    expect(await idsNow(folder)).toEqual(['z']);
+    expect(await readIds(await process.dataset())).toEqual([]);
+    await addAds(await process.dataset(), 2, { id: 'z' });
+    expect(await readIdsInNewProcess(folder)).toEqual(['z']);
   });
 
   test('is written anew when most of it is superseded, and every process goes on with that', async () => {
-    const { folder, file, process } = await ofThree();
+    const { folder, file, process } = await createFolderWithThreeAds();
     const beside = openIn(folder);
     const put = (value: number) => ({ put: [['x', 'y'.repeat(50_000) + value]] as const, result: undefined });
     let largest = 0;
@@ -268,7 +270,7 @@ describe('a file', () => {
     expect(largest).toBeGreaterThan(1_000_000);
     expect(largest).toBeLessThan(1_500_000);
     for (const { dataset } of [process, beside, openIn(folder)]) {
-      expect(await idsIn(await dataset())).toEqual(['a', 'b', 'c']);
+      expect(await readIds(await dataset())).toEqual(['a', 'b', 'c']);
       expect((await (await dataset()).userRecords.read('label')).get('x')).toMatch(/60$/);
     }
   });
@@ -283,25 +285,25 @@ describe('a file', () => {
     ['that is a folder', (file: string) => mkdir(file), 'cannot be'],
     ['with a line without an end', (file: string) => writeFile(file, 'x'.repeat(80_000_000)), 'damaged'],
   ])('%s is refused, left as it is, and nothing is lost to this process', async (_, make, text) => {
-    const { folder, file } = await ofThree();
+    const { folder, file } = await createFolderWithThreeAds();
     await rm(file);
     await make(file);
     const { dataset } = openIn(folder);
-    await expect((await dataset()).readContents()).rejects.toMatchObject(problem(text));
-    await expect(add(await dataset(), 2, { id: 'y' })).rejects.toMatchObject(problem(text));
+    await expect((await dataset()).readContents()).rejects.toMatchObject(unavailableWith(text));
+    await expect(addAds(await dataset(), 2, { id: 'y' })).rejects.toMatchObject(unavailableWith(text));
     await rm(file, { recursive: true });
-    expect(await idsIn(await dataset())).toEqual(['y']);
-    expect(await idsNow(folder)).toEqual(['y']);
+    expect(await readIds(await dataset())).toEqual(['y']);
+    expect(await readIdsInNewProcess(folder)).toEqual(['y']);
   });
 });
 
 describe('what calls spend on one day', () => {
   const noon = Date.parse('2026-11-22T12:00:00Z');
   const hour = 3_600_000;
-  const full = asking({ credits: 10 });
+  const requestWholeBudget = requestCredits({ credits: 10 });
 
   /** Each call opens the ledger of one more process; all have one clock. */
-  function dayOf(folder = newFolder()) {
+  function createDay(folder = newFolder()) {
     const clock = { now: noon };
     const warnings: string[] = [];
     const open = (apiKey = 'key') =>
@@ -310,11 +312,11 @@ describe('what calls spend on one day', () => {
   }
 
   test('each day has its budget, and a clock that jumps opens none twice', async () => {
-    const { clock, open } = dayOf();
+    const { clock, open } = createDay();
     const spend = async (hours: number) => {
       clock.now = noon + hours * hour;
-      const admission = await open().reserve('t', full);
-      if (admission.kind === 'granted') await open().settle('t', charged(10), admission.lease);
+      const admission = await open().reserve('t', requestWholeBudget);
+      if (admission.kind === 'granted') await open().settle('t', chargedSettlement(10), admission.lease);
       return admission.kind;
     };
     for (const hours of [0, 12.1, 36.1]) {
@@ -325,38 +327,40 @@ describe('what calls spend on one day', () => {
   });
 
   test('a day more than one ahead is an error of the clock, which names the file to delete', async () => {
-    const { clock, open, folder } = dayOf();
+    const { clock, open, folder } = createDay();
     clock.now = noon + 400 * 24 * hour;
-    await open().settle('t', charged(4));
+    await open().settle('t', chargedSettlement(4));
     clock.now = noon;
-    const file = await fileIn(folder, 'keys');
+    const file = await findFile(folder, 'keys');
     const problem = expect.stringMatching(`${file}.* 2027-12-27.* 2026-11-22.*delete that file`);
-    await expect(open().reserve('t', full)).rejects.toMatchObject({ failure: { kind: 'unavailable', problem } });
+    await expect(open().reserve('t', requestWholeBudget)).rejects.toMatchObject({
+      failure: { kind: 'unavailable', problem },
+    });
     await rm(file);
-    expect((await open().reserve('t', full)).kind).toBe('granted');
+    expect((await open().reserve('t', requestWholeBudget)).kind).toBe('granted');
   });
 
   test('what is in progress at midnight counts on the day on which it ends, and is reserved until then', async () => {
-    const { clock, open } = dayOf();
-    const lease = leaseOf(await open().reserve('t', full));
+    const { clock, open } = createDay();
+    const lease = getLease(await open().reserve('t', requestWholeBudget));
     clock.now = noon + 12 * hour + 1;
     const ledger = open();
     // By the clock it lasts too long, so it counts as lost, until it says what it cost.
-    expect((await ledger.reserve('t', full)).kind).toBe('refused');
-    await open().settle('t', charged(4), lease);
+    expect((await ledger.reserve('t', requestWholeBudget)).kind).toBe('refused');
+    await open().settle('t', chargedSettlement(4), lease);
     expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });
   });
 
   test('where it cannot be read or written, no budget is open, and what was charged is logged', async () => {
-    const { open, folder, warnings } = dayOf();
-    await open().settle('t', charged(4));
-    await appendFile(await fileIn(folder, 'keys'), 'damaged\n');
+    const { open, folder, warnings } = createDay();
+    await open().settle('t', chargedSettlement(4));
+    await appendFile(await findFile(folder, 'keys'), 'damaged\n');
     const other = newFolder();
     mkdirSync(other);
     await writeFile(join(other, 'keys'), '');
-    for (const ledger of [open(), dayOf(other).open()])
-      await expect(ledger.reserve('t', full)).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
-    await open().settle('t', charged(1));
-    expect(warnings).toEqual(['what a call cost could not be counted']);
+    for (const ledger of [open(), createDay(other).open()])
+      await expect(ledger.reserve('t', requestWholeBudget)).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
+    await open().settle('t', chargedSettlement(1));
+    expect(warnings).toEqual(['the cost of a call could not be recorded']);
   });
 });

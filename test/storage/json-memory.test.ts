@@ -30,9 +30,9 @@ const shapes: [name: string, json: string][] = [
 test.for(shapes)('%s are counted at no less than they take', ([_, json]) => {
   const before = heapUsed();
   const value = JSON.parse(json);
-  const taken = heapUsed() - before;
+  const usedBytes = heapUsed() - before;
   // An object with many keys doubles its table when it is full.
-  expect(estimateJsonMemory(value)).toBeGreaterThan(0.9 * taken);
+  expect(estimateJsonMemory(value)).toBeGreaterThan(0.9 * usedBytes);
 });
 
 test('answers of many tiny objects fill the cache by the memory they take', async ({ upstream, server }) => {

@@ -9,19 +9,19 @@ import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { openFolderState } from '../../src/storage/folder.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
-import { add } from './add-items.ts';
+import { addAds } from './add-items.ts';
 
 const folder = createTemporaryFolder();
 const baseUrl = 'https://api.example.com';
 
 /** What runs in processes of its own: from TypeScript, each would begin with a second of a processor. */
-const adding = join(createTemporaryFolder(), 'adding-child.mjs');
+const childProgram = join(createTemporaryFolder(), 'adding-child.mjs');
 const { pathname } = new URL('adding-child.ts', import.meta.url);
-buildSync({ entryPoints: [pathname], outfile: adding, bundle: true, platform: 'node', format: 'esm' });
+buildSync({ entryPoints: [pathname], outfile: childProgram, bundle: true, platform: 'node', format: 'esm' });
 
 /** Runs it under a limit of the shell: what it says of each ad, one after the other. */
-function startAdding(name: string, limit = ':') {
-  const child = spawn('sh', ['-c', `${limit}; exec "$0" "$1"`, process.execPath, adding], {
+function startChild(name: string, limit = ':') {
+  const child = spawn('sh', ['-c', `${limit}; exec "$0" "$1"`, process.execPath, childProgram], {
     env: { ...process.env, CHILD_ARGS: JSON.stringify({ folder, name, baseUrl }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -35,7 +35,7 @@ function startAdding(name: string, limit = ':') {
   return { child, lines, kill };
 }
 
-function openHere() {
+function openInThisProcess() {
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const common = { folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now };
@@ -43,15 +43,15 @@ function openHere() {
   return { warnings, slots, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
 }
 
-const idsIn = async ({ open }: ReturnType<typeof openHere>) =>
+const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
   (await (await open()).readContents()).ads.map(({ id }) => id);
 
 test('processes that are killed while they append and write the file anew lose nothing that they had answered', async () => {
-  const here = openHere();
-  for (let at = 0; at < 60; at++) await add(await here.open(), at, { id: `here-${at}` });
+  const here = openInThisProcess();
+  for (let at = 0; at < 60; at++) await addAds(await here.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
     ['first', 'second', 'third'].map(async (name, index) => {
-      const { lines, kill } = startAdding(name);
+      const { lines, kill } = startChild(name);
       const ids: string[] = [];
       for await (const line of lines) {
         ids.push(JSON.parse(line).id);
@@ -62,8 +62,8 @@ test('processes that are killed while they append and write the file anew lose n
     }),
   );
   (await here.slots.acquire('first', new AbortController().signal))();
-  for (const one of [here, openHere()]) {
-    const ids = await idsIn(one);
+  for (const one of [here, openInThisProcess()]) {
+    const ids = await readIds(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
     expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(60);
     expect(new Set(ids).size).toBe(ids.length);
@@ -75,7 +75,7 @@ test('processes that are killed while they append and write the file anew lose n
 });
 
 test('a process that finds the disk full loses nothing that it wrote before, and others go on', async () => {
-  const { lines, kill } = startAdding('full', 'ulimit -f 2000');
+  const { lines, kill } = startChild('full', 'ulimit -f 2000');
   const written: string[] = [];
   let isFull = false;
   for await (const line of lines) {
@@ -86,16 +86,16 @@ test('a process that finds the disk full loses nothing that it wrote before, and
   }
   await kill();
   expect(isFull).toBe(true);
-  const here = openHere();
-  await add(await here.open(), 1, { id: 'after' });
-  for (const one of [here, openHere()]) {
-    expect(await idsIn(one)).toEqual(expect.arrayContaining([...written, 'after']));
+  const here = openInThisProcess();
+  await addAds(await here.open(), 1, { id: 'after' });
+  for (const one of [here, openInThisProcess()]) {
+    expect(await readIds(one)).toEqual(expect.arrayContaining([...written, 'after']));
     expect(one.warnings).toEqual([]);
   }
 });
 
 test('a process that is suspended while it writes keeps the others out, which say so, and loses nothing to them', async () => {
-  const { child, lines, kill } = startAdding('suspended');
+  const { child, lines, kill } = startChild('suspended');
   const written: string[] = [];
   lines.on('line', (line) => written.push(JSON.parse(line).id));
   await once(lines, 'line');
@@ -108,14 +108,14 @@ test('a process that is suspended while it writes keeps the others out, which sa
     child.kill('SIGCONT');
     await wait(Math.random() * 20);
   }
-  const here = openHere();
+  const here = openInThisProcess();
   const problem = expect.stringContaining(`${lock} is held by process ${child.pid} of`);
-  const add1 = add(await here.open(), 1, { id: 'beside' });
+  const add1 = addAds(await here.open(), 1, { id: 'beside' });
   await expect(add1).rejects.toMatchObject({ failure: { kind: 'busy', problem } });
   const last = written.length;
   child.kill('SIGCONT');
   await expect.poll(() => written.length).toBeGreaterThan(last);
   await kill();
-  for (const one of [here, openHere()])
-    expect(await idsIn(one)).toEqual(expect.arrayContaining([...written, 'beside']));
+  for (const one of [here, openInThisProcess()])
+    expect(await readIds(one)).toEqual(expect.arrayContaining([...written, 'beside']));
 });

@@ -5,26 +5,26 @@ import { createMemoryLedger } from '../../src/storage/in-memory.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
 import { TenantCache } from '../../src/storage/tenant-cache.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
-import { answersSuite, ttl } from './answers-suite.ts';
-import { asking, charged, leaseOf } from './charges.ts';
-import { cursorsSuite } from './cursors-suite.ts';
-import { exportFile, exportsSuite } from './exports-suite.ts';
+import { testAnswers, ttlMs } from './answers-suite.ts';
+import { chargedSettlement, getLease, requestCredits } from './charges.ts';
+import { testCursors } from './cursors-suite.ts';
+import { exportFile, testExports } from './exports-suite.ts';
 
-const options = { ttlMs: ttl };
+const options = { ttlMs: ttlMs };
 
 describe('cached answers', () => {
-  answersSuite(async () => {
+  testAnswers(async () => {
     let time = 1;
     const { answers } = openMemoryState({ ...options, now: () => time, monotonicNow: () => time });
     const pass = async (ms: number) => {
       time += ms;
     };
-    return { answers, now: () => time, pass };
+    return { answers, now: () => time, advanceTime: pass };
   });
 });
 
 describe('cursors', () => {
-  cursorsSuite('in memory', async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).cursorsOf);
+  testCursors('in memory', async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).cursorsOf);
 
   test('are remembered for a day', async () => {
     let now = 1;
@@ -39,7 +39,7 @@ describe('cursors', () => {
 
 describe('exported files', () => {
   let ticks = 1;
-  exportsSuite('in memory', async () => openMemoryExports(() => ++ticks));
+  testExports('in memory', async () => openMemoryExports(() => ++ticks));
 
   test('can be read for an hour', async () => {
     let now = 1;
@@ -137,8 +137,8 @@ describe('the cache of many tenants', () => {
 describe('accounts', () => {
   test('let a caller that leaves stop waiting', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
-    await ledger.reserve('t', asking({ line: 'paid' }));
-    const admission = await ledger.reserve('t', asking({ line: 'paid' }));
+    await ledger.reserve('t', requestCredits({ line: 'paid' }));
+    const admission = await ledger.reserve('t', requestCredits({ line: 'paid' }));
     if (admission.kind !== 'wait') throw new Error(admission.kind);
     const caller = new AbortController();
     const changed = ledger.changed('t', admission.version, caller.signal);
@@ -148,42 +148,42 @@ describe('accounts', () => {
 
   test('count once what several processes found out of one call', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
-    for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...charged(3), id });
+    for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
   });
 
   test('have numbers, however huge the charges, and refuse what is beyond a budget', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
-    for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', charged(credits));
+    for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', chargedSettlement(credits));
     expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
-    expect((await ledger.reserve('t', asking({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
+    expect((await ledger.reserve('t', requestCredits({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
   });
 
   test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
     const ledger = createMemoryLedger({ now: () => 0, maxBytes: 100_000 });
-    await ledger.settle('spender', charged(10));
-    const lease = leaseOf(await ledger.reserve('caller', asking({ credits: 10 })));
+    await ledger.settle('spender', chargedSettlement(10));
+    const lease = getLease(await ledger.reserve('caller', requestCredits({ credits: 10 })));
     for (let index = 0; index < 5000; index++) {
-      await ledger.reserve(`stranger ${index}`, asking());
+      await ledger.reserve(`stranger ${index}`, requestCredits());
       await ledger.read(`passer-by ${index}`);
     }
-    expect(await ledger.reserve('spender', asking())).toMatchObject({ kind: 'refused' });
-    expect(await ledger.reserve('caller', asking())).toMatchObject({ kind: 'refused' });
-    await ledger.settle('caller', { ...charged(0), isPaidAnswer: false }, lease);
-    expect(await ledger.reserve('caller', asking())).toMatchObject({ kind: 'granted' });
+    expect(await ledger.reserve('spender', requestCredits())).toMatchObject({ kind: 'refused' });
+    expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'refused' });
+    await ledger.settle('caller', { ...chargedSettlement(0), isPaidAnswer: false }, lease);
+    expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'granted' });
   });
 
   test('count spending for 30 days after the last charge, also of a failure or of a call said to be free', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
-    await ledger.settle('t', charged(4));
+    await ledger.settle('t', chargedSettlement(4));
     time += 29 * 86_400_000;
-    await ledger.settle('t', { ...charged(6), isPaidAnswer: false });
+    await ledger.settle('t', { ...chargedSettlement(6), isPaidAnswer: false });
     time += 2 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
-    await expect(ledger.reserve('other', asking())).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    await expect(ledger.reserve('other', requestCredits())).rejects.toMatchObject({ failure: { kind: 'busy' } });
     // A connection that goes on keeps what it has spent.
-    await ledger.settle('t', { ...charged(0), isPaidAnswer: false, keeps: true });
+    await ledger.settle('t', { ...chargedSettlement(0), isPaidAnswer: false, keeps: true });
     time += 29 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     time += 2 * 86_400_000;
@@ -193,10 +193,12 @@ describe('accounts', () => {
   test('that are too many are not forgotten: paid calls of new keys are refused', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 3200 });
-    for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));
-    await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', storage: 'full' } });
-    expect(await ledger.reserve('a', asking())).toMatchObject({ kind: 'refused' });
+    for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, chargedSettlement(10));
+    await expect(ledger.reserve('d', requestCredits())).rejects.toMatchObject({
+      failure: { kind: 'busy', storage: 'full' },
+    });
+    expect(await ledger.reserve('a', requestCredits())).toMatchObject({ kind: 'refused' });
     time += 31 * 86_400_000;
-    expect(await ledger.reserve('d', asking())).toMatchObject({ kind: 'granted' });
+    expect(await ledger.reserve('d', requestCredits())).toMatchObject({ kind: 'granted' });
   });
 });

@@ -13,7 +13,7 @@ test.beforeEach(({ service }) => {
 const newFolder = createFolderSequence();
 
 /** What a folder keeps for the account of this key. */
-async function storedIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
+async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
   const clocks = { now: Date.now, monotonicNow: Date.now };
   const { datasets } = openFolderState({ folder, baseUrl, apiKey: 'k', ttlMs: 0, ...clocks, userIdOf, warn: () => {} });
@@ -41,7 +41,7 @@ describe('every answer that was paid for', () => {
     clock += 60_000;
     await server.call('search_ads', { limit: 3 });
     const { userId } = (await server.call('get_account')).data as unknown as { userId: string };
-    const { ads, pages } = await storedIn(files, { baseUrl: service.baseUrl, userId });
+    const { ads, pages } = await readStoredContents(files, { baseUrl: service.baseUrl, userId });
     const ids = [...items, ...listed].map(({ id }) => id);
     expect(new Set(ads.map(({ id }) => id))).toEqual(new Set([...ids, other?.id]));
     expect(ads.find(({ id }) => id === other?.id)).toMatchObject({ listedBy: 'getAd', at: read });

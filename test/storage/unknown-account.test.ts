@@ -8,7 +8,7 @@ const test = freshUpstreamTest();
 const newFolder = createFolderSequence();
 
 /** A service that, when a test wants it, cannot say whose key it is. */
-function forgetful(upstream: Upstream) {
+function serveWithSwitchableWhoami(upstream: Upstream) {
   const service = serveAds(upstream, 20);
   const state = { knowsKeys: true };
   service.interceptRequest = (path) => (path.endsWith('/whoami') && !state.knowsKeys ? errorResponse(503) : undefined);
@@ -28,7 +28,7 @@ test('while the service cannot say whose key it is, what is stored for its accou
   upstream,
   start,
 }) => {
-  const { service, state } = forgetful(upstream);
+  const { service, state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const before = await start(config);
   expect((await before.call('gather_ads', question)).data).toMatchObject({ complete: true });
@@ -57,7 +57,7 @@ test('while the service cannot say whose key it is, what is stored for its accou
 });
 
 test('what is only in memory is written when the server closes', async ({ upstream, start }) => {
-  const { state } = forgetful(upstream);
+  const { state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const first = await start(config);
   state.knowsKeys = false;

@@ -6,14 +6,14 @@ const putAll = (own: UserRecords, kind: RecordKind, records: readonly (readonly 
   own.update(kind, () => ({ put: records, result: records.length }));
 
 /** What every kind of store for a person's own records has to do. @param open opens two processes that share it, if any do */
-export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Datasets]>): void {
-  const ownOf = async (datasets: Datasets, key = 'a') =>
+export function testUserRecords(name: string, open: () => Promise<[Datasets, Datasets]>): void {
+  const openRecords = async (datasets: Datasets, key = 'a') =>
     (await datasets.open({ tenantId: key, apiKey: key })).userRecords;
 
   describe(`a person's own records ${name}`, () => {
     test('are put, replaced and removed, each kind and key for itself, whatever their ids', async () => {
       const [one, other] = await open();
-      const own = await ownOf(one);
+      const own = await openRecords(one);
       const records = [
         ['b', { value: 'x' }],
         ['__proto__', 1],
@@ -21,7 +21,7 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
       ] as const;
       expect(await putAll(own, 'label', records)).toBe(3);
       await putAll(own, 'watch', [['b', 'watch']]);
-      await putAll(await ownOf(one, 'b'), 'label', [['b', 'of another']]);
+      await putAll(await openRecords(one, 'b'), 'label', [['b', 'of another']]);
       const before = await own.read('label');
       const seen = await own.update('label', (found) => ({
         put: [['b', { value: 'y' }]],
@@ -31,7 +31,7 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
       expect(seen).toEqual(records);
       expect([...before]).toEqual(records);
       for (const datasets of [one, other]) {
-        const found = await ownOf(datasets);
+        const found = await openRecords(datasets);
         expect([...(await found.read('label'))]).toEqual([
           ['b', { value: 'y' }],
           ['__proto__', 1],
@@ -41,7 +41,7 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
     });
 
     test('of two processes at once all hold, and none sees half of a change', async () => {
-      const both = await Promise.all((await open()).map((datasets) => ownOf(datasets)));
+      const both = await Promise.all((await open()).map((datasets) => openRecords(datasets)));
       await Promise.all(
         both.map(async (own, who) => {
           for (let at = 0; at < 10; at++) {
@@ -61,7 +61,7 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
 
     test('that do not fit are refused as a whole, and what is kept can still be changed', async () => {
       const [one, other] = await open();
-      const own = await ownOf(one);
+      const own = await openRecords(one);
       const many = Array.from({ length: maxRecords.label - 1 }, (_, at) => [`id ${at}`, { value: 'x' }] as const);
       await putAll(own, 'label', many);
       const refused = { failure: { kind: 'invalid_request', problem: expect.stringContaining('20,000') } };
@@ -71,14 +71,16 @@ export function userRecordsSuite(name: string, open: () => Promise<[Datasets, Da
           ['b', 1],
         ]),
       ).rejects.toMatchObject(refused);
-      const races = [one, other].map(async (datasets, who) => putAll(await ownOf(datasets), 'label', [[`r${who}`, 1]]));
+      const races = [one, other].map(async (datasets, who) =>
+        putAll(await openRecords(datasets), 'label', [[`r${who}`, 1]]),
+      );
       const settled = await Promise.allSettled(races);
       expect(settled.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
       await putAll(own, 'label', [['id 0', 'new']]);
       await expect(putAll(own, 'watch', [['large', 'x'.repeat(70_000)]])).rejects.toMatchObject({ failure: {} });
       const result = await own.update('label', (found) => ({ remove: ['id 1'], put: [['z', 1]], result: found.size }));
       expect(result).toBe(maxRecords.label);
-      const found = await (await ownOf(other)).read('label');
+      const found = await (await openRecords(other)).read('label');
       expect([found.size, found.get('id 0'), found.get('a'), found.get('z')]).toEqual([20_000, 'new', undefined, 1]);
       await putAll(own, 'watch', many.slice(0, maxRecords.watch));
       await expect(putAll(own, 'watch', [['one more', 1]])).rejects.toMatchObject({ failure: {} });

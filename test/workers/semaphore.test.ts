@@ -4,11 +4,11 @@ import { Semaphore } from '../../src/workers/semaphore.ts';
 const limits = { maxRunning: 4, maxRunningPerKey: 3, maxWaiting: 10, workName: 'pictures' };
 
 /** Takes a turn, and tells in which order turns began. */
-function taker(turns: Semaphore) {
+function createSlotTaker(semaphore: Semaphore) {
   const began: string[] = [];
   const ends = new Map<string, () => void>();
   const take = async (name: string, signal?: AbortSignal) => {
-    const end = await turns.acquire(name.split(' ')[0] ?? '', signal);
+    const end = await semaphore.acquire(name.split(' ')[0] ?? '', signal);
     began.push(name);
     ends.set(name, end);
   };
@@ -20,7 +20,7 @@ function taker(turns: Semaphore) {
 }
 
 test('a tenant that asks for much leaves room for others, and who has fewer turns comes first', async () => {
-  const { began, take, end } = taker(new Semaphore(limits));
+  const { began, take, end } = createSlotTaker(new Semaphore(limits));
   const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
   const all = Promise.all(names.map((name) => take(name)));
   await new Promise(setImmediate);
@@ -35,7 +35,7 @@ test('a tenant that asks for much leaves room for others, and who has fewer turn
 });
 
 test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who asks for little', async (atOnce) => {
-  const { began, take, end } = taker(
+  const { began, take, end } = createSlotTaker(
     new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
   );
   const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
@@ -50,7 +50,7 @@ test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who ask
 });
 
 test('equally many turns are running: the tenant whose last turn began longest ago comes first', async () => {
-  const { began, take, end } = taker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
   for (let turn = 0; turn < 5; turn++) await end(began.at(-1) ?? '');
@@ -58,7 +58,7 @@ test('equally many turns are running: the tenant whose last turn began longest a
 });
 
 test('whoever stops waiting takes no turn', async () => {
-  const { began, take, end } = taker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   const leaving = new AbortController();
   const left = take('left', leaving.signal);
@@ -72,7 +72,7 @@ test('whoever stops waiting takes no turn', async () => {
 });
 
 test('where too many wait, the newest of the key with most waiting is refused, and never the first of a key', async () => {
-  const { began, take, end } = taker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   const refused: string[] = [];
   const ask = (name: string) =>
     take(name).catch(({ failure }) => {
@@ -91,7 +91,7 @@ test('where too many wait, the newest of the key with most waiting is refused, a
 });
 
 test('a place stays with the first of each key, however many there are', async () => {
-  const { take } = taker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   for (let key = 0; key < 10; key++) void take(`key${key} 1`).catch(() => expect.unreachable());
   await expect(take('late 1')).rejects.toMatchObject({ failure: { kind: 'busy' } });
@@ -99,7 +99,7 @@ test('a place stays with the first of each key, however many there are', async (
 });
 
 test('whoever waited for all its time is told that there was no room', async () => {
-  const { take } = taker(new Semaphore({ ...limits, maxRunning: 1 }));
+  const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   await expect(take('late', AbortSignal.timeout(1))).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
 });

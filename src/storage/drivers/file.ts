@@ -11,15 +11,15 @@ import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreReco
 
 interface FileStoreOptions {
   path: string;
-  /** The service that the file is about. */
+  /** The URL of the service whose data the file contains. */
   baseUrl: string;
-  /** In milliseconds since the epoch. */
+  /** The time of this process, in milliseconds since 1970. */
   now: () => number;
-  /** The most bytes of what ends within a day. */
+  /** The memory limit for data that expires within a day. */
   maxBytes?: number;
 }
 
-/** What a file says of itself in its first line. The id differs for each file that takes the place of another. */
+/** The first line of a file, as JSON. Each file has another id, also a file that replaces another file at the same path. */
 interface Header {
   format: number;
   id: string;
@@ -29,13 +29,13 @@ const format = 1;
 const maxHeaderBytes = 4096;
 
 const chunkBytes = 1024 * 1024;
-/** An answer has 8 MB at most. */
+/** The longest line of a file. An answer of the service has at most 8 MB. */
 const maxLineBytes = 64 * 1024 * 1024;
-/** How many bytes beyond those of a file without superseded lines it may have before it is written anew. */
+/** A file is compacted when its superseded lines take at least this many bytes. */
 const slackBytes = 1024 * 1024;
-/** What would live longer has no expiry and stays until a person deletes it, because clocks can be wrong. */
+/** Data with a longer lifetime never expires in a file, because clocks can be wrong. A person can delete the file. */
 const maxTtlMs = 86_400_000;
-// Windows has neither flag. Without it, opening a pipe would wait for a writer.
+// These flags refuse symbolic links, and prevent that opening a pipe waits for a writer. Windows has neither of them.
 const safeOpenFlags = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 interface Job {
@@ -46,18 +46,20 @@ interface Job {
 }
 
 /**
- * The store in a file: a log of all changes over a store in memory. Any number of processes append to it, one at a time,
- * each after it has read what others appended. A change is on the disk before the call returns. Half a line was never
- * acknowledged, because its process was killed or the disk was full: the next process that appends removes it.
+ * A store in a file. The file is a log of all changes, and each process applies the changes to a store in its memory.
+ *
+ * Any number of processes append to the file, one at a time. Each process first reads the lines that others have appended.
+ * A change is on the disk before the call returns. An incomplete last line comes from a process that was killed or from a
+ * full disk. The change in this line was never confirmed to a caller, so the next process that appends removes the line.
  */
 export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
   #changes: StoreRecord[] = [];
-  /** The id of the file that was read, and the position behind the lines that were read. */
+  /** The id of the file that was read, and the position after the last line that was read. */
   #fileId = '';
   #endPosition = 0;
-  /** Of the file as it was last seen: while it is equal, there is nothing new. */
+  /** The inode, size and change time of the file after the last read. While they are equal, the file has not changed. */
   #fileStamp = '';
   #compactAboveBytes = 0;
   #jobs: Job[] = [];
@@ -73,7 +75,7 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
-    // What is not there need not be removed.
+    // Removing a document that should not exist needs no write.
     this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );
@@ -93,7 +95,7 @@ export class FileStore implements Store {
     });
   }
 
-  /** One job after the other. Writes that wait together are one append. */
+  /** Runs all jobs in order. Consecutive writes become one append, and consecutive reads share one read of the file. */
   async #runJobs(): Promise<void> {
     this.#isRunning = true;
     for (let [first] = this.#jobs; first !== undefined; [first] = this.#jobs) {
@@ -106,8 +108,8 @@ export class FileStore implements Store {
           : this.#readIfChanged().then(() => this.#runAgainstMemory(jobs)));
         for (const [at, job] of jobs.entries()) job.resolve(replies[at] as never);
       } catch (cause) {
-        const done = isWrite ? 'written' : 'read';
-        const problem = `${this.#options.path} cannot be ${done}: ${explainFileError(cause).replace(/\.$/, '')}.`;
+        const verb = isWrite ? 'written' : 'read';
+        const problem = `${this.#options.path} cannot be ${verb}: ${explainFileError(cause).replace(/\.$/, '')}.`;
         const isLocked = cause instanceof LockHeldError;
         const failure = isLocked ? ({ kind: 'busy', storage: 'lock' } as const) : unavailableFailure;
         const error = new AdLibraryError({ ...failure, problem }, { cause });
@@ -123,12 +125,12 @@ export class FileStore implements Store {
     return replies;
   }
 
-  /** Reads what others have appended. */
+  /** Reads the lines that other processes have appended, if the file has changed. */
   async #readIfChanged(): Promise<void> {
-    const found = await lstat(this.#options.path, { bigint: true }).catch(ignoreErrorCodes('ENOENT'));
-    const stamp = found ? formatStamp(found) : '';
+    const stats = await lstat(this.#options.path, { bigint: true }).catch(ignoreErrorCodes('ENOENT'));
+    const stamp = stats ? formatStamp(stats) : '';
     if (stamp === this.#fileStamp && stamp !== '') return;
-    const file = found && (await this.#open(constants.O_RDONLY));
+    const file = stats && (await this.#open(constants.O_RDONLY));
     if (file === undefined) return this.#reset('');
     await withClosing(file, () => this.#readAppended(file));
     this.#fileStamp = stamp;
@@ -159,7 +161,7 @@ export class FileStore implements Store {
         await this.#compact();
         return replies;
       }).catch((error) => {
-        // What is in memory may not be in the file.
+        // Some changes in memory may be missing in the file, so the file is read again from its start.
         this.#reset('');
         throw error;
       });
@@ -173,13 +175,13 @@ export class FileStore implements Store {
     this.#endPosition += bytes.length;
   }
 
-  /** Writes the file anew when most of its lines are superseded. */
+  /** Replaces the file by a shorter one if most of its lines are superseded. */
   async #compact(): Promise<void> {
     if (this.#endPosition <= Math.max(slackBytes, this.#compactAboveBytes)) return;
     this.#memory.removeExpired();
-    // A line has a third more bytes than what is in it.
+    // Base64 makes a line a third larger than its content.
     if (this.#endPosition <= 3 * this.#memory.bytes + slackBytes) return;
-    // Not at once again, if the disk is full.
+    // If compacting fails, for example because the disk is full, it is attempted again when the file has doubled.
     this.#compactAboveBytes = 2 * this.#endPosition;
     const { path, baseUrl } = this.#options;
     const [id, part] = [randomUUID(), `${path}.part`];
@@ -191,7 +193,7 @@ export class FileStore implements Store {
         await file.writeFile(bytes);
         end += bytes.length;
       };
-      // All of it is on the disk before it has its name.
+      // The whole file is written to the disk before it gets its name.
       await withClosing(file, async () => {
         await append(formatHeader(id, baseUrl));
         for (const record of this.#memory.records()) await append(serializeRecord(record));
@@ -225,7 +227,7 @@ export class FileStore implements Store {
       if (record) this.#memory.apply(record);
       else if (!isHead) {
         if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to lose only what it holds`);
-        // Perhaps an older copy took the place of the file.
+        // An older copy may have replaced the file, so everything is read again.
         this.#reset(id);
         return this.#readAppended(file);
       }
@@ -253,7 +255,10 @@ const formatStamp = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeN
 
 const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
 
-/** Empty for a file without a whole first line. */
+/**
+ * Returns the id of a file; an empty text if the file has no complete first line.
+ * @throws Error if the first line is damaged, or if another version of this program wrote the file
+ */
 async function readFileId(file: FileHandle): Promise<string> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
   const end = buffer.indexOf(10);
@@ -269,6 +274,7 @@ function parseHeader(line: string): Header | undefined {
   return typeof head?.id === 'string' && typeof head.baseUrl === 'string' ? (head as Header) : undefined;
 }
 
+/** Returns the URL of the service whose data a file contains; undefined if the first line is damaged. */
 export async function readBaseUrl(path: string): Promise<string | undefined> {
   const file = await open(path, constants.O_RDONLY | safeOpenFlags);
   return withClosing(file, async () => {
@@ -277,14 +283,14 @@ export async function readBaseUrl(path: string): Promise<string | undefined> {
   });
 }
 
-/** Deletes a file. A process that uses it continues with an empty one. */
+/** Deletes the file of a store. A process that uses the file continues with an empty file. */
 export async function deleteStoreFile(path: string): Promise<void> {
   await withLock(lockPathOf(path), async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
   });
 }
 
-/** The lines of a part of a file, without the line feed. Half a line at its end is left out. */
+/** Yields the complete lines of a range of a file, without the line feeds. An incomplete line at the end is left out. */
 async function* readLines(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -306,7 +312,10 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
   }
 }
 
-/** A checksum, the record with the lengths of its bodies, and the bodies in one. JSON has no infinity: it is null. */
+/**
+ * Formats a record as a line: a checksum, the metadata as JSON, a tab, and all bodies together in base64. The metadata
+ * contains the length of each body. JSON writes an infinite expiry as null.
+ */
 function serializeRecord(record: StoreRecord): string {
   const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
   const head = 'key' in record ? documentHead(record) : collectionHead(record);
@@ -314,8 +323,10 @@ function serializeRecord(record: StoreRecord): string {
   return `${computeChecksum(text)} ${text}\n`;
 }
 
+/** Returns the metadata of a document. The field names are part of the file format. */
 const documentHead = ({ key, version, expiresAt }: DocumentRecord) => ({ key, version, ends: expiresAt });
 
+/** Returns the metadata of a collection. The field names are part of the file format. */
 const collectionHead = (record: CollectionRecord) => ({
   name: record.name,
   epoch: record.generation,
@@ -328,7 +339,7 @@ const collectionHead = (record: CollectionRecord) => ({
 
 const computeChecksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
 
-/** Undefined if the line is damaged. */
+/** Parses a line; undefined if the line is damaged. */
 function parseRecord(line: Buffer): StoreRecord | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
   const tab = line.indexOf(9);
@@ -345,6 +356,7 @@ function parseRecord(line: Buffer): StoreRecord | undefined {
   return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
 }
 
+/** Runs `work` and closes the file afterwards. */
 async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -353,15 +365,21 @@ async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>
   }
 }
 
-/** Rejects a link, and a folder of somebody else. Closes the folder for all others. */
+/**
+ * Makes an existing folder accessible only to this user.
+ * @throws Error if the path is a link or no folder, or if the folder belongs to another user
+ */
 export async function securePrivateFolder(path: string): Promise<void> {
-  const found = await lstat(path);
-  if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
-  if (process.getuid && found.uid !== process.getuid()) throw new Error(`${path} belongs to another user`);
+  const stats = await lstat(path);
+  if (!stats.isDirectory()) throw new Error(`${path} is not a folder`);
+  if (process.getuid && stats.uid !== process.getuid()) throw new Error(`${path} belongs to another user`);
   await chmod(path, 0o700);
 }
 
-/** Writes a folder to disk, so that a file has its name after a crash of the machine. Windows cannot do this. */
+/**
+ * Writes the folder of a file to the disk, so that the name of the file survives a crash of the machine. Does nothing on
+ * Windows, which cannot do this.
+ */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
   await folder?.sync().catch(() => {});
@@ -369,19 +387,19 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Makes a folder for this user alone, with the folders above it. One level after the other: `recursive` never ends where
- * a file system refuses folders by saying that there is none above, as `/proc` does.
+ * Creates a folder that only this user can access, and its missing parent folders. The levels are created one after the
+ * other, because the option `recursive` of `mkdir` never returns on file systems that answer ENOENT, such as `/proc`.
  */
 export async function createPrivateFolder(path: string): Promise<void> {
-  const isThere = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
-  if (await isThere()) return;
+  const exists = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (await exists()) return;
   if (dirname(path) !== path) await createPrivateFolder(dirname(path));
   await mkdir(path, { mode: 0o700 }).catch(async (error) => {
-    if (!(await isThere())) throw error;
+    if (!(await exists())) throw error;
   });
 }
 
-/** A handler that ignores errors with one of these codes, and throws all others. */
+/** Returns an error handler that ignores errors with these codes and throws all others. */
 export const ignoreErrorCodes =
   (...codes: readonly string[]) =>
   (error: NodeJS.ErrnoException): undefined => {
@@ -400,8 +418,9 @@ const reasonsByCode: Record<string, string> = {
   EFBIG: 'this server may not write such a large file',
 };
 
+/** Returns the reason of a file system error in words. */
 export const explainFileError = (error: unknown): string => {
-  // The error of a lock that cannot be made explains itself.
+  // An error about a lock file has the error of the file system as its cause.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   return reasonsByCode[code] ?? (message || code);
 };

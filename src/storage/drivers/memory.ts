@@ -2,42 +2,55 @@ import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../../api/errors.ts';
 import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } from '../storage.ts';
 
-/** What a change leaves in a store. Applied in the same order, records make an equal store elsewhere. */
+/** A change of a store. Applying the same records in the same order to an empty store creates an equal store. */
 export type StoreRecord = DocumentRecord | CollectionRecord;
 
+/** The new state of a document. */
 export interface DocumentRecord {
   key: string;
-  /** Empty if the document was removed. */
+  /** The version; `''` if the document was removed. */
   version: string;
+  /** When the document expires, in milliseconds by the clock of the store. */
   expiresAt: number;
   body: Buffer;
 }
 
+/** The new state of a collection. `items` has only the items that have changed. */
 export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
   name: string;
+  /** The highest sequence number of the collection. */
   lastSequenceNumber: number;
   expiresAt: number;
 }
 
 interface Collection extends Omit<CollectionRecord, 'items'> {
-  /** Those that changed first come first. */
+  /** The items by id, in the order of their last change. */
   items: Map<string, Item>;
   bytes: number;
 }
 
+/** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * Bytes of what ends within a day: beyond that, what was written longest ago is evicted. And of what lives longer: then
-   * the store is nearly full, and takes no new document. By default there are no limits.
+   * The memory limit for entries that expire within a day. Beyond it, the entries that were written the longest time ago are
+   * evicted. By default there is no limit.
    */
   maxBytes?: number;
+  /**
+   * The memory limit for entries with a longer lifetime. At the limit, the store is nearly full and refuses new documents
+   * of this kind. By default there is no limit.
+   */
   maxLastingBytes?: number;
+  /** Receives each change. */
   onChange?: (record: StoreRecord) => void;
 }
 
-/** The overhead of a document or a collection. */
+/** The overhead of a document or a collection, in bytes. */
 const entryOverheadBytes = 1000;
-/** What lives longer must not be lost: spending, labels. */
+/**
+ * The longest lifetime of a temporary entry, in milliseconds. Entries with a longer lifetime, such as spending and labels, are
+ * never evicted.
+ */
 const maxTemporaryTtlMs = 86_400_000;
 
 interface Entry {
@@ -46,13 +59,14 @@ interface Entry {
   isLasting: boolean;
 }
 
+/** A store in the memory of this process. */
 export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
-  /** Documents and collections, those that were written longest ago first. */
+  /** Documents and collections. The entry that was written the longest time ago comes first. */
   readonly #entries = new Map<string, Entry>();
-  /** Bytes of entries that end within a day, and of the others. */
+  /** The memory of entries that expire within a day, and of all other entries. */
   #temporaryBytes = 0;
   #lastingBytes = 0;
   #lastSequenceNumber = 0;
@@ -95,37 +109,37 @@ export class MemoryStore implements Store {
     const { items, ...about } =
       this.#findCollection(name) ?? createCollection(name, Math.max(Math.ceil(now * 1000), this.#lastSequenceNumber));
     const [refused, put] = [new Set<string>(), new Map<string, Item>()];
-    let { lastSequenceNumber: seq, bytes, evictedThrough: floor } = about;
+    let { lastSequenceNumber: sequenceNumber, bytes, evictedThrough } = about;
     for (const change of changes) {
       const before = put.get(change.id) ?? items.get(change.id);
       if ((before?.sequenceNumber ?? 0) !== change.expectedSequenceNumber) refused.add(change.id);
       else {
         put.delete(change.id);
-        seq = Math.max(seq + 1, Math.ceil(now * 1000));
-        put.set(change.id, { sequenceNumber: seq, body: change.body });
+        sequenceNumber = Math.max(sequenceNumber + 1, Math.ceil(now * 1000));
+        put.set(change.id, { sequenceNumber: sequenceNumber, body: change.body });
         bytes += change.body.length - (before?.body.length ?? 0);
       }
     }
-    const gone = { ...about.evictedCounts };
-    const inOrder = function* () {
+    const evictedCounts = { ...about.evictedCounts };
+    const listItemsInOrder = function* () {
       for (const [id, item] of items) if (!put.has(id)) yield [id, item] as const;
       yield* put;
     };
-    for (const [id, item] of inOrder()) {
+    for (const [id, item] of listItemsInOrder()) {
       if (bytes <= maxBytes) break;
       bytes -= item.body.length;
-      floor = item.sequenceNumber;
-      gone[id.slice(0, 1)] = (gone[id.slice(0, 1)] ?? 0) + 1;
+      evictedThrough = item.sequenceNumber;
+      evictedCounts[id.slice(0, 1)] = (evictedCounts[id.slice(0, 1)] ?? 0) + 1;
     }
-    const written = [...put].map(([id, item]) => ({ id, ...item }));
+    const writtenItems = [...put].map(([id, item]) => ({ id, ...item }));
     this.#change({
       name,
       generation: about.generation,
-      lastSequenceNumber: seq,
-      evictedThrough: floor,
-      evictedCounts: gone,
+      lastSequenceNumber: sequenceNumber,
+      evictedThrough: evictedThrough,
+      evictedCounts: evictedCounts,
       expiresAt: now + ttlMs,
-      items: written,
+      items: writtenItems,
     });
     return refused;
   }
@@ -133,14 +147,14 @@ export class MemoryStore implements Store {
   async readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined> {
     const collection = this.#findCollection(name);
     if (collection === undefined) return undefined;
-    const { generation: epoch, evictedThrough: floor, evictedCounts: gone, lastSequenceNumber: seq } = collection;
+    const { generation, evictedThrough, evictedCounts, lastSequenceNumber } = collection;
     const [items = []] = splitIntoChunks(collection.items, after);
     return {
-      generation: epoch,
+      generation: generation,
       items,
-      evictedThrough: floor,
-      evictedCounts: { ...gone },
-      isLast: (items.at(-1)?.sequenceNumber ?? seq) === seq,
+      evictedThrough: evictedThrough,
+      evictedCounts: { ...evictedCounts },
+      isLast: (items.at(-1)?.sequenceNumber ?? lastSequenceNumber) === lastSequenceNumber,
     };
   }
 
@@ -148,6 +162,7 @@ export class MemoryStore implements Store {
     return this.#lastingBytes >= this.#options.maxLastingBytes;
   }
 
+  /** Applies a change that this store or another store has recorded. */
   apply(record: StoreRecord): void {
     if ('key' in record) this.#put(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
@@ -161,7 +176,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** What makes an equal store, in parts. */
+  /** Yields records that create an equal store. Large collections are split into several records. */
   *records(): Generator<StoreRecord> {
     for (const { record } of this.#entries.values()) {
       if (record.expiresAt <= this.now()) continue;
@@ -170,6 +185,7 @@ export class MemoryStore implements Store {
     }
   }
 
+  /** Removes all expired entries. */
   removeExpired(): void {
     const now = this.now();
     for (const [name, { record }] of this.#entries) if (record.expiresAt <= now) this.#put(name, undefined);
@@ -245,17 +261,17 @@ function applyToCollection(record: CollectionRecord, before: Collection | undefi
   return { ...record, items, bytes };
 }
 
-/** Items after a number in parts, of which there is at least one. */
+/** Splits the items after a sequence number into chunks. Yields at least one chunk, which may be empty. */
 function* splitIntoChunks(items: Iterable<[string, Item]>, after = 0): Generator<ItemsChunk['items']> {
-  let [part, bytes]: [ItemsChunk['items'], number] = [[], 0];
+  let [chunk, bytes]: [ItemsChunk['items'], number] = [[], 0];
   let isFirst = true;
   for (const [id, item] of items) {
     if (item.sequenceNumber <= after) continue;
-    part.push({ id, ...item });
+    chunk.push({ id, ...item });
     bytes += item.body.length;
-    if (part.length < chunkLimits.items && bytes < chunkLimits.bytes) continue;
-    yield part;
-    [part, bytes, isFirst] = [[], 0, false];
+    if (chunk.length < chunkLimits.items && bytes < chunkLimits.bytes) continue;
+    yield chunk;
+    [chunk, bytes, isFirst] = [[], 0, false];
   }
-  if (part.length > 0 || isFirst) yield part;
+  if (chunk.length > 0 || isFirst) yield chunk;
 }

@@ -4,19 +4,23 @@ import pg from 'pg';
 import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type StoreDriver } from '../storage.ts';
 
 /**
- * How long a connection and a statement may take, in milliseconds: a statement that takes longer loses its connection.
- * Callers wait for a shorter time; the rest is for answers that arrive while the process is busy.
+ * The time limit for connecting and for a statement, in milliseconds. A statement that takes longer loses its connection.
+ * Callers stop waiting earlier. The additional time is for answers that arrive while this process is busy.
  */
 const timeoutMs = 5000;
 const maxConnections = 10;
-/** How often expired rows are deleted, in milliseconds, and how many at once. */
+/** The interval between deletions of expired rows, in milliseconds, and the number of rows that one statement deletes. */
 const sweepIntervalMs = 60_000;
 const sweepBatchRows = 1000;
+/** The largest number of documents that one statement reads. */
 const maxBatchReads = 100;
-/** How many bytes the collections of all keys may take together before each collection gets less. */
+/** The total size of all collections at which the store counts as nearly full, in bytes. */
 const maxCollectionsBytes = 4 * 1024 ** 3;
 
-/** The format of the tables. Values are encrypted, so compressing them would not help. */
+/**
+ * The version of the tables, and the statements that create them. The storage mode EXTERNAL turns compression off, because
+ * encrypted values cannot be compressed.
+ */
 const format = 1;
 const tables = `
   CREATE TABLE ad_library.documents (
@@ -33,7 +37,7 @@ const tables = `
   ALTER TABLE ad_library.items ALTER body SET STORAGE EXTERNAL;
   CREATE UNIQUE INDEX items_seq ON ad_library.items (name, seq);
 
-  -- Writers lock the row of the collection, so sequence numbers commit in order.
+  -- Writers lock the row of the collection, so that sequence numbers become visible in ascending order.
   CREATE FUNCTION ad_library.put_items(collection text, epoch text, ids text[], seqs bigint[], lengths int[],
     bodies bytea, ttl_ms float8, max_bytes bigint) RETURNS text[] LANGUAGE plpgsql AS $$
   DECLARE
@@ -82,26 +86,27 @@ const tables = `
 const now = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const expiryAfter = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
-/** The options of a connection, without any setting of the environment. */
+/** The address and the credentials of a PostgreSQL server. All options are explicit, so that `PG…` variables have no effect. */
 export type PostgresConnection = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
   ssl: false | { rejectUnauthorized: boolean };
 };
 
+/** Creates the driver for PostgreSQL. */
 export const createPostgresDriver = (address: PostgresConnection): StoreDriver => ({
   hostAndPort: `${address.host}:${address.port}`,
   open: (onError) => openPostgresStore(address, onError),
 });
 
-/** Documents that are requested in one turn of the event loop: one statement reads them. */
+/** Documents that are requested in the same iteration of the event loop. One statement reads all of them. */
 interface ReadBatch {
   requests: { key: string; version: string }[];
   replies: Promise<ReadResult[]>;
 }
 
 /**
- * The store in PostgreSQL. Each call is one statement on any connection of the pool, without a name and with the schema
- * in it, so that a pooler may lie in between which gives a connection for one transaction.
+ * Opens a store in PostgreSQL. Each call is one statement on any connection of the pool. Statements have no name and
+ * contain the schema, so that they work through a pooler that assigns a connection for each transaction.
  */
 export function openPostgresStore(
   address: PostgresConnection,
@@ -221,7 +226,7 @@ export function openPostgresStore(
       return new Set(row.refused);
     },
     readItemsSince: async (name, after) => {
-      // A collection without later items is one row without an item.
+      // If the collection has no later items, the result is one row without an item.
       const rows = await query(
         `WITH later AS (SELECT id, seq, body, sum(length(body)) OVER (ORDER BY seq) - length(body) AS before
           FROM (SELECT id, seq, body FROM ad_library.items WHERE name = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS few)
@@ -245,7 +250,7 @@ export function openPostgresStore(
       };
     },
     isNearlyFull: () => isFull,
-    // But not if a connection is gone or unavailable, or if it is read-only.
+    // Errors of these classes mean that the connection is lost or unavailable, or that the server is read-only.
     isRefusal: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
       clearInterval(sweeps);
@@ -254,11 +259,11 @@ export function openPostgresStore(
   };
 }
 
-/** Creates the tables, if there are none. Then the server's user needs no right to create any. */
+/** Creates the tables if they do not exist. If they exist, the database user needs no right to create tables. */
 async function createTables(pool: pg.Pool): Promise<void> {
   const isMade = `to_regclass('ad_library.format') IS NOT NULL`;
   const made = await pool.query<{ is: boolean }>(`SELECT ${isMade} AS is`);
-  // One transaction, in which replicas that start together take turns.
+  // One transaction with a lock, so that only one of several replicas that start together creates the tables.
   if (!made.rows[0]?.is)
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));
@@ -267,5 +272,5 @@ async function createTables(pool: pg.Pool): Promise<void> {
     END $do$`);
   const { rows } = await pool.query<{ number: number }>('SELECT number FROM ad_library.format');
   if (rows[0]?.number !== format)
-    throw new Error('another version of this program made the schema ad_library: remove that schema');
+    throw new Error('another version of this program created the schema ad_library: remove that schema');
 }

@@ -9,6 +9,7 @@ import {
   type StoreDriver,
 } from '../storage.ts';
 
+/** The address and the credentials of a Redis or Valkey server. */
 export interface RedisConnection {
   tls: boolean;
   host: string;
@@ -18,12 +19,16 @@ export interface RedisConnection {
   database?: number | undefined;
 }
 
+/** Creates the driver for Redis and Valkey. */
 export const createRedisDriver = (address: RedisConnection, log: StorageLog): StoreDriver => ({
   hostAndPort: `${address.host}:${address.port}`,
   open: (onError) => openRedisStore(address, onError, log),
 });
 
-/** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
+/**
+ * Opens a store in Redis or Valkey. Keys have a hash tag, so that all keys of a collection are on the same node of a cluster
+ * and one script can use all of them.
+ */
 export function openRedisStore(
   address: RedisConnection,
   onError: (error: Error) => void,
@@ -36,18 +41,18 @@ export function openRedisStore(
     keys: readonly string[],
     args: readonly RedisArgument[],
   ): Promise<unknown> => {
-    const rest = [String(keys.length), ...keys, ...args];
+    const scriptArgs = [String(keys.length), ...keys, ...args];
     try {
-      return await client.sendCommand(['EVALSHA', sha, ...rest]);
+      return await client.sendCommand(['EVALSHA', sha, ...scriptArgs]);
     } catch (error) {
       if (!getErrorReply(error)?.startsWith('NOSCRIPT')) throw error;
-      return client.sendCommand(['EVAL', text, ...rest]);
+      return client.sendCommand(['EVAL', text, ...scriptArgs]);
     }
   };
   const keysOf = (name: string): [string, string, string] => [`${name}:about`, `${name}:bodies`, `${name}:order`];
   let connected: Promise<unknown> | undefined;
   return {
-    // If connecting takes longer, the client continues by itself.
+    // The client connects only once. If the first attempt fails, the client itself continues to connect.
     connect: async () => {
       connected ??= client.connect();
       await connected;
@@ -61,12 +66,12 @@ export function openRedisStore(
     },
     readItems: async (name, ids) => {
       if (ids.length === 0) return new Map();
-      const [, bodies, order] = keysOf(name);
-      const reply = await runScript(itemsScript, [bodies, order], [...ids]);
-      const [found, seqs] = reply as [(Buffer | null)[], (Buffer | null)[]];
+      const [, bodiesKey, orderKey] = keysOf(name);
+      const reply = await runScript(itemsScript, [bodiesKey, orderKey], [...ids]);
+      const [bodies, sequenceNumbers] = reply as [(Buffer | null)[], (Buffer | null)[]];
       return new Map(
         ids.flatMap((id, at) =>
-          found[at] ? [[id, { sequenceNumber: Number(seqs[at]), body: found[at] }] as const] : [],
+          bodies[at] ? [[id, { sequenceNumber: Number(sequenceNumbers[at]), body: bodies[at] }] as const] : [],
         ),
       );
     },
@@ -77,8 +82,8 @@ export function openRedisStore(
     },
     readItemsSince: async (name, after) => {
       const limits = [after, chunkLimits.items, chunkLimits.bytes].map(String);
-      const [about, ...found] = (await runScript(itemsSinceScript, keysOf(name), limits)) as [Buffer, ...Buffer[]];
-      return parseChunk(JSON.parse(String(about)), found);
+      const [about, ...fields] = (await runScript(itemsSinceScript, keysOf(name), limits)) as [Buffer, ...Buffer[]];
+      return parseChunk(JSON.parse(String(about)), fields);
     },
     isNearlyFull: () => memory.isNearlyFull(),
     isRefusal: (error) => {
@@ -94,12 +99,12 @@ function parseReply(reply: unknown): ReadResult {
   return version ? { now, document: { version: String(version), body: body ?? undefined } } : { now };
 }
 
-function parseChunk(about: Record<string, string>, found: readonly Buffer[]): ItemsChunk | undefined {
+function parseChunk(about: Record<string, string>, fields: readonly Buffer[]): ItemsChunk | undefined {
   const { epoch, seq, floor, bytes: _, ...gone } = about;
   if (epoch === undefined) return undefined;
   const items: ItemsChunk['items'] = [];
-  for (let at = 0; at < found.length; at += 3)
-    items.push({ id: String(found[at]), sequenceNumber: Number(found[at + 1]), body: found[at + 2] as Buffer });
+  for (let at = 0; at < fields.length; at += 3)
+    items.push({ id: String(fields[at]), sequenceNumber: Number(fields[at + 1]), body: fields[at + 2] as Buffer });
   return {
     generation: epoch,
     items,
@@ -118,7 +123,7 @@ interface Script {
 
 const createScript = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
-/** The start of scripts that need the time: the time of Redis, so that the clocks of replicas do not matter. */
+/** The beginning of scripts that need the time. They use the clock of Redis, because the clocks of replicas may differ. */
 const readTime = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
@@ -126,7 +131,7 @@ const readScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
-/** ARGV: the version that the document must have, the next version, its body, its lifetime. */
+/** ARGV: the expected version, the next version, the next body (empty to remove the document), the lifetime in ms. */
 const swapScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 if (version or '') ~= ARGV[1] then return { now, version, version and redis.call('HGET', KEYS[1], 'body') } end
@@ -137,7 +142,10 @@ else
 end
 return { now, 1 }`);
 
-/** KEYS: about, bodies, order. ARGV: an epoch, lifetime, bytes in all; then id, number as it was read, body of each. */
+/**
+ * KEYS: the metadata, the bodies, the order. ARGV: an id for a new collection, the lifetime in ms, the largest size in
+ * bytes; then for each item its id, its expected sequence number, its body.
+ */
 const putScript = createScript(`
 local about, bodies, order = KEYS[1], KEYS[2], KEYS[3]
 local refused = {}
@@ -168,12 +176,12 @@ redis.call('HSET', about, 'bytes', bytes, 'seq', string.format('%d', seq))
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
-/** Numbers and bodies are read in one script, so that they belong together. KEYS: bodies, order. ARGV: ids. */
+/** Reads bodies and sequence numbers in one script, so that they are consistent. KEYS: the bodies, the order. ARGV: ids. */
 const itemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
-/** KEYS: about, bodies, order. ARGV: after which number, how many, how many bytes. */
+/** KEYS: the metadata, the bodies, the order. ARGV: the sequence number to start after, the numbers of items and bytes. */
 const itemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local about, all, bytes = {}, redis.call('HGETALL', KEYS[1]), 0
@@ -189,19 +197,22 @@ return reply`);
 
 const getErrorReply = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
 
-/** Redis says that this is not the time for any command. */
+/** Returns whether Redis refuses all commands at the moment. */
 const isTemporaryRefusal = (reply: string): boolean =>
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
 
-/** How old the last look at Redis may be, in milliseconds. */
+/** The largest age of the last check of the memory, in milliseconds. */
 const maxInfoAgeMs = 2000;
-/** The part of the memory from which only necessary values are stored, and the part at which there is room again. */
+/**
+ * The store becomes nearly full when it uses `nearlyFullRatio` of its memory, and stops being nearly full below
+ * `noLongerFullRatio`.
+ */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;
 
 /**
- * Checks whether the memory is so full that only spending should be stored, and logs once what is wrong with the setup
- * of Redis.
+ * Watches whether the memory of Redis is so full that only necessary data should be stored. Logs each problem of the
+ * configuration once.
  */
 function watchMemory(info: () => Promise<unknown>, log: StorageLog) {
   const warned = new Set<string>();
@@ -218,7 +229,9 @@ function watchMemory(info: () => Promise<unknown>, log: StorageLog) {
     const [used, max] = [Number(facts.get('used_memory') ?? 0), Number(facts.get('maxmemory') ?? 0)];
     const policy = facts.get('maxmemory_policy') ?? 'noeviction';
     if (max > 0 && policy !== 'noeviction')
-      warnOnce('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
+      warnOnce('the shared state may lose the spent credits when Redis is full: set maxmemory-policy to noeviction', {
+        policy,
+      });
     if (facts.get('aof_enabled') === '0')
       warnOnce('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
     isNearlyFull = max > 0 && used > (isNearlyFull ? noLongerFullRatio : nearlyFullRatio) * max;
@@ -232,7 +245,7 @@ function watchMemory(info: () => Promise<unknown>, log: StorageLog) {
   };
 }
 
-/** How long a connection may take, in milliseconds. */
+/** The time limit for connecting, in milliseconds. */
 const connectTimeoutMs = 1000;
 /** The longest wait between two attempts to reconnect, in milliseconds. */
 const maxReconnectDelayMs = 400;

@@ -6,21 +6,27 @@ import type { GuardedStore } from './guarded-store.ts';
 import type { Leases } from './leases.ts';
 import type { WriteQueue } from './write-queue.ts';
 
-/** How long removals of groups, signed-in connections and rejected keys are remembered: longer than anything cached. */
+/**
+ * How long the store remembers removed groups, signed-in connections and rejected keys, in milliseconds. This is longer
+ * than the lifetime of all cached data.
+ */
 export const markTtlMs = 30 * dayMs;
 
-/** A store as the rules above it use it: with encryption, documents, leases, and a queue for failed writes. */
+/** A store with everything that the code above it needs: encryption, documents, leases, and a queue for failed writes. */
 export interface StoreAccess {
   store: Store & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
   encryption: Encryption;
   documents: Documents;
   leases: Leases;
   queue: Pick<WriteQueue, 'write'>;
-  /** Returns the name of a document or collection. All names of a tenant have the same hash tag. */
+  /**
+   * Returns the key of a document or a collection. All keys of a tenant have the same hash tag, so that Redis Cluster stores
+   * them on the same node.
+   */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Limits each key to an eighth of its usual bytes while the store is nearly full. */
+/** Returns limits with an eighth of `maxBytes` while the store is nearly full, and the same limits otherwise. */
 export const reduceIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
   store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

@@ -8,10 +8,12 @@ import { createMemoryAnswers, isNewerThan } from '../memory-answers.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
-/** A call: its answer, the claim of the process that sends it, and the claim of the last process that died while sending. */
+/** The stored state of a call. */
 interface StoredCall {
   cached?: { operation: OperationName; answer: WrittenAnswer; at: number } | undefined;
+  /** The claim of the process that is sending the call. */
   running?: StoredClaim;
+  /** The id of the claim of the last process that died while it sent the call. */
   lost?: string | undefined;
 }
 
@@ -19,23 +21,24 @@ interface StoredClaim extends LeaseHolder {
   id: string;
 }
 
-/** An answer without the value that its schema makes of it. */
+/** An answer without its parsed value, which its schema can parse again. */
 type WrittenAnswer = Omit<Answer, 'value'>;
 
-/** How long a claim lasts, and how long it is known that its process has died, in milliseconds. */
+/** How long the store keeps a claim, and how long it remembers that the process of a claim has died, in milliseconds. */
 const claimMs = 3_600_000;
-/** Bytes of answers that the store did not take. */
+/** The memory limit for answers that the store did not accept. */
 const maxLocalAnswers = 64 * 1024 * 1024;
 
 interface SharedAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
-  /** Whether a call whose process has died is sent again, although it may have been charged. */
+  /** Whether a call whose process has died is sent again, although the service may have charged for it. */
   sendsAgain?: boolean;
 }
 
 /**
- * The answers of all replicas, and their calls in progress. A call is one document: a replica that claims it knows that
- * nobody has put its answer since, and one that waits for another finds the answer there. What the store does not take
- * is kept by this replica alone.
+ * Opens the cache of answers that replicas share. Each call is one document, which contains the answer and the claim of
+ * the replica that is sending the call. Therefore a replica that gets the claim knows that no other replica has stored an
+ * answer since, and a replica that waits finds the answer in the same document. If the store does not accept an answer,
+ * only this replica caches the answer.
  */
 export function openStoredAnswers(
   access: StoreAccess,
@@ -45,9 +48,9 @@ export function openStoredAnswers(
   const local = createMemoryAnswers({ maxBytes: maxLocalAnswers, ttlMs, now });
   const keyFor = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
   const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
-  /** Groups that were forgotten here, and whose new mark the store has not taken: their answers are not cached. */
+  /** Groups that this replica has forgotten, but whose mark is not in the store yet. Their answers are not cached meanwhile. */
   const unmarkedGroups = new Set<string>();
-  /** @param time by the clock of the store */
+  /** Returns the cached answer of a document, if it is not too old. @param time the current time of the store */
   const parseCachedAnswer = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
     const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(age) >= ttlMs) return undefined;
@@ -59,7 +62,7 @@ export function openStoredAnswers(
   const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
     const key = keyFor(tenantId, name);
     const read = await documents.read<StoredCall>(key).catch(() => undefined);
-    // While the store is away, what was read there before still counts.
+    // While the store is unreachable, the document that this replica read last still counts.
     const stored = read ?? documents.getCached<StoredCall>(key);
     const localAnswer = await local.get(tenantId, name);
     if (localAnswer && localAnswer.at >= (stored?.doc?.cached?.at ?? 0)) return localAnswer;
@@ -99,7 +102,10 @@ export function openStoredAnswers(
       if (isTaken) close();
       await end();
     };
-    /** Whether another call sends the request. A claim of this process that has ended may still be in the store. */
+    /**
+     * Returns whether a claim belongs to another call. A claim of this process that has ended does not count, although it may
+     * still be in the store.
+     */
     const isOtherClaim = (running: StoredClaim) => running.id !== id && !leases.isClosed(running.id, running);
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
@@ -136,7 +142,8 @@ export function openStoredAnswers(
         await documents.waitForChange(key, step.version, signal);
       }
     } catch {
-      // The claim may still have been granted.
+      // The store may have stored the claim although the call to the store failed. The request is then sent without waiting
+      // for others.
       if (!signal.aborted) return granted;
       void end();
       throw abortedError(signal, false);

@@ -18,23 +18,23 @@ import { reduceIfNearlyFull, type StoreAccess } from './access.ts';
 import type { Encryption } from './encryption.ts';
 
 const MB = 1024 * 1024;
-/** How long a dataset lives after the last answer that added to it, in milliseconds, and how many bytes it may take. */
+/** The lifetime of a dataset after the last addition, and its largest size in the store. */
 const limits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
-/** Bytes of the memory of this process, for all copies together and for one. */
+/** The memory limits of this process for local copies: for all copies together and for one copy. */
 const localCopyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
-/** Bytes of one item: an answer of the service has 8 MB at most. */
+/** The largest size of one decompressed item, in bytes. An answer of the service has at most 8 MB. */
 const maxItemBytes = 64 * MB;
 
 /**
- * The datasets of all tenants, which all replicas share. An ad or a page is an item, and so is each step of a
- * gathering. A replica that adds to an item merges it, and writes it by compare-and-swap. A replica that reads a
- * dataset keeps a copy, and asks for later changes.
+ * The datasets of all tenants in a store that replicas share. Each ad, each page and each step of a gathering is an item
+ * of a collection. To add to an item, a replica reads it, merges the versions, and writes it if it has not changed
+ * meanwhile. To read a dataset, a replica keeps a local copy and asks the store for later changes.
  */
 export class StoreDatasets implements Datasets {
   readonly #access: StoreAccess;
   readonly #copies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;
-  /** Whether there is no room for items that wait for the store, which is logged once. */
+  /** True if the warning about lost answers was logged and no write has succeeded since. */
   #hasWarnedOfLoss = false;
 
   readonly #codec: RecordCodec;
@@ -61,12 +61,12 @@ export class StoreDatasets implements Datasets {
       addItems: async (batch) =>
         this.#addRecords(name, createRecords({ ...batch, order: batch.order ?? (await nextSequenceNumber()) })),
       saveGathering: (step) => this.#addRecords(name, [{ ...step, kind: 'gathering' }]),
-      findItem: async (type, id) => (await synced()).item(type, id),
+      findItem: async (type, id) => (await synced()).findItem(type, id),
       readContents: async () => {
         const [dataset, records] = await Promise.all([synced(), readContentRecords(this.#access, tenantId)]);
-        return dataset.contents(records);
+        return dataset.getContents(records);
       },
-      estimateMaxAds: async () => (await synced()).maxAds(),
+      estimateMaxAds: async () => (await synced()).estimateMaxAds(),
     };
   }
 
@@ -74,7 +74,7 @@ export class StoreDatasets implements Datasets {
     this.#copies.clear();
   }
 
-  /** The next number. While the store is away, it follows from what this replica knows. */
+  /** Returns the next sequence number. While the store is unreachable, derives it from the highest number known here. */
   async #nextSequenceNumber(key: string): Promise<number> {
     const { documents, store } = this.#access;
     const lastOrder = this.#lastSequenceNumber;
@@ -92,14 +92,14 @@ export class StoreDatasets implements Datasets {
     const copy = before ?? new DatasetCopy(name, this.#access.store, this.#codec, this.#maxBytesEach);
     this.#copies.set(name, copy);
     const dataset = await copy.sync();
-    this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.order);
-    // With the size that it has now.
+    this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
+    // The cache measures the size of a copy only when the copy is added, so the copy is added again.
     this.#copies.delete(name);
     this.#copies.set(name, copy);
     return dataset;
   }
 
-  /** Items that cannot be added now are added later, because they were paid for. */
+  /** Adds records. If the store is unreachable, the records are added later, because they were paid for. */
   async #addRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
     const { queue, warn } = this.#access;
@@ -127,21 +127,22 @@ export class StoreDatasets implements Datasets {
       const id = createItemId(record, (...parts) => this.#access.encryption.hashName(name, ...parts));
       byId.set(id, [...(byId.get(id) ?? []), record]);
     }
-    // An item that the copy does not know is new, unless another process was faster.
+    // An item that is not in the local copy is new, unless another process has added it. In that case the store refuses the
+    // write, and the loop reads the item.
     const isKnown = (id: string) => copy === undefined || copy.hasItem(id);
     for (let ids = [...byId.keys()], toRead = ids.filter(isKnown); ids.length > 0; toRead = ids) {
-      const found = toRead.length > 0 ? await store.readItems(name, toRead) : new Map<string, Item>();
+      const storedItems = toRead.length > 0 ? await store.readItems(name, toRead) : new Map<string, Item>();
       const changes = ids.flatMap((id): ItemChange[] => {
-        const before = found.get(id);
-        const one = new MemoryDataset();
-        if (before) for (const record of this.#codec.decode(name, id, before.body)) one.apply(record);
-        const isChanged = (byId.get(id) ?? []).map((record) => one.apply(record)).includes(true);
+        const before = storedItems.get(id);
+        const merged = new MemoryDataset();
+        if (before) for (const record of this.#codec.decode(name, id, before.body)) merged.apply(record);
+        const isChanged = (byId.get(id) ?? []).map((record) => merged.apply(record)).includes(true);
         return isChanged
           ? [
               {
                 id,
                 expectedSequenceNumber: before?.sequenceNumber ?? 0,
-                body: this.#codec.encode(name, id, [...one.records()]),
+                body: this.#codec.encode(name, id, [...merged.records()]),
               },
             ]
           : [];
@@ -155,27 +156,31 @@ const estimateBytes = (records: readonly DatasetRecord[]): number =>
   records.reduce((sum, one) => sum + 1000 + (one.kind === 'gathering' ? 0 : one.json.length), 0);
 
 /**
- * The id of an item. Its first letter is the kind under which evicted items are counted; gatherings count by their
- * first steps.
+ * Returns the id of an item in the store. Its first letter tells the kind, because the store counts evicted items by first
+ * letter: `a` for ads, `p` for pages, `g` for the first step of a gathering, `s` for later steps. The number of evicted
+ * gatherings is the number of their first steps.
  */
 function createItemId(record: DatasetRecord, nameOf: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
     return `${record.kind[0]}${nameOf(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
-  // Two processes may have made different steps of the same number.
+  // Two processes may make different steps with the same number, so the id depends on the content.
   const content = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
   return `${(record.step ?? 0) > 1 ? 's' : 'g'}${nameOf(record.kind, record.id, content)}`;
 }
 
-/** Options of zlib. For ads, this level takes two thirds of the time of the default, and 3% more room. */
+/** Options of zlib. For ads, this level takes two thirds of the time of the default level, and 3% more bytes. */
 const deflate = { level: 3, chunkSize: 4096 };
 
-/** Bytes of what this process sealed and has not read yet. */
+/** The memory limit for items that this process has written and its local copy has not read yet. */
 const maxWrittenBytes = 16 * MB;
 
-/** Items as they are written: what is known of one ad or page, or one step of a gathering. */
+/**
+ * Encodes and decodes the items of datasets, compressed and encrypted. An item contains the records of one ad or page, or
+ * one step of a gathering.
+ */
 class RecordCodec {
   readonly #encryption: Encryption;
-  /** What this process sealed, until its copy reads it: to open that takes as long as to write it. */
+  /** Items that this process has written, until its local copy reads them. Decoding would take as long as encoding. */
   readonly #written = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
     maxSize: maxWrittenBytes,
     sizeCalculation: ({ body, records }) => body.length + estimateBytes(records),
@@ -185,7 +190,10 @@ class RecordCodec {
     this.#encryption = encryption;
   }
 
-  /** Compressed synchronously: a thread for each of thousands of small texts takes four times as long. */
+  /**
+   * Encodes an item. Compression is synchronous, because passing thousands of small texts to other threads takes four times
+   * as long.
+   */
   encode(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
     const key = `${name} ${id}`;
     const body = this.#encryption.encrypt(key, deflateRawSync(serializeRecords(records), deflate));
@@ -193,7 +201,7 @@ class RecordCodec {
     return body;
   }
 
-  /** Items that are damaged are left out. */
+  /** Decodes an item. Returns no records if the item is damaged. */
   decode(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
     const unread = this.#written.get(key);
@@ -209,7 +217,10 @@ class RecordCodec {
   }
 }
 
-/** Behind the head of an ad or a page, before its object: no JSON contains a tab, so neither is written anew. */
+/**
+ * A tab separates the metadata of an ad or a page from its JSON. No JSON text contains a tab, so the JSON is stored as it
+ * is and need not be serialized again.
+ */
 const [tab, lineFeed] = [Buffer.from('\t'), Buffer.from('\n')];
 
 const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
@@ -221,7 +232,10 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
     }),
   );
 
-/** What this program has sealed is not checked again: another form needs another version in the names of keys. */
+/**
+ * Parses the records of an item. The form is not checked, because only this program can have encrypted the item. A new form
+ * of records needs a new version in the names of keys.
+ */
 function parseRecords(bytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
   for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
@@ -229,34 +243,36 @@ function parseRecords(bytes: Buffer): DatasetRecord[] {
     const line = bytes.subarray(start, end);
     const at = line.indexOf(tab);
     const record = JSON.parse(line.toString('utf8', 0, at === -1 ? line.length : at));
-    // Memory of its own, so that nothing else is held with it.
+    // A copy with its own memory, because a view would keep the memory of the whole item alive.
     records.push(at === -1 ? record : { ...record, json: new Uint8Array(line.subarray(at + 1)) });
   }
   return records;
 }
 
+/** An item of the local copy. `record` is undefined if the item was damaged. */
 interface CopiedItem {
   sequenceNumber: number;
   record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
 }
 
+/** The local copy of a dataset. */
 class DatasetCopy {
   readonly #name: string;
   readonly #store: Pick<Store, 'readItemsSince'>;
-  readonly #sealed: RecordCodec;
+  readonly #codec: RecordCodec;
   readonly #maxBytes: number | undefined;
   dataset: MemoryDataset;
   #generation = '';
   #sequenceNumber = 0;
-  /** Items in the order in which they changed. */
+  /** The items of the copy, in the order of their last change. */
   #items = new Map<string, CopiedItem>();
   #nextSync: Promise<MemoryDataset> | undefined;
   #lastSync: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, store: Pick<Store, 'readItemsSince'>, sealed: RecordCodec, maxBytes: number | undefined) {
+  constructor(name: string, store: Pick<Store, 'readItemsSince'>, codec: RecordCodec, maxBytes: number | undefined) {
     this.#name = name;
     this.#store = store;
-    this.#sealed = sealed;
+    this.#codec = codec;
     this.#maxBytes = maxBytes;
     this.dataset = new MemoryDataset(maxBytes);
   }
@@ -265,7 +281,10 @@ class DatasetCopy {
     return this.#items.has(id);
   }
 
-  /** The dataset with all that replicas had added when this was called. Callers that wait read it once for all. */
+  /**
+   * Reads the changes since the last call, and returns the dataset. It contains everything that replicas had added before
+   * the call. Callers that come while a read is in progress share the next read.
+   */
   sync(): Promise<MemoryDataset> {
     this.#nextSync ??= this.#lastSync.then(async () => {
       this.#nextSync = undefined;
@@ -288,7 +307,7 @@ class DatasetCopy {
       if (part === undefined) return;
       this.#generation = part.generation;
       for (const { id, sequenceNumber, body } of part.items) {
-        const records = this.#sealed.decode(this.#name, id, body);
+        const records = this.#codec.decode(this.#name, id, body);
         for (const record of records) this.dataset.apply(record);
         this.#items.delete(id);
         this.#items.set(id, { sequenceNumber, record: records[0] && { kind: records[0].kind, id: records[0].id } });

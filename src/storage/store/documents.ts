@@ -5,27 +5,33 @@ import { raceAbort } from '../../api/abort.ts';
 import type { ReadResult, Store } from '../storage.ts';
 import type { Encryption } from './encryption.ts';
 
-/** The change of a document: the next document and its lifetime, `null` to remove it, or nothing. */
+/** The change of a document. */
 interface Change<Doc, Result> {
+  /** The new document; `null` to remove the document; undefined to leave it as it is. */
   next?: Doc | null;
+  /** The lifetime of the new document, in milliseconds. */
   ttlMs?: number;
   result: Result;
 }
 
-/** Receives a document, the time and the version. It may run again, and its last result counts. */
+/**
+ * Computes the change of a document from the current document, the time of the store, and the version. The function may run
+ * several times, and its last result counts.
+ */
 type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
 interface CachedDocument<Doc> {
-  /** Empty if there was none. */
+  /** The version; `''` if the document did not exist. */
   version: string;
   doc: Doc | undefined;
-  /** By the clock of the store, when it was read. */
+  /** The time of the store when the document was read. */
   now: number;
 }
 
 interface Entry<Doc> extends CachedDocument<Doc> {
-  /** When the document came, by the clock of this process. */
+  /** When the reply of the store came, by the clock of this process. */
   receivedAt: number;
+  /** The sequence number of the request to the store. */
   requestNumber: number;
   bytes: number;
 }
@@ -34,24 +40,29 @@ interface DocumentsOptions {
   store: Pick<Store, 'readDocument' | 'swapDocument'>;
   encryption: Pick<Encryption, 'encrypt' | 'decrypt'>;
   /**
-   * A clock of this process, which tells how old a document is that was read before: by default a monotonic one. The
-   * memory of one process passes the clock of its store. In whole milliseconds, because stored times must be whole.
+   * A clock of this process, in whole milliseconds, because stored times must be whole. It measures the age of documents
+   * that were read before. By default, the clock is monotonic. A store in the memory of this process passes its own clock
+   * instead, which may be the wall clock.
    */
   processNow?(): number;
   wait?(ms: number): Promise<void>;
-  /** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
+  /** The memory limit for cached documents, in bytes, as `estimateBytes` estimates them. */
   maxCachedBytes?: number;
 }
 
-/** How often a document that is waited for is read again, in milliseconds. */
+/** The interval between two reads of a document whose change somebody awaits, in milliseconds. */
 const pollIntervalMs = 100;
-/** How long to wait for a change before checking that the process that should make it is alive, in milliseconds. */
+/**
+ * The longest wait for a change, in milliseconds. Afterwards the caller should check whether the process that should make
+ * the change is still alive.
+ */
 const maxWaitMs = 1000;
-const estimateBytes = (sealed = 0) => 6 * sealed + 1000;
+const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
 
 /**
- * Sealed documents. A change is made here, and written by compare-and-swap; if that fails, it is made again. Changes of
- * one document take turns in this process, so that only another process can make one fail.
+ * Encrypted documents in a store, with a cache. A change is computed in this process and written by compare-and-swap. If
+ * the document has changed meanwhile, the change is computed again. Changes of the same document run one after the other
+ * in this process, so that only another process can cause a repetition.
  */
 export class Documents {
   readonly #options: Required<DocumentsOptions>;
@@ -70,13 +81,16 @@ export class Documents {
     });
   }
 
-  /** The document as this process read or wrote it last, and how old that is. */
+  /** Returns the document as this process has last read or written it, and the age of this information in milliseconds. */
   getCached<Doc>(key: string): (CachedDocument<Doc> & { ageMs: number }) | undefined {
     const entry = this.#cachedEntry<Doc>(key);
     return entry && { ...entry, ageMs: this.#options.processNow() - entry.receivedAt };
   }
 
-  /** Changes a document. If the store does not answer, the change may still have been made, or be made later. */
+  /**
+   * Changes a document and returns the result of the change. If the store does not answer, the promise rejects, but the
+   * store may still make the change later.
+   */
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const firstRequestNumber = ++this.#requestCount;
     return this.#runExclusively(key, async () => {
@@ -85,7 +99,8 @@ export class Documents {
         const now = current.now + this.#options.processNow() - current.receivedAt;
         const { next, ttlMs = 0, result } = change(structuredClone(current.doc), now, current.version);
         if (next === undefined) {
-          // A document that was requested after the call began is from the time of the call.
+          // Nothing is written, so the document must not be older than this call. A cached document that was requested
+          // before the call is read again.
           if (current.requestNumber > firstRequestNumber) return result;
           current = undefined;
           continue;
@@ -97,13 +112,14 @@ export class Documents {
     });
   }
 
-  /** Writes a document that does not depend on the one before; `null` removes it. */
+  /** Replaces a document, whatever it was before. @param next returns the new document; `null` removes the document */
   write<Doc>(key: string, next: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
     return this.update<Doc, void>(key, (_, now) => ({ next: next(now), ttlMs, result: undefined }));
   }
 
   /**
-   * Resolves when the document has another version, or after a second: the process that should change it may have died.
+   * Waits until the document has another version, at most about a second. After this time the caller should check whether
+   * the process that should change the document has died.
    */
   async waitForChange(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { processNow } = this.#options;
@@ -117,7 +133,7 @@ export class Documents {
     const version = randomUUID();
     const text = JSON.stringify(next);
     const body = next === null ? undefined : encryption.encrypt(key, text);
-    // Until the store answers, it is not known which version is there.
+    // Until the store answers, the current version is unknown.
     this.#entries.delete(key);
     const request = ++this.#requestCount;
     const answer = await store.swapDocument(key, expected, { version, body, ttlMs });
@@ -127,15 +143,16 @@ export class Documents {
     return { isDone: true, found: undefined };
   }
 
+  /** Reads a document from the store. The store sends the body only if the version differs from the cached version. */
   async read<Doc>(key: string): Promise<Entry<Doc>> {
-    // The known document may have changed when the answer comes, and the answer refers to the document that was known
-    // at the request.
+    // The cached document may change before the answer comes. The answer refers to the version that was cached at the time
+    // of the request, so this version is kept here.
     const before = this.#cachedEntry<Doc>(key);
     const request = ++this.#requestCount;
     return this.#cacheReply(key, await this.#options.store.readDocument(key, before?.version), request, before);
   }
 
-  /** @param before what the answer leaves out if it has not changed */
+  /** Caches the reply of the store. @param before the document whose body the reply leaves out if its version is current */
   #cacheReply<Doc>(
     key: string,
     { now, document }: ReadResult,
@@ -166,7 +183,7 @@ export class Documents {
 
   #cacheEntry<Doc>(key: string, document: Omit<Entry<Doc>, 'receivedAt'>): Entry<Doc> {
     const remembered = { ...document, receivedAt: this.#options.processNow() };
-    // Answers can overtake each other.
+    // Replies can overtake each other, so an older reply must not replace a newer one.
     const before = this.#cachedEntry(key);
     if ((before?.requestNumber ?? 0) < document.requestNumber) {
       this.#entries.set(key, remembered);
@@ -186,7 +203,10 @@ export class Documents {
     return done;
   }
 
-  /** Looks at a document a little later, for all who wait for a change of it; ends at once if this process makes one. */
+  /**
+   * Reads a document again after `pollIntervalMs`. All callers that wait for the same document share the read. Resolves
+   * immediately if this process changes the document meanwhile.
+   */
   #pollSoon(key: string): Promise<void> {
     const pending = this.#polls.get(key);
     if (pending) return pending.done;

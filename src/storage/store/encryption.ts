@@ -1,34 +1,41 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
 import type { ItemLimits, Store } from '../storage.ts';
 
-/** Encrypts the shared state and the tokens of sign-in, so that nobody else can read them, and detects changes. */
+/** Authenticated encryption for the shared state and the tokens of sign-in. Others can neither read nor change the values. */
 export interface Encryption {
-  /** A name that tells nothing about its parts. */
+  /** Returns a keyed hash of the parts, which can be used as a name and reveals nothing about the parts. */
   hashName(...parts: readonly string[]): string;
-  /** Encrypts a value, bound to the key it is stored under. */
+  /** Encrypts a value. The result can be decrypted only with the same key. @param key the key under which the value is stored */
   encrypt(key: string, value: string | Buffer): Buffer;
-  /** The value; undefined if it was sealed with another secret, for another key, or has been changed. */
-  decrypt(key: string, sealed: Buffer): Buffer | undefined;
+  /**
+   * Decrypts a value. Returns undefined if the value was encrypted with another secret or for another key, or if it has been
+   * changed.
+   */
+  decrypt(key: string, encrypted: Buffer): Buffer | undefined;
 }
 
 interface EncryptionOptions {
   secret: string;
-  /** The use of the seal: the same secret gives different keys for different uses. */
+  /** The purpose of the encryption. The same secret gives different keys for different purposes. */
   use?: string;
-  /** Receives what was wrong with the first value of each kind that could not be opened. */
+  /** Receives one warning for each reason why values cannot be decrypted. */
   warn?(message: string): void;
 }
 
-/** A sealed value begins with the version of this form, the id of the secret, the nonce and the tag: no two are equal. */
+/**
+ * The header of an encrypted value: the version of this format, the id of the secret, the nonce and the authentication tag.
+ * Because of the nonce, two encrypted values always differ.
+ */
 const version = 1;
 const idBytes = 4;
 const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + idBytes + nonceBytes + tagBytes;
 
-/** Characters of a name: 132 bits. */
+/** The length of a hashed name in characters of base64url. The name has 132 bits. */
 const nameLength = 22;
 
+/** Creates an encryption with AES-256-GCM. The keys are derived from the secret by HKDF (RFC 5869). */
 export function createEncryption({ secret, use = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
   const deriveKey = (purpose: string, bytes = 32) =>
     Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${use}`, purpose, bytes));
@@ -41,7 +48,8 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
     warned.add(problem);
     return undefined;
   };
-  // A key for each name: random nonces are safe for many more values than the fleet will ever seal.
+  // Each name has its own encryption key. Random nonces are then safe for many more values than all replicas will ever
+  // encrypt.
   const keyFor = (name: string) => createHmac('sha256', valueKey).update(name).digest();
   return {
     hashName: (...parts) =>
@@ -52,14 +60,14 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
       const text = [cipher.update(value), cipher.final()];
       return Buffer.concat([header, nonce, cipher.getAuthTag(), ...text]);
     },
-    decrypt: (key, sealed) => {
-      if (sealed.length < headerBytes) return warnOnce(damagedWarning);
-      if (!sealed.subarray(0, header.length).equals(header)) return warnOnce(otherSecretWarning);
-      const nonce = sealed.subarray(header.length, header.length + nonceBytes);
+    decrypt: (key, encrypted) => {
+      if (encrypted.length < headerBytes) return warnOnce(damagedWarning);
+      if (!encrypted.subarray(0, header.length).equals(header)) return warnOnce(otherSecretWarning);
+      const nonce = encrypted.subarray(header.length, header.length + nonceBytes);
       const decipher = createDecipheriv('aes-256-gcm', keyFor(key), nonce, { authTagLength: tagBytes });
-      decipher.setAuthTag(sealed.subarray(header.length + nonceBytes, headerBytes));
+      decipher.setAuthTag(encrypted.subarray(header.length + nonceBytes, headerBytes));
       try {
-        return Buffer.concat([decipher.update(sealed.subarray(headerBytes)), decipher.final()]);
+        return Buffer.concat([decipher.update(encrypted.subarray(headerBytes)), decipher.final()]);
       } catch {
         return warnOnce(damagedWarning);
       }
@@ -67,33 +75,38 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
   };
 }
 
-/** For what only its owner can read. */
+/** No encryption, for state that only its owner can read: in the memory of a process, or in a private folder. */
 export const noEncryption: Encryption = {
   hashName: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, nameLength),
   encrypt: (_, value) => Buffer.from(value),
   decrypt: (_, value) => value,
 };
 
-/** The sealed bytes of a base64url text; empty if the text is not in the form that this server writes. */
+/**
+ * Decodes the base64url text of a token. Returns an empty buffer if the text is not exactly the form that this server
+ * writes, so that a token has only one valid spelling.
+ */
 export function decodeToken(text: string): Buffer {
-  const sealed = Buffer.from(text, 'base64url');
-  return sealed.toString('base64url') === text ? sealed : Buffer.alloc(0);
+  const encrypted = Buffer.from(text, 'base64url');
+  return encrypted.toString('base64url') === text ? encrypted : Buffer.alloc(0);
 }
 
 const otherSecretWarning =
-  'the shared state holds values that were sealed with another AD_LIBRARY_STATE_SECRET; they count as absent';
-const damagedWarning = 'the shared state holds values that were cut or changed; they count as absent';
+  'the shared state contains values that were encrypted with another AD_LIBRARY_STATE_SECRET; they are ignored';
+const damagedWarning = 'the shared state contains values that were truncated or changed; they are ignored';
 
-/** Items of a collection by their ids, sealed. */
+/** Opens a collection of encrypted items. */
 export const openEncryptedItems = (
   { store, encryption }: { store: Pick<Store, 'readItems' | 'putItems'>; encryption: Encryption },
   name: string,
 ) => ({
   encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${name} ${id}`, content),
+  /** Writes an encrypted item, whatever it was before. */
   async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
     for (let seq = 0; (await store.putItems(name, [{ id, expectedSequenceNumber: seq, body }], limits)).size > 0; )
       seq = (await store.readItems(name, [id])).get(id)?.sequenceNumber ?? 0;
   },
+  /** Reads and decrypts an item; undefined if it does not exist or cannot be decrypted. */
   async get(id: string): Promise<Buffer | undefined> {
     const found = (await store.readItems(name, [id])).get(id);
     return found && encryption.decrypt(`${name} ${id}`, found.body);

@@ -3,42 +3,43 @@ import { AdLibraryError } from '../../api/errors.ts';
 import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts';
 
 /**
- * How long the store may leave everybody without an answer, in milliseconds, and how long a call waits while others get
- * answers.
+ * Time limits in milliseconds. A call fails if the store has answered no call at all for `maxSilenceMs`. While other calls
+ * get answers, the store is only busy, and a call may wait for `maxBusyMs`.
  */
 const maxSilenceMs = 900;
 const maxBusyMs = 5000;
-/** How often it is tried whether the store is back, and how many attempts fail before a new connection is made. */
+/** The interval between attempts to reach the store, in milliseconds, and the number of attempts before a new connection. */
 const attemptIntervalMs = 250;
 const attemptsPerConnection = 8;
-/** Different problems logged while the store is away. */
+/** The largest number of different problems that are logged while the store is unreachable. */
 const maxProblems = 20;
-/** How old the comparison of clocks may be, in milliseconds. */
+/** The interval between two comparisons of the clocks, in milliseconds. */
 const clockComparisonMs = 60_000;
 
 const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
 /**
- * A store that may be away: a call that fails or gets no answer marks it as down. From then on calls are refused at once,
- * until a write succeeds.
+ * A store on a server that may be unreachable. A call that fails or gets no answer marks the store as down. While the store
+ * is down, all calls fail immediately. The store is up again when a write succeeds.
  */
 export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
   readonly #log: StorageLog;
   readonly #problems = new Set<string>();
   #store: RemoteStore | undefined;
+  /** Called each time the store becomes reachable. */
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
   #isFullReported = false;
   #connecting: Promise<void> | undefined;
   #lastReplyAt = 0;
-  /** By how much the clock of the store is ahead of the monotonic one, and when they were compared. */
+  /** The time of the store minus the monotonic clock of this process, in milliseconds, and when they were compared. */
   #clockOffsetMs: number;
   #clockComparedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param now the time of this process, which counts until the store tells its own */
+  /** @param now the time of this process, which is used until the store has told its time */
   constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
     this.#driver = driver;
     this.#log = log;
@@ -57,18 +58,18 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     return isNearlyFull;
   }
 
-  /** The time of the store, which continues while the store is away. */
+  /** Returns the time of the store, in milliseconds since 1970. The time continues while the store is unreachable. */
   now(): number {
     return Math.round(performance.now() + this.#clockOffsetMs);
   }
 
-  /** Connects in the background; resolves when the store answers, or after `ms` milliseconds. */
+  /** Starts to connect in the background. Resolves when the store answers, or after `ms` milliseconds. */
   async open(ms: number): Promise<void> {
     this.#connecting ??= this.#connectRepeatedly();
-    const patience = new AbortController();
-    const waited = wait(ms, undefined, { signal: patience.signal }).catch(() => {});
-    await Promise.race([this.#connecting, waited]);
-    patience.abort();
+    const timer = new AbortController();
+    const timeout = wait(ms, undefined, { signal: timer.signal }).catch(() => {});
+    await Promise.race([this.#connecting, timeout]);
+    timer.abort();
     if (this.#isUp) return;
     const problem = [...this.#problems].join('; ');
     this.#log.warn('the shared state cannot be reached yet', { hosts: this.#driver.hostAndPort, problem });
@@ -104,27 +105,27 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     try {
       return await this.#withTimeout(ask(store));
     } catch (error) {
-      // An error of the store itself concerns one call, unless the store says that it takes no calls now.
+      // A refusal of the store concerns one call only. All other errors mean that the store is unreachable.
       if (store.isRefusal(error)) this.#logOnce('warn', 'the shared state refused a call', error);
       else this.#markDown(error);
       throw createUnavailableError(error);
     }
   }
 
-  /** Rejects if no call gets an answer for a while. While other calls get answers, the store is only busy. */
+  /** Rejects if the store does not reply within the time limits above. */
   #withTimeout<Reply>(reply: Promise<Reply>): Promise<Reply> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
       let stop = () => {};
-      const look = (ms: number) => {
+      const checkAfter = (ms: number) => {
         stop = scheduleAfterReplies(ms, () => {
           const now = performance.now();
           const remainingMs = maxSilenceMs - (now - Math.max(began, this.#lastReplyAt));
-          if (remainingMs > 0 && now - began < maxBusyMs) look(remainingMs);
+          if (remainingMs > 0 && now - began < maxBusyMs) checkAfter(remainingMs);
           else reject(new Error(`no answer within ${maxSilenceMs} ms`));
         });
       };
-      look(maxSilenceMs);
+      checkAfter(maxSilenceMs);
       const settle = (value: Reply) => {
         this.#lastReplyAt = performance.now();
         resolve(value);
@@ -141,7 +142,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#connecting ??= this.#connectRepeatedly();
   }
 
-  /** Logs a problem, but not again and again. */
+  /** Logs a problem, unless the same problem was logged since the store was last up. */
   #logOnce(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
     if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
@@ -156,7 +157,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
       } catch (error) {
         this.#logOnce('info', 'the shared state cannot be reached', error);
         if (attempt % attemptsPerConnection === 0) {
-          // The connection may be lost without notice, or may lead to a machine that is no longer the store.
+          // The connection may be broken without an error, or may lead to a machine that is no longer the primary store.
           this.#store?.close().catch(() => {});
           this.#store = undefined;
         }
@@ -198,8 +199,9 @@ export const createUnavailableError = (cause?: unknown): AdLibraryError =>
   );
 
 /**
- * Calls back after `ms` milliseconds, unless it is stopped before. Answers that have arrived while this process was
- * busy are read first: timers come at the beginning of a turn of the event loop.
+ * Calls back after `ms` milliseconds, unless the returned function is called first. Replies that have arrived while this
+ * process was busy are processed before the callback. Without the immediates, the callback would come first, because an
+ * iteration of the event loop begins with timers.
  */
 function scheduleAfterReplies(ms: number, callback: () => void): () => void {
   let isStopped = false;

@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 
-/** Who holds a lease, and since when, in milliseconds since the epoch by the clock of the store. */
+/** The holder of a lease, and since when it holds the lease, in milliseconds since 1970 by the clock of the store. */
 export interface LeaseHolder {
   owner: string;
   at: number;
 }
 
 interface LeasesOptions {
-  /** The name of this process among all that use the store. */
+  /** The identity of this process among all processes that use the store. */
   owner?: string;
-  /** Whether another process no longer has a lease of this age, in milliseconds: it has ended, or its call has. */
+  /** Returns whether another process has ended, or the call that it made a lease for. @param ageMs the age of the lease */
   hasEnded?(owner: string, ageMs: number): boolean;
 }
 
 /**
- * The leases of this process. A lease is what a call reserves in the store: credits, the right to send a request, or a
- * slot. A process knows which of its own leases are open, even if the store could not be told that one has ended.
+ * The leases of this process. A lease is a reservation of a call in the store: of credits, of the right to send a request,
+ * or of a slot. A process knows which of its own leases are open, even if it could not write the end of a lease to the store.
  */
 export class Leases {
   readonly owner: string;
@@ -27,20 +27,22 @@ export class Leases {
     this.#hasEnded = hasEnded;
   }
 
+  /** Registers a lease of this process, before the lease is written to the store. */
   open(id: string): void {
     this.#open.add(id);
   }
 
+  /** Ends a lease of this process. */
   close(id: string): void {
     this.#open.delete(id);
   }
 
-  /** Whether this process had the lease and has ended it. */
+  /** Returns whether this process held the lease and has ended it. */
   isClosed(id: string, { owner }: LeaseHolder): boolean {
     return owner === this.owner && !this.#open.has(id);
   }
 
-  /** Whether another process had the lease and will not end it any more. */
+  /** Returns whether another process holds the lease and can no longer end it, because the process or its call has ended. */
   isAbandoned({ owner, at }: LeaseHolder, now: number): boolean {
     return owner !== this.owner && this.#hasEnded(owner, Math.abs(now - at));
   }

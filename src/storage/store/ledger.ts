@@ -13,19 +13,19 @@ import type { Prices, PriceTable } from '../../credits/prices.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
-/** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
+/** The largest age of a cached account that estimates may use, in milliseconds. A tool call asks for estimates several times. */
 const maxEstimateAgeMs = 200;
 
 interface LedgerOptions {
   newId?: () => string;
   /**
-   * Whether replicas share it: then settlements are numbered, for answers that they share, and one that is tried again
-   * counts once.
+   * Whether replicas share the ledger. Settlements then return sequence numbers, which order the answers of all replicas, and
+   * get ids, so that a repeated settlement counts once.
    */
   isShared?: boolean;
-  /** Returns the account as it is at a time, before anything else changes it. By default, the same account. */
+  /** Adjusts an account to the current time before any other change, for example to a new day. */
   accountAt?(account: Account, now: number): Account;
-  /** Receives why something that was charged could not be recorded. */
+  /** Receives the error if charged credits could not be recorded. */
   onLost?(error: unknown): void;
 }
 
@@ -36,6 +36,7 @@ const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, keeps 
 const changesPrices = ({ learn }: Settlement, prices: Prices): boolean =>
   learn !== undefined && learn(prices) !== prices;
 
+/** Opens the ledger of all tenants in a store. */
 export function openLedger(
   { documents, leases, queue, keyOf }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'keyOf'>,
   options: LedgerOptions = {},
@@ -43,7 +44,7 @@ export function openLedger(
   const { newId = () => randomBytes(9).toString('base64url'), accountAt, onLost, isShared = false } = options;
   const key = (tenantId: string) => keyOf(tenantId, 'account');
 
-  /** @param work returns its result, and whether the account has to be written */
+  /** Changes an account. @param work returns its result, and whether the account has to be written */
   const changeAccount = <Result>(
     tenantId: string,
     work: (account: Account, now: number) => readonly [Result, boolean],
@@ -65,8 +66,8 @@ export function openLedger(
   const getCachedAccount = (tenantId: string) => summarizeAccount(documents.getCached<Account>(key(tenantId))?.doc);
 
   /**
-   * Writes even if the lease is missing: the new version makes a reservation or settlement that is still in flight fail
-   * its compare-and-swap.
+   * Settles a call. Writes the account even if the lease is missing: the new version makes the compare-and-swap of a
+   * reservation that is still in progress fail.
    */
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
@@ -104,7 +105,7 @@ export function openLedger(
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reserving.catch((error) => {
-        // If the lease was granted after all, nobody else would settle it.
+        // The store may have stored the lease although the call to the store failed. No other code would settle the lease.
         void settleOnce(tenantId, id, emptySettlement, true);
         throw error;
       });
@@ -121,7 +122,7 @@ export function openLedger(
     changed: (tenantId, version, signal) => documents.waitForChange(key(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
-      // Keys that somebody made up take no room.
+      // An empty settlement is not written. Otherwise invented keys would fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
         return undefined;
       return settleOnce(tenantId, id, settlement, lease !== undefined);
@@ -129,34 +130,41 @@ export function openLedger(
   };
 }
 
-/** What is known of the credits of one tenant, as it is written. All times are by the clock of the store. */
+/** The credit account of one tenant, as it is stored. All times are by the clock of the store. */
 export interface Account {
-  /** The day (UTC, ISO text) that the account is about, if it is about one day. */
+  /** The UTC day of a daily account, such as `2026-11-22`. */
   day?: string;
+  /** Charged credits. */
   spent: number;
+  /** Credits of calls that the service may have charged. */
   uncertain: number;
+  /** The number of paid answers. */
   calls: number;
+  /** When a call was charged last; 0 if never. */
   paidAt: number;
+  /** The remaining credits that the service stated last. */
   remaining?: number;
+  /** The known prices, as `serializePrices` writes them. */
   prices: string;
+  /** The sequence number of the last settlement. */
   order?: number;
-  /** Leases of calls in progress, and of calls whose process died, which count until they are settled after all. */
+  /** The leases of calls in progress. The lease of a call whose process died stays here, in case the call is settled later. */
   leases: Record<string, StoredLease>;
-  /** The last settlements without a lease: one that comes again counts once. */
+  /** The ids of the last settlements without a lease, so that a repeated settlement counts once. */
   settled: string[];
 }
 
 interface StoredLease extends ReserveRequest {
   owner: string;
   at: number;
-  /** What was counted when its process died, and at that time. */
+  /** The credits that were counted as uncertain when the process of the call had died, and when. */
   booked?: { credits: number; at: number };
 }
 
-/** How long spending counts after a tenant's last paid call, in milliseconds. */
+/** How long spending counts after the last paid call of a tenant, in milliseconds. */
 const spendingTtlMs = 30 * dayMs;
 const maxSettled = 300;
-/** The highest sum of charges, so that sums stay finite. */
+/** The largest sum of charges. With this limit, sums stay finite numbers. */
 const maxCredits = 1e300;
 
 const createEmptyAccount = (): Account => ({
@@ -174,7 +182,7 @@ const noPrices = '[]';
 const isEmptyAccount = ({ paidAt, leases, remaining, prices }: Account): boolean =>
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
-/** The lifetime of an account. An account without spending ends soon, because anybody can invent a key. */
+/** Returns the lifetime of an account. An account without spending expires soon, because anybody can invent a key. */
 function getAccountTtlMs(account: Account): number {
   if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingTtlMs;
   return isEmptyAccount(account) ? dayMs / 24 / 60 : dayMs / 24;
@@ -182,6 +190,7 @@ function getAccountTtlMs(account: Account): number {
 
 const listOpenLeases = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
 
+/** Returns the account as the budget rules read it. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
   const leases = listOpenLeases(account);
@@ -191,7 +200,7 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
     calls,
     remaining,
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
-    // Leases that an earlier version wrote have no lowest cost.
+    // Leases that an earlier version of this program wrote have no `atLeast`.
     reservedAtLeast: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
     paidInFlight: leases.filter(({ paid }) => paid).length,
     prices: parsePricesCached(prices),
@@ -200,8 +209,8 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
 }
 
 /**
- * Applies the passing of time to an account: old spending ends, even if calls continue, and the possible cost of a call
- * whose process died counts as spent. Returns whether anything changed.
+ * Applies the time that has passed to an account. Spending expires 30 days after the last paid call. If the process of a
+ * call has died, the possible cost of the call counts as uncertain. Returns whether anything changed.
  */
 function applyElapsedTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
   let isChanged = false;
@@ -236,8 +245,9 @@ function reserve(
 }
 
 /**
- * Settles once: a missing lease was settled before, and without a lease the id tells. Credits that were counted for a
- * process that seemed dead are taken back. Returns whether anything changed.
+ * Settles a call, at most once. If the lease is missing, the call was settled before; without a lease, the id tells. If the
+ * process of the call had counted as dead, the credits that were counted for it are subtracted. Returns whether anything
+ * changed.
  */
 function settle(
   account: Account,
@@ -267,7 +277,7 @@ function settle(
 const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
-/** Prices that many accounts have in common are parsed once. */
+/** Caches parsed prices by their text, because many accounts have the same prices. */
 const parsedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
 const parsePricesCached = (text: string): Prices => parsedPrices.memo(text);
 
@@ -278,14 +288,18 @@ const parsePrices = (text: string): Prices =>
     ),
   );
 
-/** The full windows of all replicas. A window that cannot be read costs a refused call. */
+/**
+ * Opens the full usage windows that replicas share. If a window cannot be read, the only cost is a call that the service
+ * refuses.
+ */
 export function openWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
   type Written = { window: FullWindow; at: number };
   return {
     get: async (tenantId) => {
       const read = documents.read<Written>(keyOf(tenantId, 'window'));
       const { doc, now } = await read.catch(() => ({ doc: undefined, now: 0 }));
-      // JSON has no infinity: the service stated no limit. The age is by the clock of the store.
+      // JSON has no infinity, so a missing number means that the service stated no limit. The age of the window is measured
+      // by the clock of the store.
       return (
         doc && {
           ...doc.window,

@@ -16,28 +16,32 @@ import { openLedger, openWindows } from './ledger.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const MB = 1024 * 1024;
-/** How long a start waits for the store, in milliseconds. */
+/** How long the start of the server waits for the store, in milliseconds. */
 const startTimeoutMs = 1000;
-/** Bytes of writes that wait until the store takes them, and the longest delay between two attempts, in milliseconds. */
+/** The memory limit for waiting writes, and the longest delay between two attempts. */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
-/** How long a lease lasts beyond the deadline of its call, in milliseconds: the time to record how the call ended. */
+/** How long a lease lasts after the deadline of its call, in milliseconds. The process needs this time to record the result. */
 const leaseMarginMs = 10_000;
 
 interface StoreStateOptions {
   driver: StoreDriver;
   secret: string;
-  /** The service: the state of one service says nothing about another. */
+  /** The URL of the service. Each service has its own state in the store. */
   baseUrl: string;
-  /** How long a call may take, in milliseconds. */
+  /** The deadline of calls, in milliseconds. */
   callMs: number;
   log: StorageLog;
-  /** The time of this process, which counts until the store tells its own. */
+  /** The time of this process, which is used until the store has told its time. */
   now(): number;
 }
 
+/** The state that replicas share. */
 export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
-/** Opens the state that replicas share. The leases of a replica that has died end with the deadlines of their calls. */
+/**
+ * Opens the state that replicas share. The leases of a replica that has died end shortly after the deadlines of their
+ * calls.
+ */
 export async function openStoreState({ driver, secret, baseUrl, callMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });
   const store = new GuardedStore(driver, log, now);
@@ -57,7 +61,7 @@ export async function openStoreState({ driver, secret, baseUrl, callMs, log, now
     ...openSharedKeys(access),
     now: () => store.now(),
     isUp: () => store.isUp(),
-    /** Why the state cannot be used, if it cannot. */
+    /** Returns why the state cannot be used; undefined if it can. */
     problem: () => (store.isUp() ? undefined : 'state unavailable'),
     state: (options: StateOptions) => ({
       ledger: openLedger(access, { isShared: true }),

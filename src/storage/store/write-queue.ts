@@ -9,32 +9,35 @@ interface QueuedWrite {
 
 interface WriteOptions {
   bytes?: number;
-  /** Runs if a later attempt cannot succeed, or if the queue has no room for the write. */
+  /** Receives the error if the write cannot succeed later either, or if the queue is full. */
   onGiveUp?(error: unknown): void;
 }
 
-/** The size of most waiting writes, and the share of the queue that is reserved for them: settlements, ends of leases. */
+/**
+ * The assumed size of a small write, in bytes, and the share of the queue that is reserved for small writes. Most writes are
+ * small, such as settlements and ends of leases.
+ */
 const smallBytes = 1000;
 const smallWriteShare = 0.25;
 
-/** The first delay before an attempt that nothing else causes, in milliseconds. It doubles with each failed attempt. */
+/** The delay before the first repeated attempt, in milliseconds. The delay doubles with each failed attempt. */
 const minDelayMs = 2000;
 
 interface WriteQueueOptions {
-  /** Bytes of all waiting writes. */
+  /** The memory limit for all waiting writes. */
   maxBytes: number;
   /** The longest delay, in milliseconds. */
   maxDelayMs?: number;
-  /** Calls back after a delay, in milliseconds. By default a timer that does not keep the process alive. */
+  /** Calls `run` after a delay. By default, a timer that does not keep the process alive. */
   runAfter?(delayMs: number, run: () => void): void;
 }
 
 const runInBackground = (delayMs: number, run: () => void): void => void setTimeout(run, delayMs).unref();
 
 /**
- * Write-behind: a write that the store refuses for the moment waits in bounded memory and is attempted again until it
- * succeeds: after a delay, when the owner of the queue runs it, and at the uses that `runQueueAfterWrites` and
- * `runQueueBefore` arrange.
+ * A queue of writes that have failed temporarily. The writes wait in limited memory and are attempted again until they
+ * succeed. The queue runs after a delay, when its owner calls `run`, and as `runQueueAfterWrites` and `runQueueBefore`
+ * arrange.
  */
 export class WriteQueue {
   readonly #waiting = new Set<QueuedWrite>();
@@ -45,7 +48,7 @@ export class WriteQueue {
   #running: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = minDelayMs;
-  /** By `performance.now()`. */
+  /** When the pause after a busy run ends, by `performance.now()`. */
   #pausedUntil = 0;
 
   constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
@@ -55,8 +58,8 @@ export class WriteQueue {
   }
 
   /**
-   * Writes now, or later if the store is unavailable or busy. Never rejects. The work may run again although it
-   * succeeded, so a repetition must change nothing.
+   * Runs a write now, and later again if the store is unavailable or busy. Never rejects. The write may run again although it
+   * has succeeded, so a repetition must change nothing.
    */
   async write(work: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
     const { bytes = smallBytes, onGiveUp = () => {} } = options;
@@ -72,8 +75,8 @@ export class WriteQueue {
   }
 
   /**
-   * Attempts the waiting writes until one fails. The smallest come first, because a write that is too large for the
-   * store would delay all others.
+   * Attempts the waiting writes until one of them fails. The smallest writes come first, because a write that is too large
+   * for the store would otherwise block all others.
    */
   run(): Promise<void> {
     this.#running ??= this.#runAll().finally(() => {
@@ -83,8 +86,8 @@ export class WriteQueue {
   }
 
   /**
-   * Resolves when the waiting writes have been attempted. A run that has waited for a lock without success is followed by a pause of the
-   * same length: the wait takes seconds, and otherwise every call would take as long.
+   * Resolves when the waiting writes have been attempted. If a run has waited for a lock without success, the queue pauses
+   * for the same time. Otherwise every call would wait for the lock for several seconds.
    */
   async runIfDue(): Promise<void> {
     if (this.#waiting.size > 0 && (this.#running || performance.now() >= this.#pausedUntil)) await this.run();
@@ -140,9 +143,9 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
 }
 
 /**
- * Returns the methods of what is built above a store. Each runs the queue first, so that it sees the writes that waited.
- * The writes in the queue use the store directly: if a single use of the store ran the queue, a change of a document
- * would wait for a write of the same document, which waits for the change.
+ * Wraps the methods of an object that uses a store. Each method runs the queue first, so that the method sees the waiting
+ * writes. The store itself must not run the queue before a read or write: a change of a document would wait for the queue,
+ * and a write in the queue would wait for the change of the same document.
  */
 export function runQueueBefore<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
   const entries = Object.entries(methods).map(([name, method]) => [
@@ -155,7 +158,7 @@ export function runQueueBefore<Methods extends object>(queue: WriteQueue, method
   return Object.fromEntries(entries) as Methods;
 }
 
-/** The queue of a store that is never unavailable: a write that fails is given up. */
+/** The queue of a store that is always available. A write that fails is not attempted again. */
 export const noQueue: Pick<WriteQueue, 'write'> = {
   write: async (work, { onGiveUp = () => {} } = {}) => void (await work().catch(onGiveUp)),
 };

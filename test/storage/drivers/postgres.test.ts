@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openPostgresStore } from '../../../src/storage/drivers/postgres.ts';
 import { describeWithPostgres, type PostgresServer, startPostgres } from '../../support/store-servers.ts';
 
-const next = (version: string, ttlMs = 60_000) => ({ version, body: Buffer.from(version), ttlMs });
+const createDocument = (version: string, ttlMs = 60_000) => ({ version, body: Buffer.from(version), ttlMs });
 
 describeWithPostgres('the tables in PostgreSQL', () => {
   let server: PostgresServer;
@@ -28,7 +28,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ad_library TO guest`);
     const guest = open({ user: 'guest', password: 'guest' });
     await guest.connect();
-    expect(await guest.swapDocument('guest', '', next('1'))).toMatchObject({ isDone: true });
+    expect(await guest.swapDocument('guest', '', createDocument('1'))).toMatchObject({ isDone: true });
     await guest.putItems('guest', [{ id: 'a', expectedSequenceNumber: 0, body: Buffer.of(1) }], {
       ttlMs: 60_000,
       maxBytes: 10,
@@ -45,8 +45,8 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     server.sql(
       `INSERT INTO ad_library.documents SELECT 'many ' || i, '1', '', now() FROM generate_series(1, 30000) AS i`,
     );
-    await store.swapDocument('ends', '', next('1', 150));
-    await store.swapDocument('stays', '', next('1'));
+    await store.swapDocument('ends', '', createDocument('1', 150));
+    await store.swapDocument('stays', '', createDocument('1'));
     const items = [{ id: 'a', expectedSequenceNumber: 0, body: Buffer.of(1) }];
     await store.putItems('ends', items, { ttlMs: 150, maxBytes: 10 });
     await store.putItems('stays', items, { ttlMs: 60_000, maxBytes: 10 });
@@ -59,7 +59,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
   test('are used again once the server answers, whose silence ends what was asked of it', async () => {
     const store = open();
     await store.connect();
-    await store.swapDocument('silent', '', next('1'));
+    await store.swapDocument('silent', '', createDocument('1'));
     for (const [stop, goOn] of [
       [server.pause, server.resume],
       [server.kill, server.restart],

@@ -16,7 +16,7 @@ const folder = createTemporaryFolder();
 const unavailable = { failure: { kind: 'unavailable', storage: 'data' } };
 
 /** A replica's way to a server. */
-async function open(port: number, address: Partial<RedisConnection> = {}, waitMs = 5000) {
+async function connectStore(port: number, address: Partial<RedisConnection> = {}, waitMs = 5000) {
   const logged: string[] = [];
   const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields)}`);
   const driver = createRedisDriver(
@@ -31,7 +31,7 @@ async function open(port: number, address: Partial<RedisConnection> = {}, waitMs
   return { store, logged, write };
 }
 
-async function start(...options: string[]): Promise<RedisServer> {
+async function startServer(...options: string[]): Promise<RedisServer> {
   const redis = await startRedis(options);
   onTestFinished(redis.close);
   return redis;
@@ -57,8 +57,8 @@ async function startTcpProxy(port: number) {
 
 describeWithRedis('Redis', () => {
   test('that refuses one call answers the others, and scripts that it forgot are sent again', async () => {
-    const redis = await start();
-    const { store, write, logged } = await open(redis.port);
+    const redis = await startServer();
+    const { store, write, logged } = await connectStore(redis.port);
     redis.cli('SCRIPT', 'FLUSH');
     expect(await write()).toMatchObject({ isDone: true });
     redis.cli('SET', '{a}:other', 'no hash');
@@ -68,8 +68,8 @@ describeWithRedis('Redis', () => {
   });
 
   test('that is full refuses what is new, and says so; what is there can be read, and it goes on with room', async () => {
-    const redis = await start('--maxmemory-policy', 'noeviction');
-    const { store, write, logged } = await open(redis.port);
+    const redis = await startServer('--maxmemory-policy', 'noeviction');
+    const { store, write, logged } = await connectStore(redis.port);
     await write();
     redis.cli('CONFIG', 'SET', 'maxmemory', '1');
     await expect(write('{a}:other')).rejects.toMatchObject(unavailable);
@@ -83,23 +83,25 @@ describeWithRedis('Redis', () => {
   });
 
   test('that forgets when it is full, or keeps nothing over a restart, is named', async () => {
-    const evicting = await open((await start('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')).port);
+    const evicting = await connectStore(
+      (await startServer('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')).port,
+    );
     expect(evicting.logged.join('\n')).toContain('set maxmemory-policy to noeviction {"policy":"allkeys-lru"}');
     expect(evicting.logged.join('\n')).toContain('set appendonly to yes');
-    const kept = await open((await start('--maxmemory', '100mb', '--appendonly', 'yes')).port);
+    const kept = await connectStore((await startServer('--maxmemory', '100mb', '--appendonly', 'yes')).port);
     expect(kept.logged.join('\n')).not.toMatch(/noeviction|appendonly/);
   });
 
   test('that is gone refuses at once, and one that is back, or comes for the first time, heals it', async () => {
-    const redis = await start();
-    const { store, write } = await open(redis.port);
+    const redis = await startServer();
+    const { store, write } = await connectStore(redis.port);
     await redis.kill();
     await waitUntil(() => !store.isUp());
     const began = performance.now();
     await expect(write()).rejects.toMatchObject(unavailable);
     // And not after the time in which a silent one might answer.
     expect(performance.now() - began).toBeLessThan(900);
-    const late = await open(redis.port, {}, 100);
+    const late = await connectStore(redis.port, {}, 100);
     expect(late.logged.join('\n')).toContain('the shared state cannot be reached yet');
     await redis.restart();
     await waitUntil(() => store.isUp() && late.store.isUp());
@@ -107,9 +109,9 @@ describeWithRedis('Redis', () => {
   });
 
   test('behind a network that loses everything is reached anew', async () => {
-    const redis = await start();
+    const redis = await startServer();
     const proxy = await startTcpProxy(redis.port);
-    const { store, write } = await open(proxy.port);
+    const { store, write } = await connectStore(proxy.port);
     // The bytes of this connection vanish, while new ones work.
     for (const socket of proxy.sockets) socket.unpipe().pause();
     await expect(write()).rejects.toMatchObject(unavailable);
@@ -117,9 +119,9 @@ describeWithRedis('Redis', () => {
   });
 
   test('that follows another server is left for the one that its address leads to now', async () => {
-    const [redis, promoted] = [await start(), await start()];
+    const [redis, promoted] = [await startServer(), await startServer()];
     const proxy = await startTcpProxy(redis.port);
-    const { store, write, logged } = await open(proxy.port);
+    const { store, write, logged } = await connectStore(proxy.port);
     redis.cli('REPLICAOF', '127.0.0.1', String(promoted.port));
     await expect(write()).rejects.toMatchObject(unavailable);
     expect(store.isUp()).toBe(false);
@@ -134,10 +136,12 @@ describeWithRedis('Redis', () => {
   });
 
   test('is given a password, which no log contains even if it is wrong', async () => {
-    const { store } = await open((await start('--requirepass', 'open-sesame')).port, { password: 'open-sesame' });
+    const { store } = await connectStore((await startServer('--requirepass', 'open-sesame')).port, {
+      password: 'open-sesame',
+    });
     expect(store.isUp()).toBe(true);
-    const { port } = await start('--requirepass', 'sesame');
-    const refused = await open(port, { password: 'wrong-word' }, 1);
+    const { port } = await startServer('--requirepass', 'sesame');
+    const refused = await connectStore(port, { password: 'wrong-word' }, 1);
     await waitUntil(() => refused.logged.join('\n').includes('WRONGPASS'));
     expect(refused.store.isUp()).toBe(false);
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
@@ -150,7 +154,7 @@ describeWithRedis('Redis', () => {
     execFileSync('openssl', request, { stdio: 'ignore' });
     const redis = await startRedis([], { key, certificate });
     onTestFinished(redis.close);
-    const { store, logged } = await open(redis.port, { tls: true }, 1);
+    const { store, logged } = await connectStore(redis.port, { tls: true }, 1);
     await waitUntil(() => logged.join('\n').includes('self-signed certificate'));
     expect(store.isUp()).toBe(false);
 

@@ -4,12 +4,12 @@ import { accountSchedules, assertOneLedger } from '../../support/account-schedul
 import { describeEveryStore } from '../../support/stores.ts';
 
 /** In a real store, so many happen at once, each to an account of its own. */
-const atOnce = 10;
+const concurrentSchedules = 10;
 
 describeEveryStore('accounts of replicas', (open, { isReal }) => {
   test('are what one ledger would have, in whatever order requests, faults and deaths come', async () => {
     const store = await open();
-    const some = fc.array(accountSchedules, { minLength: 1, maxLength: isReal ? atOnce : 1, size: 'max' });
+    const some = fc.array(accountSchedules, { minLength: 1, maxLength: isReal ? concurrentSchedules : 1, size: 'max' });
     const property = fc.asyncProperty(some, async (schedules) => {
       await Promise.all(schedules.map((schedule) => assertOneLedger(schedule, store)));
     });

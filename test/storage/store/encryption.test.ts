@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { createEncryption } from '../../../src/storage/store/encryption.ts';
 
 const secret = 'a secret of at least 32 characters';
-const sealed = (own = secret) => {
+const createWithWarnings = (ownSecret = secret) => {
   const warnings: string[] = [];
-  return { ...createEncryption({ secret: own, warn: (message) => warnings.push(message) }), warnings };
+  return { ...createEncryption({ secret: ownSecret, warn: (message) => warnings.push(message) }), warnings };
 };
 
 describe('a sealed value', () => {
   test('is read by every replica with the same secret, whatever it holds', () => {
-    const [one, other] = [sealed(), sealed()];
+    const [one, other] = [createWithWarnings(), createWithWarnings()];
     fc.assert(
       fc.property(fc.string(), fc.uint8Array({ maxLength: 300 }), (key, value) => {
         expect(other.decrypt(key, one.encrypt(key, Buffer.from(value)))).toEqual(Buffer.from(value));
@@ -19,20 +19,21 @@ describe('a sealed value', () => {
   });
 
   test('shows nothing of the value, and not even whether two are equal', () => {
-    const seal = sealed();
+    const seal = createWithWarnings();
     const [one, other] = [seal.encrypt('key', 'an ad of an advertiser'), seal.encrypt('key', 'an ad of an advertiser')];
     expect(one.toString('latin1')).not.toContain('advertiser');
     expect(one.subarray(5)).not.toEqual(other.subarray(5));
   });
 
   test('is absent with another secret, and that is said once', () => {
-    const other = sealed('another secret of 32 characters !');
-    for (let time = 0; time < 3; time++) expect(other.decrypt('key', sealed().encrypt('key', 'value'))).toBeUndefined();
+    const other = createWithWarnings('another secret of 32 characters !');
+    for (let time = 0; time < 3; time++)
+      expect(other.decrypt('key', createWithWarnings().encrypt('key', 'value'))).toBeUndefined();
     expect(other.warnings).toEqual([expect.stringContaining('another AD_LIBRARY_STATE_SECRET')]);
   });
 
   test('is absent if it was cut, changed, or moved to another key', () => {
-    const seal = sealed();
+    const seal = createWithWarnings();
     const whole = seal.encrypt('key', 'a value of some length');
     for (let length = 0; length < whole.length; length++)
       expect(seal.decrypt('key', whole.subarray(0, length)), `${length} bytes`).toBeUndefined();
@@ -48,11 +49,11 @@ describe('a sealed value', () => {
 });
 
 test('names tell nothing, differ with their parts and with the secret, and are the same for all replicas', () => {
-  const { hashName } = sealed();
-  expect(hashName('a', 'b')).toBe(sealed().hashName('a', 'b'));
+  const { hashName } = createWithWarnings();
+  expect(hashName('a', 'b')).toBe(createWithWarnings().hashName('a', 'b'));
   expect(
     new Set([hashName('a', 'b'), hashName('ab'), hashName('a,b'), hashName('b', 'a'), hashName('a', 'b', '')]).size,
   ).toBe(5);
-  expect(hashName('a', 'b')).not.toBe(sealed('another secret of 32 characters !').hashName('a', 'b'));
+  expect(hashName('a', 'b')).not.toBe(createWithWarnings('another secret of 32 characters !').hashName('a', 'b'));
   expect(hashName('svc_live_key')).toMatch(/^[\w-]{22}$/);
 });

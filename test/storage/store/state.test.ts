@@ -8,13 +8,13 @@ import { StoreDatasets } from '../../../src/storage/store/datasets.ts';
 import { openStoreState } from '../../../src/storage/store/open-store.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { describeEveryStore } from '../../support/stores.ts';
-import { add, lastStep } from '../add-items.ts';
-import { answersSuite, callOf, claimOf, put, ttl } from '../answers-suite.ts';
-import { leaseOf } from '../charges.ts';
-import { cursorsSuite } from '../cursors-suite.ts';
-import { datasetSuite } from '../dataset-suite.ts';
-import { exportFile, exportsSuite } from '../exports-suite.ts';
-import { userRecordsSuite } from '../user-records-suite.ts';
+import { addAds, createLastStep } from '../add-items.ts';
+import { cacheAnswer, claimCall, createCall, testAnswers, ttlMs } from '../answers-suite.ts';
+import { getLease } from '../charges.ts';
+import { testCursors } from '../cursors-suite.ts';
+import { testDatasets } from '../dataset-suite.ts';
+import { exportFile, testExports } from '../exports-suite.ts';
+import { testUserRecords } from '../user-records-suite.ts';
 
 const answer = {
   value: { id: '1' },
@@ -22,12 +22,12 @@ const answer = {
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 const group = 'a group';
-const ofAd = 'an ad';
+const adAnswerName = 'an ad';
 const tooDeep = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
 const unavailable = { failure: { kind: 'unavailable' } };
-const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
-const idsIn = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).toSorted();
-const never = () => new AbortController().signal;
+const randomText = (bytes: number) => randomBytes(bytes / 2).toString('hex');
+const readIds = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).toSorted();
+const createSignalWithoutAbort = () => new AbortController().signal;
 
 /** How long a call of a replica may take, in milliseconds. */
 const callMs = 60_000;
@@ -40,13 +40,13 @@ class StoreNetwork {
   state: 'fine' | 'away' | 'answers are lost' | 'refused' | 'large items are refused' | 'large items hang' = 'fine';
   isNearlyFull = false;
   /** By how many milliseconds the clock of the store is ahead of its own. */
-  ahead = 0;
+  clockOffsetMs = 0;
   /** What the store takes of items that are put there. */
-  taken: (changes: readonly ItemChange[]) => readonly ItemChange[] = (changes) => changes;
+  transformChanges: (changes: readonly ItemChange[]) => readonly ItemChange[] = (changes) => changes;
   /** How long each document is kept that it wrote. */
   readonly ttlMs: number[] = [];
 
-  between({ hostAndPort: hosts, open }: StoreDriver): StoreDriver {
+  wrapDriver({ hostAndPort: hosts, open }: StoreDriver): StoreDriver {
     const pass = async <Reply>(ask: () => Promise<Reply>): Promise<Reply> => {
       if (this.state === 'away' || this.state === 'refused') throw new Error(this.state);
       const reply = await ask();
@@ -55,7 +55,7 @@ class StoreNetwork {
     };
     const timed = async <Reply extends ReadResult>(ask: () => Promise<Reply>): Promise<Reply> => {
       const reply = await pass(ask);
-      return { ...reply, now: reply.now + this.ahead };
+      return { ...reply, now: reply.now + this.clockOffsetMs };
     };
     return {
       hostAndPort: hosts,
@@ -75,7 +75,7 @@ class StoreNetwork {
               const isLarge = changes.some(({ body }) => body.length > largeBytes);
               if (isLarge && this.state === 'large items hang') return new Promise(() => {});
               if (isLarge && this.state === 'large items are refused') throw new Error(this.state);
-              const taken = this.taken(changes);
+              const taken = this.transformChanges(changes);
               return taken.length > 0 ? store.putItems(name, taken, limits) : new Set();
             }),
           readItemsSince: (...args) => pass(() => store.readItemsSince(...args)),
@@ -90,26 +90,30 @@ class StoreNetwork {
 
 describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   /** One more replica of those that serve the same service. */
-  async function join({ service = randomUUID() as string, secret = 'a secret of at least 32 characters' } = {}) {
+  async function startReplica({
+    service = randomUUID() as string,
+    secret = 'a secret of at least 32 characters',
+  } = {}) {
     const network = new StoreNetwork();
     const warned: string[] = [];
     const replica = await openStoreState({
-      ...{ driver: network.between(driver()), secret, baseUrl: `http://${service}.invalid`, callMs, now: Date.now },
+      ...{ driver: network.wrapDriver(driver()), secret, baseUrl: `http://${service}.invalid`, callMs, now: Date.now },
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
-    const state = replica.state({ ttlMs: ttl, now: Date.now, monotonicNow: Date.now });
+    const state = replica.state({ ttlMs: ttlMs, now: Date.now, monotonicNow: Date.now });
     const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
-    const claim = (signal = never()) => state.answers.claim(callOf('t', signal), ofAd, { onLost: async () => {} });
-    const find = async () => (await state.answers.get('t', ofAd))?.answer.raw;
+    const claim = (signal = createSignalWithoutAbort()) =>
+      state.answers.claim(createCall('t', signal), adAnswerName, { onLost: async () => {} });
+    const readCachedAnswer = async () => (await state.answers.get('t', adAnswerName))?.answer.raw;
     /** Asks again, whatever is there. */
-    const store = async (raw: unknown) =>
-      (await claimOf(state.answers, ofAd)).put({ answer: { ...answer, raw }, at: Date.now() });
-    const isListKept = async () => {
+    const cacheAnswerOf = async (raw: unknown) =>
+      (await claimCall(state.answers, adAnswerName)).put({ answer: { ...answer, raw }, at: Date.now() });
+    const isListCached = async () => {
       const list = await state.answers.resolveName('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
       return list !== undefined && (await state.answers.get('t', list)) !== undefined;
     };
-    const own = async () => (await dataset()).userRecords;
+    const userRecords = async () => (await dataset()).userRecords;
     /** Does something while the store is like that. */
     const during = async <Result>(what: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
       network.state = what;
@@ -119,41 +123,54 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       return done;
     };
     const files = state.exports.forTenant('t');
-    return { ...replica, ...state, network, warned, claim, find, isListKept, dataset, store, own, during, files };
+    return {
+      ...replica,
+      ...state,
+      network,
+      warned,
+      claim,
+      find: readCachedAnswer,
+      isListKept: isListCached,
+      dataset,
+      store: cacheAnswerOf,
+      own: userRecords,
+      during,
+      files,
+    };
   }
-  const several = async (count: number) => {
+  const startReplicas = async (count: number) => {
     const service = randomUUID();
-    return Promise.all(Array.from({ length: count }, () => join({ service })));
+    return Promise.all(Array.from({ length: count }, () => startReplica({ service })));
   };
-  type Joined = Awaited<ReturnType<typeof join>>;
-  const two = async () => (await several(2)) as [Joined, Joined];
+  type ReplicaUnderTest = Awaited<ReturnType<typeof startReplica>>;
+  const startTwoReplicas = async () => (await startReplicas(2)) as [ReplicaUnderTest, ReplicaUnderTest];
   describe('answers', () =>
-    answersSuite(async () => {
-      const { network, state } = await join();
+    testAnswers(async () => {
+      const { network, state } = await startReplica();
       const now = () => 1_000_000;
       const pass = async (ms: number) => {
-        network.ahead += ms;
+        network.clockOffsetMs += ms;
       };
-      return { answers: state({ ttlMs: ttl, now, monotonicNow: now }).answers, now, pass };
+      return { answers: state({ ttlMs: ttlMs, now, monotonicNow: now }).answers, now, advanceTime: pass };
     }));
-  cursorsSuite('in it', async () => (await join()).cursorsOf);
-  datasetSuite('in it', async () => (await join()).datasets);
-  userRecordsSuite('in it', async () => {
-    const [one, other] = await two();
+  testCursors('in it', async () => (await startReplica()).cursorsOf);
+  testDatasets('in it', async () => (await startReplica()).datasets);
+  testUserRecords('in it', async () => {
+    const [one, other] = await startTwoReplicas();
     return [one.datasets, other.datasets];
   });
-  exportsSuite('in it', async () => (await join()).exports);
+  testExports('in it', async () => (await startReplica()).exports);
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
     'while a store is like that (%s), nothing is taken for empty, and what happens is known to all afterwards',
     async (what) => {
-      const [one, other] = await two();
+      const [one, other] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
-      await put(one.answers, { id: 'a list', group, cached: { answer, at: Date.now() } });
+      await cacheAnswer(one.answers, { id: 'a list', group, cached: { answer, at: Date.now() } });
       expect(await other.isListKept()).toBe(true);
-      await add(await one.dataset(), 1, { id: 'before' });
-      const { uri } = await exportFile(one.files, 'x.csv', noise(600_000));
-      const claim = await claimOf(one.answers, ofAd);
+      await addAds(await one.dataset(), 1, { id: 'before' });
+      const { uri } = await exportFile(one.files, 'x.csv', randomText(600_000));
+      const claim = await claimCall(one.answers, adAnswerName);
       const waiting = other.claim();
       await one.keys.add('t');
       expect(await other.keys.has('t')).toBe(true);
@@ -161,15 +178,15 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await one.during(what, () => claim.end());
       await one.during(what, async () => {
         const dataset = await one.dataset();
-        await expect(add(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
-        await expect(dataset.saveGathering(lastStep(['during']))).rejects.toMatchObject(unavailable);
+        await expect(addAds(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
+        await expect(dataset.saveGathering(createLastStep(['during']))).rejects.toMatchObject(unavailable);
         for (const read of [dataset.readContents(), dataset.findItem('ads', 'before'), dataset.estimateMaxAds()])
           await expect(read).rejects.toMatchObject(unavailable);
       });
       await one.during(what, async () => {
         await one.cursorsOf('t').remember('@1', cursorState);
         await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
-        await expect(one.slots.acquire('a', never())).rejects.toMatchObject(unavailable);
+        await expect(one.slots.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
         await expect(one.files.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
@@ -188,18 +205,18 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
         await expect.poll(async () => (await (await dataset()).readContents()).gatherings).toHaveLength(1);
-        expect(await idsIn(await dataset())).toEqual(['before', 'during']);
+        expect(await readIds(await dataset())).toEqual(['before', 'during']);
       }
-      (await one.slots.acquire('a', never()))();
+      (await one.slots.acquire('a', createSignalWithoutAbort()))();
       expect((await (await other.files.find(uri))?.content())?.length).toBe(600_000);
     },
   );
 
   test('one replica sends a call, and who waits for it finds its answer, also where a fresh one is asked for', async () => {
-    const [one, other] = await two();
-    const claim = await claimOf(one.answers, ofAd);
+    const [one, other] = await startTwoReplicas();
+    const claim = await claimCall(one.answers, adAnswerName);
     const fresh = { after: Date.now() - 1, onLost: async () => {} };
-    const waiting = [other.claim(), other.answers.claim(callOf(), ofAd, fresh)];
+    const waiting = [other.claim(), other.answers.claim(createCall(), adAnswerName, fresh)];
     await wait(10);
     await claim.put({ answer, at: Date.now() });
     for (const each of await Promise.all(waiting))
@@ -209,7 +226,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   });
 
   test('a claim that was granted though nobody heard of it ends with its call, and at once if its caller has left', async () => {
-    const [one, other] = await two();
+    const [one, other] = await startTwoReplicas();
     const unheard = await one.during('answers are lost', () => one.claim());
     const waiting = other.claim();
     if (unheard.kind === 'granted') await unheard.end();
@@ -230,7 +247,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     ['it is away', { state: 'away' as const }, answer.raw],
     ['it is nested too deep', {}, tooDeep],
   ])('an answer that the store does not take (%s) is kept by its replica alone', async (_, problem, raw) => {
-    const [one, other] = await two();
+    const [one, other] = await startTwoReplicas();
     await one.store({ id: '1', is: 'before' });
     Object.assign(one.network, problem);
     // Clocks tell milliseconds.
@@ -250,41 +267,41 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   });
 
   test('a call that leaves while it waits for a slot gets busy, and other calls continue to wait', async () => {
-    const [one, other] = (await two()).map((replica) => replica.slots);
-    const end = await one?.acquire('a question', never());
+    const [one, other] = (await startTwoReplicas()).map((replica) => replica.slots);
+    const end = await one?.acquire('a question', createSignalWithoutAbort());
     const leaving = new AbortController();
     const left = other?.acquire('a question', leaving.signal);
-    const waiting = other?.acquire('a question', never());
+    const waiting = other?.acquire('a question', createSignalWithoutAbort());
     leaving.abort();
     await expect(left).rejects.toMatchObject({ failure: { kind: 'busy' } });
-    (await other?.acquire('another question', never()))?.();
+    (await other?.acquire('another question', createSignalWithoutAbort()))?.();
     end?.();
     (await waiting)?.();
   });
 
   test('a replica that has died keeps its slot, its claim and its credits until the deadline of its call has passed', async () => {
-    const [dead, living] = await two();
+    const [dead, living] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, paid: true, maxPrice: 10, ifLost: 4 };
-    await dead.slots.acquire('a question', never());
-    await claimOf(dead.answers, ofAd);
+    await dead.slots.acquire('a question', createSignalWithoutAbort());
+    await claimCall(dead.answers, adAnswerName);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
 
-    living.network.ahead = callMs;
+    living.network.clockOffsetMs = callMs;
     const isTaken = living.slots.acquire('a question', AbortSignal.timeout(50));
     await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
     await expect(living.claim(AbortSignal.timeout(50))).rejects.toThrow();
     expect(await living.ledger.read('t')).toMatchObject({ reserved: 10, uncertain: 0 });
 
-    living.network.ahead = callMs + 11_000;
-    (await living.slots.acquire('a question', never()))();
+    living.network.clockOffsetMs = callMs + 11_000;
+    (await living.slots.acquire('a question', createSignalWithoutAbort()))();
     expect(await living.claim()).toMatchObject({ kind: 'lost' });
     expect(await living.ledger.read('t')).toMatchObject({ reserved: 0, uncertain: 4 });
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
   test('a call that ends after its deadline is charged what it cost, and not its reservation as well', async () => {
-    const [slow, other] = await two();
-    const lease = leaseOf(
+    const [slow, other] = await startTwoReplicas();
+    const lease = getLease(
       await slow.ledger.reserve('t', () => ({
         budget: 10,
         credits: 5,
@@ -294,14 +311,14 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
         ifLost: 5,
       })),
     );
-    other.network.ahead = callMs + 11_000;
+    other.network.clockOffsetMs = callMs + 11_000;
     expect(await other.ledger.read('t')).toMatchObject({ uncertain: 5 });
     await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidAnswer: true }, lease);
     expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
   });
 
   test('a key counts as accepted at all replicas for 15 minutes, or until one of them removes it', async () => {
-    const [one, other] = await two();
+    const [one, other] = await startTwoReplicas();
     await one.keys.add('t');
     for (const { keys } of [one, other]) expect(await keys.has('t')).toBe(true);
     expect(await other.keys.has('u')).toBe(false);
@@ -314,7 +331,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
 
   describe('with little room', () => {
     test("a person's own records can be taken away, but not grow", async () => {
-      const { own: open, network } = await join();
+      const { own: open, network } = await startReplica();
       const own = await open();
       const put = () => own.update('label', () => ({ put: [['x', 1]], result: undefined }));
       await put();
@@ -326,11 +343,11 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
 
     test('cursors are bounded in bytes, and the newest stay', async () => {
-      const [one, other] = (await two()).map(({ cursorsOf }) => cursorsOf('t'));
-      for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: noise(200_000) } });
+      const [one, other] = (await startTwoReplicas()).map(({ cursorsOf }) => cursorsOf('t'));
+      for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: randomText(200_000) } });
       expect(await other?.recall('@24')).toBeDefined();
       expect(await other?.recall('@0')).toBeUndefined();
-      await one?.remember('@huge', { searchParams: { noise: noise(2_000_000) } });
+      await one?.remember('@huge', { searchParams: { noise: randomText(2_000_000) } });
       expect(await other?.recall('@huge')).toBeUndefined();
       expect(await other?.recall('@24')).toBeDefined();
     });
@@ -339,12 +356,12 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   // All of this is the same over every store.
   if (!isReal) {
     test('with little room, datasets take less, and what came last stays', async () => {
-      const one = await join();
-      const many = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: noise(200_000) }));
-      for (let at = 0; at < 100; at += 20) await add(await one.dataset(), at, ...many.slice(at, at + 20));
-      expect(await idsIn(await one.dataset())).toHaveLength(100);
+      const one = await startReplica();
+      const many = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
+      for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...many.slice(at, at + 20));
+      expect(await readIds(await one.dataset())).toHaveLength(100);
       one.network.isNearlyFull = true;
-      await add(await one.dataset(), 100, { id: 'last' });
+      await addAds(await one.dataset(), 100, { id: 'last' });
       const { ads, evicted } = await (await one.dataset()).readContents();
       expect(ads.length).toBeLessThan(90);
       expect(ads.at(-1)?.id).toBe('last');
@@ -357,28 +374,29 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       const shared = openMemoryStore(Date.now);
       const copies = new StoreDatasets(shared, limits);
       const of = (key: number) => copies.open({ tenantId: `t${key}` });
-      const ads = (count: number) => Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: noise(10_000) }));
-      for (let key = 0; key < 6; key++) await add(await of(key), 1, ...ads(10));
-      await add(await of(6), 1, ...ads(40));
+      const ads = (count: number) =>
+        Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: randomText(10_000) }));
+      for (let key = 0; key < 6; key++) await addAds(await of(key), 1, ...ads(10));
+      await addAds(await of(6), 1, ...ads(40));
       for (const key of [0, 1, 2, 3, 4, 5, 6, 0, 6]) {
-        const { length } = await idsIn(await of(key));
+        const { length } = await readIds(await of(key));
         if (key < 6) expect(length).toBe(10);
         else expect(length).toBeGreaterThan(9);
         expect(copies.bytes).toBeLessThanOrEqual(limits.maxBytes);
       }
       expect(copies.bytes).toBeGreaterThan(limits.maxBytes / 2);
-      expect(await idsIn(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
+      expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
     test('answers for a dataset whose store stays away are lost, and that is said', async () => {
-      const one = await join();
+      const one = await startReplica();
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
-          await add(await one.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
+          await addAds(await one.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
         const lost = () => one.warned.filter((warning) => warning === 'answers are lost to a dataset');
         expect(lost()).toHaveLength(1);
         for (const id of ['x', 'y'])
-          await add(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
+          await addAds(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
         expect(lost()).toHaveLength(1);
         // There is room for what is small, all the same.
         await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
@@ -390,39 +408,43 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   test.each(['large items hang', 'large items are refused'] as const)(
     'while %s, they hold up neither settlements nor the items of others',
     async (what) => {
-      const [one, other] = await two();
+      const [one, other] = await startTwoReplicas();
       one.network.state = 'away';
-      await expect(add(await one.dataset(), 1, { id: 'x', body: noise(100_000) })).rejects.toMatchObject(unavailable);
-      await expect(add(await one.dataset('u'), 1, { id: 'y', body: noise(4000) })).rejects.toMatchObject(unavailable);
+      await expect(addAds(await one.dataset(), 1, { id: 'x', body: randomText(100_000) })).rejects.toMatchObject(
+        unavailable,
+      );
+      await expect(addAds(await one.dataset('u'), 1, { id: 'y', body: randomText(4000) })).rejects.toMatchObject(
+        unavailable,
+      );
       await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
       one.network.state = what;
       await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
-      await expect.poll(async () => idsIn(await other.dataset('u'))).toEqual(['y']);
-      expect(await idsIn(await other.dataset())).toEqual([]);
+      await expect.poll(async () => readIds(await other.dataset('u'))).toEqual(['y']);
+      expect(await readIds(await other.dataset())).toEqual([]);
       one.network.state = 'fine';
-      await expect.poll(async () => idsIn(await other.dataset())).toEqual(['x']);
+      await expect.poll(async () => readIds(await other.dataset())).toEqual(['x']);
     },
   );
 
   test('an answer ends where the clock of the store is set by more than its lifetime, whichever way', async () => {
-    const { find, network, store } = await join();
+    const { find, network, store } = await startReplica();
     await store(answer.raw);
     for (const [ahead, isFound] of [
-      [1000 - ttl, true],
-      [-ttl - 1000, false],
-      [ttl - 5000, true],
-      [ttl + 1000, false],
+      [1000 - ttlMs, true],
+      [-ttlMs - 1000, false],
+      [ttlMs - 5000, true],
+      [ttlMs + 1000, false],
     ] as const) {
-      network.ahead = ahead;
+      network.clockOffsetMs = ahead;
       expect([ahead, (await find()) !== undefined]).toEqual([ahead, isFound]);
     }
   });
 
   test('an export that lost a part is no longer there, and says so', async () => {
-    const [one, other] = await two();
+    const [one, other] = await startTwoReplicas();
     let parts = 0;
-    one.network.taken = (changes) => (++parts === 2 ? [] : changes);
-    const { uri } = await exportFile(one.files, 'cut.csv', noise(600_000));
+    one.network.transformChanges = (changes) => (++parts === 2 ? [] : changes);
+    const { uri } = await exportFile(one.files, 'cut.csv', randomText(600_000));
     expect(parts).toBe(3);
     await expect((await other.files.find(uri))?.content()).rejects.toMatchObject({
       failure: { kind: 'not_found', problem: 'This file is no longer stored. Export it again.' },
@@ -431,36 +453,36 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
 
   describe('datasets', () => {
     test('leave out an item that is damaged', async () => {
-      const [one, other] = await two();
+      const [one, other] = await startTwoReplicas();
       const damaged = (changes: readonly ItemChange[]) =>
         changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
-      await add(await one.dataset(), 1, { id: 'before' });
-      one.network.taken = damaged;
-      await add(await one.dataset(), 2, { id: 'damaged' });
-      one.network.taken = (changes) => changes;
-      await add(await one.dataset(), 3, { id: 'after' });
-      for (const { dataset } of [one, other]) expect(await idsIn(await dataset())).toEqual(['after', 'before']);
-      await add(await other.dataset(), 4, { id: 'damaged' });
-      expect(await idsIn(await one.dataset())).toEqual(['after', 'before', 'damaged']);
+      await addAds(await one.dataset(), 1, { id: 'before' });
+      one.network.transformChanges = damaged;
+      await addAds(await one.dataset(), 2, { id: 'damaged' });
+      one.network.transformChanges = (changes) => changes;
+      await addAds(await one.dataset(), 3, { id: 'after' });
+      for (const { dataset } of [one, other]) expect(await readIds(await dataset())).toEqual(['after', 'before']);
+      await addAds(await other.dataset(), 4, { id: 'damaged' });
+      expect(await readIds(await one.dataset())).toEqual(['after', 'before', 'damaged']);
     });
 
     test('belong to one service and secret', async () => {
       const service = randomUUID();
-      await add(await (await join({ service })).dataset(), 1, { id: 'x' });
+      await addAds(await (await startReplica({ service })).dataset(), 1, { id: 'x' });
       const secret = 'another secret, which is long enough';
-      for (const stranger of [await join(), await join({ service, secret })])
-        expect(await idsIn(await stranger.dataset())).toEqual([]);
+      for (const stranger of [await startReplica(), await startReplica({ service, secret })])
+        expect(await readIds(await stranger.dataset())).toEqual([]);
     });
   });
 
   test("a person's own records end 400 days after they were last used", async () => {
-    const { own: open, network } = await join();
+    const { own: open, network } = await startReplica();
     const own = await open();
     await own.update('label', () => ({ put: [['x', 1]], result: undefined }));
     const kept = () => network.ttlMs.filter((ms) => ms === 400 * 86_400_000).length;
     expect(kept()).toBe(1);
     await own.read('label');
-    network.ahead = 2 * 86_400_000;
+    network.clockOffsetMs = 2 * 86_400_000;
     expect([...(await own.read('label'))]).toEqual([['x', 1]]);
     await expect.poll(kept).toBe(2);
   });

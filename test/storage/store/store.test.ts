@@ -11,7 +11,11 @@ const MB = 1024 * 1024;
 const newKey = () => `{${randomUUID()}}`;
 const limits = { ttlMs: minute, maxBytes: MB };
 const bytes = (text: string) => Buffer.from(text);
-const next = (version: string, text = `body of ${version}`, ttlMs = minute) => ({ version, body: bytes(text), ttlMs });
+const createDocument = (version: string, text = `body of ${version}`, ttlMs = minute) => ({
+  version,
+  body: bytes(text),
+  ttlMs,
+});
 
 describeEveryStore(
   'a store',
@@ -21,15 +25,15 @@ describeEveryStore(
       const key = newKey();
       // On a busy machine it may have ended before.
       for (let isDone = false; !isDone; ) {
-        await store.swapDocument(key, '', next('1', 'short', 150));
-        ({ isDone } = await store.swapDocument(key, '1', next('2', 'longer', minute)));
+        await store.swapDocument(key, '', createDocument('1', 'short', 150));
+        ({ isDone } = await store.swapDocument(key, '1', createDocument('2', 'longer', minute)));
       }
       await wait(200);
       expect((await store.readDocument(key)).document?.version).toBe('2');
-      await store.swapDocument(key, '2', next('3', 'short', 20.5));
+      await store.swapDocument(key, '2', createDocument('3', 'short', 20.5));
       await expect.poll(async () => (await store.readDocument(key)).document).toBeUndefined();
-      expect(await store.swapDocument(key, '3', next('4'))).toMatchObject({ isDone: false });
-      expect(await store.swapDocument(key, '', next('4'))).toMatchObject({ isDone: true });
+      expect(await store.swapDocument(key, '3', createDocument('4'))).toMatchObject({ isDone: false });
+      expect(await store.swapDocument(key, '', createDocument('4'))).toMatchObject({ isDone: true });
     });
 
     test('the clock is that of the store, and goes on', async () => {
@@ -37,7 +41,10 @@ describeEveryStore(
       const key = newKey();
       const times = [];
       for (let turn = 0; turn < 4; turn++) {
-        times.push((await one.readDocument(key)).now, (await other.swapDocument(key, '', next(`${turn}`))).now);
+        times.push(
+          (await one.readDocument(key)).now,
+          (await other.swapDocument(key, '', createDocument(`${turn}`))).now,
+        );
         await wait(5);
       }
       expect(times).toEqual(times.toSorted((left, right) => left - right));
@@ -51,7 +58,9 @@ describeEveryStore(
       for (let turn = 0; turn < 3; turn++) {
         const { version: expected = '' } = (await stores[0]?.readDocument(key))?.document ?? {};
         const replies = await Promise.all(
-          Array.from({ length: 12 }, (_, at) => stores[at % 3]?.swapDocument(key, expected, next(`${turn} of ${at}`))),
+          Array.from({ length: 12 }, (_, at) =>
+            stores[at % 3]?.swapDocument(key, expected, createDocument(`${turn} of ${at}`)),
+          ),
         );
         expect(replies.filter((reply) => reply?.isDone)).toHaveLength(1);
         const version = (await stores[0]?.readDocument(key))?.document?.version ?? '';
@@ -84,7 +93,7 @@ describeEveryStore(
       );
       const first = (await store.readItems(name, ['i0'])).get('i0')?.sequenceNumber ?? 0;
       await store.putItems(name, [{ id: 'i0', expectedSequenceNumber: first, body: bytes('i0 again') }], limits);
-      const parts = await allSince(store, name, 0);
+      const parts = await readAllSince(store, name, 0);
       expect(parts.length).toBeGreaterThan(2);
       expect(parts.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.slice(1), 'i0']);
       expect(new Set(parts.map(({ generation }) => generation)).size).toBe(1);
@@ -106,7 +115,7 @@ describeEveryStore(
         body: Buffer.alloc(MB / 2, at),
       }));
       await store.putItems(name, changes, { ttlMs: minute, maxBytes: 8 * MB });
-      const parts = await allSince(store, name, 0);
+      const parts = await readAllSince(store, name, 0);
       expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
     });
 
@@ -223,7 +232,7 @@ describeEveryStore(
   sharedStores,
 );
 
-async function allSince(store: Store, name: string, after: number) {
+async function readAllSince(store: Store, name: string, after: number) {
   const parts = [];
   for (let last = after; ; ) {
     const part = await store.readItemsSince(name, last);
