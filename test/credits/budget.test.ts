@@ -3,13 +3,16 @@ import { creditHeaders, documentedResponse, json } from '../support/faulty-upstr
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 import { deriveUuid } from '../support/uuid-of.ts';
 
-describe('a budget', () => {
+describe('A budget of the local library', () => {
   const test = freshServiceTest({ config: { cacheSeconds: 0 } });
   test.beforeEach(({ service }) => {
     service.requests.length = 0;
   });
 
-  test('refuses a call that would exceed it, with what was spent and how to raise it', async ({ service, start }) => {
+  test('a call that would exceed the budget is refused with the credits spent and a way to raise the budget', async ({
+    service,
+    start,
+  }) => {
     const { call } = await start({ creditBudget: 4 });
     expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
     expect((await call('search_ads', { limit: 20 })).isError).toBe(false);
@@ -26,10 +29,10 @@ describe('a budget', () => {
   });
 });
 
-describe('with a budget', () => {
+describe('A budget of another service', () => {
   const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
-  test('no smaller limit is advised where there is none', async ({ upstream, start }) => {
+  test('a refusal suggests no smaller limit for a tool without a limit', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 3 });
     upstream.respondWith(json({ id: 'x' }, { headers: creditHeaders(2) }));
     await call('get_ad', { adId: deriveUuid('x') });
@@ -38,7 +41,7 @@ describe('with a budget', () => {
     expect(text).not.toContain('smaller limit');
   });
 
-  test('what is free, or was seen to be, waits for no call that hangs', async ({ upstream, start }) => {
+  test('free calls do not wait for a paid call that hangs', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5 });
     upstream.respondWith(documentedResponse);
     await call('list_collections');
@@ -57,7 +60,7 @@ describe('with a budget', () => {
     expect(await Promise.all(hanging)).toEqual(['left', 'left']);
   });
 
-  test('saves count, which may be charged, though saving what was there already was free', async ({
+  test('a save counts against the budget, although an earlier save of an existing item was free', async ({
     upstream,
     start,
   }) => {
@@ -72,14 +75,14 @@ describe('with a budget', () => {
     expect(results.filter(({ isError }) => !isError)).toHaveLength(3);
   });
 
-  test('a call waits for one that goes alone only until its own deadline', async ({ upstream, start }) => {
+  test('a call waits for an exclusive call only until its own deadline', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5, timeoutMs: 200 });
     upstream.respondWith(() => {});
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, limit) => call('search_ads', { limit: limit + 1 })),
     );
     expect(results.map(({ error }) => error?.kind)).toEqual(Array(10).fill('timeout'));
-    // Their time is up with that of the first: they do not go one after the other.
+    // The deadlines of all calls pass together with the deadline of the first, so the calls do not run in sequence.
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search')).length).toBeLessThan(4);
   });
 });

@@ -20,7 +20,7 @@ const account: TestAccount = {
   leases: { open: { credits: 5 }, counted: { credits: 2, booked: { credits: 2, at: 0 } } },
 };
 
-test('spending starts at 0 once for each day, and a clock that goes back by a day opens no budget again', () => {
+test('spending restarts at 0 once for each day, and a clock that goes back by a day renews no budget', () => {
   const steps = fc.array(fc.integer({ min: -dayMs, max: 2 * dayMs }), { maxLength: 30 });
   fc.assert(
     fc.property(steps, (jumps) => {

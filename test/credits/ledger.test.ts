@@ -10,14 +10,17 @@ test.beforeEach(({ upstream }) => {
   upstream.credits = json(creditStatus());
 });
 
-/** A page of so many ads at such a price. */
+/** Responds with a page of `count` ads at a price of `charged` credits. */
 const listing = (count: number, charged: number, hasMore = false) => {
   const items = Array.from({ length: count }, (_, index) => ({ ...ad, id: `ad-${index}` }));
   return json({ items, cursor: hasMore ? 'next' : null, hasMore }, { headers: creditHeaders(charged) });
 };
 
-describe('what this server spent', () => {
-  test('is shown by get_credits beside the figures of the service', async ({ upstream, start }) => {
+describe('The spending of this server', () => {
+  test('get_credits shows the spending of this server next to the figures of the service', async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ cacheSeconds: 900 });
     for (const [items, price] of [
       [10, 3],
@@ -42,15 +45,19 @@ describe('what this server spent', () => {
     expect(text).toContain('prices seen: search_ads 3 for 10 items, 4 for 20 items, 7 for 50 items');
   });
 
-  test('is zero before the first paid call, and no price is known', async ({ server }) => {
+  test('the spending is zero and all prices are unknown before the first paid call', async ({ server }) => {
     const { data, text } = await server.call('get_credits');
     expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, prices: {} });
     expect(text).toContain('prices are unknown until the first paid call');
   });
 
   test.for<[string, Behaviour, Record<string, unknown>]>([
-    ['is of another shape', json({ items: 'none' }, { headers: creditHeaders(2) }), { kind: 'unexpected_response' }],
-    ['is a 503, which is not sent again', json({}, { status: 503, headers: creditHeaders(2) }), { retryable: false }],
+    [
+      'has an unexpected shape',
+      json({ items: 'none' }, { headers: creditHeaders(2) }),
+      { kind: 'unexpected_response' },
+    ],
+    ['is a 503 and is not retried', json({}, { status: 503, headers: creditHeaders(2) }), { retryable: false }],
     [
       'breaks off',
       (_, response) => {
@@ -71,7 +78,10 @@ describe('what this server spent', () => {
     expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 2 });
   });
 
-  test('leaves out what was refused, and an empty answer teaches no price', async ({ upstream, start }) => {
+  test('the spending does not include refused calls, and an empty answer teaches no price', async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ creditBudget: 3 });
     const spent = async () => (await call('get_credits')).data.thisServer;
     upstream.respondWith(listing(0, 0), errorResponse(422), listing(0, 3));
@@ -83,8 +93,8 @@ describe('what this server spent', () => {
   });
 });
 
-describe('prices', () => {
-  test('are remembered of the size with the highest price, however many there are', async ({ upstream, start }) => {
+describe('The known prices', () => {
+  test('the size with the highest price is remembered, however many sizes there are', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
       upstream.respondWith(listing(items, items === 40 ? 50 : 1));
@@ -110,7 +120,7 @@ describe('prices', () => {
     [90, listing(90, 3)],
   ] as const;
 
-  /** What was seen, what is asked for then, the budget that is one too small, and the price that the refusal names. */
+  /** The earlier answers, the next request, a budget that is one credit too small, and the price in the refusal. */
   test.for<[string, (readonly [number | undefined, ReturnType<typeof listing>])[], object, number, string]>([
     ['of a larger page are known once two sizes show how they grow', [...perTen], { limit: 100 }, 12, '10'],
     ['of a larger page are not assumed higher after one answer', [[1, listing(1, 5)]], { limit: 50 }, 9, '5 or more'],
@@ -151,7 +161,7 @@ describe('prices', () => {
     }
   });
 
-  test('the items of a collection have the page size of the document', async ({ upstream, start }) => {
+  test('the expected price of collection items uses the page size of the API document', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 9 });
     const itemsOf = (collection: string) =>
       server.call('list_collection_items', { collectionId: deriveUuid(collection), itemType: 'ads' });
@@ -160,7 +170,7 @@ describe('prices', () => {
     expect((await itemsOf('b')).text).toContain('this call is expected to cost 5.');
   });
 
-  test('a page that goes on without a limit is reserved for the size that the list began with', async ({
+  test('a next page without a limit reserves credits for the page size of the first page', async ({
     upstream,
     start,
   }) => {

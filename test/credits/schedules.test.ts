@@ -2,18 +2,18 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } from '../support/credit-schedule.ts';
 
-/** `npm run schedules` tries a hundred thousand. */
+/** Only a few schedules. `npm run schedules` tries many more. */
 const options = { numRuns: 150 };
 
 test('only one call of unknown price, or a price that rises, can exceed a budget', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
 });
 
-test('where charges are stated and nothing fails, every call that fits is sent, and the ledger agrees', async () => {
+test('if the service states charges and does not fail, every call that fits is sent and the ledger agrees with the service', async () => {
   await fc.assert(fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted), options);
 });
 
-test('an empty page of unknown size says nothing of what a larger one may cost', async () => {
+test('an empty page does not lower the expected price of a larger page', async () => {
   const rule = {
     kind: 'byLimit',
     credits: 1,

@@ -22,7 +22,7 @@ test.beforeEach(({ upstream }) => {
 const found = (charged?: number | string) =>
   json({ id: ad.id }, charged === undefined ? {} : { headers: creditHeaders(charged) });
 
-/** How so many calls of `get_ad` end: `ok`, or the kind of the error. */
+/** Makes several calls of `get_ad` and returns `ok` or the kind of error for each. */
 const outcomesOf = async ({ call }: TestServer, times: number) => {
   const kinds: unknown[] = [];
   for (let time = 0; time < times; time++) kinds.push((await call('get_ad', { adId: ad.id })).error?.kind ?? 'ok');
@@ -34,7 +34,7 @@ interface Case {
   creditBudget: number;
   does: Behaviour[];
   ends: string;
-  /** What was charged in the end, and what is counted for calls whose charge is unknown. */
+  /** The stated charges, and the credits counted for calls whose charge is unknown. */
   spent: { charged: number; uncertain?: number };
 }
 
@@ -103,7 +103,7 @@ test('a refusal says what is counted for calls whose charge is unknown', async (
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
 
-test('paid calls never ask for the balance, with a budget or without, whether charges are stated or not', async ({
+test('paid calls never request the balance, with or without a budget and with or without stated charges', async ({
   upstream,
   start,
 }) => {
@@ -115,7 +115,7 @@ test('paid calls never ask for the balance, with a budget or without, whether ch
     }
 });
 
-test('without a budget, a call of unknown charge and unknown price adds nothing to what was spent', async ({
+test('without a budget, a call of unknown charge and unknown price adds nothing to the spending', async ({
   upstream,
   start,
 }) => {
@@ -126,10 +126,7 @@ test('without a budget, a call of unknown charge and unknown price adds nothing 
   expect(await spentOf(server)).toMatchObject({ charged: 0 });
 });
 
-test('a service that does not answer for the balance is asked once a minute for each key', async ({
-  upstream,
-  start,
-}) => {
+test('a balance request that fails is repeated at most once a minute for each key', async ({ upstream, start }) => {
   upstream.respondWith(errorResponse(402));
   upstream.credits = delays.hangs;
   const { call, connectAs } = await start({ timeoutMs: 3000 });

@@ -24,8 +24,8 @@ test.beforeEach(({ upstream }) => {
 
 const paths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
 
-describe('a usage limit', () => {
-  test('is explained: which window, used, limit, when it ends as an estimate, and what still works', async ({
+describe('A usage limit', () => {
+  test('a usage limit is explained with its window, its numbers, its estimated end and the tools that still work', async ({
     upstream,
     server,
   }) => {
@@ -44,7 +44,7 @@ describe('a usage limit', () => {
     expect(paths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
-  test('that neither window shows means that a cheaper call may still fit', async ({ upstream, server }) => {
+  test('if neither window is full, the error says that a cheaper call may still fit', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(createUsageLimit(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
@@ -53,7 +53,7 @@ describe('a usage limit', () => {
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
-  test('is reported as one even where get_credits fails', async ({ upstream, server }) => {
+  test('a usage limit is reported even if get_credits fails', async ({ upstream, server }) => {
     upstream.credits = errorResponse(403);
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', status: 429 });
@@ -78,13 +78,13 @@ test('calls that meet the limit at once request the credits only once', async ({
   expect(paths(upstream).filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
 });
 
-describe('while a window is known to be full', () => {
+describe('While a window is known to be full', () => {
   test.beforeEach(async ({ upstream, server }) => {
     await server.call('search_ads');
     upstream.respondWith(documentedResponse);
   });
 
-  test('gated calls of this key are answered at once without a request, and all others are sent', async ({
+  test('gated calls of the key are refused without a request, and all other calls are sent', async ({
     upstream,
     server,
   }) => {
@@ -102,7 +102,7 @@ describe('while a window is known to be full', () => {
     expect((await other.call('search_ads')).isError).toBe(false);
   });
 
-  test('get_credits that shows it open ends this at once', async ({ upstream, server }) => {
+  test('a get_credits result with an open window ends the refusals immediately', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(createUsageLimit(0)));
     await server.call('get_credits');
     expect((await server.call('search_ads')).isError).toBe(false);
@@ -120,7 +120,7 @@ describe('while a window is known to be full', () => {
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('and the credits can no longer be requested, the call is sent', async ({ upstream, server }) => {
+  test('a call is sent if the credits can no longer be requested', async ({ upstream, server }) => {
     upstream.credits = errorResponse(500);
     clock += 60_000;
     for (const limit of [1, 2]) expect((await server.call('search_ads', { limit })).isError).toBe(false);
@@ -134,7 +134,7 @@ test('get_credits that shows a full window stops the next paid call', async ({ u
   expect(paths(upstream)).toEqual(['GET /v1/credits']);
 });
 
-test('a window that has less left than a call costs is explained, and holds such calls until it shows more room', async ({
+test('a window with too few credits for a call is explained, and such calls are refused until the window has more', async ({
   upstream,
   server,
 }) => {

@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { test } from 'vitest';
 
-/** Long enough for a machine with much else to do. What takes so long hangs. */
+/** The time limit of a subject, in milliseconds. A subject that needs longer on a busy machine hangs. */
 const timeout = 300_000;
 
-/** In a process of its own: what backtracks without end cannot be stopped from inside. */
+/** Each subject runs in its own process, because endless backtracking cannot be stopped from inside. */
 test.concurrent.for(['patterns', 'functions', 'tools'])(
-  'no %s take more than linear time, whatever the text',
-  // A busy machine makes a time too long once, and a pattern that is not linear each time.
+  'all %s take at most linear time for hostile texts',
+  // On a busy machine, a measurement can fail by chance. A pattern that is not linear fails in every attempt.
   { timeout: timeout + 10_000, retry: 2 },
   async (subject, { expect }) => {
     const path = fileURLToPath(new URL('timed.ts', import.meta.url));
@@ -19,7 +19,7 @@ test.concurrent.for(['patterns', 'functions', 'tools'])(
         { timeout, killSignal: 'SIGKILL' },
         (error, stdout, stderr) => {
           if (error && !error.killed) reject(error);
-          // What was in progress when the time was up.
+          // The last line on standard error names what was running at the time limit.
           else resolve({ problems: stdout, ...(error && { hung: stderr.trim().split('\n').at(-1) ?? '' }) });
         },
       ),

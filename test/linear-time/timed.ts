@@ -6,12 +6,15 @@ import { parseAst } from 'vitest/node';
 import { errorResponse, json, startUpstream } from '../support/faulty-upstream.ts';
 import { everyFact, somePage } from '../views/sample-ads.ts';
 
-/** Times the patterns of `src`, its functions, or the tools, with hostile texts; prints a line for each that is too slow. */
+/**
+ * Measures the regular expressions of `src`, its functions or the tools with hostile texts, and prints a line for each
+ * that is too slow.
+ */
 
 type Run = (text: string) => unknown;
 type Texts = { name: string; ofLength(length: number): string }[];
 
-/** Characters that some pattern of ours treats as special, or that cleaning a text removes, keeps or looks beside. */
+/** Characters that a pattern of `src` treats as special, or that the cleaning of texts removes, keeps or examines. */
 const characters = [
   ...'aZ09 _-.,:;=?!&#%/\\|*+~^$@<>()[]{}"\'`\n\t\r',
   ...['©', '®', '‼', '⁉', '↔', '↗', '↩', '↪', '❤', '👩', '🏽', '🏴', '🇩', '\ufe0f', '\ufe0e', '\u20e3', '…', 'é', 'ß'],
@@ -26,7 +29,10 @@ const repeated = (piece: string, start = '', end = 'ก\u202e!') => ({
   ofLength: (length: number) => start + piece.repeat(Math.ceil(length / piece.length)) + end,
 });
 
-/** Each character, and what a source names, alone, behind another and behind two, over and over: a group for each. */
+/**
+ * Returns groups of texts that repeat one piece. The pieces are single characters, and combinations of two or more
+ * pieces that the source names.
+ */
 function textsOf(named: readonly string[], reach: number): Texts[] {
   const groups = [characters.flatMap((piece) => [repeated(piece), repeated(piece, '', '"x')])];
   groups.push(named.flatMap((first) => named.map((second) => repeated(second, first + second))));
@@ -39,7 +45,7 @@ function textsOf(named: readonly string[], reach: number): Texts[] {
 
 const classes: Record<string, string> = { d: '0', w: 'a', s: ' ', n: '\n', r: '\r', t: '\t' };
 
-/** The words and characters that a pattern names, and some that it takes without a name. */
+/** Returns the words and characters that a pattern names, and some that it matches without naming them. */
 function namedIn({ source }: RegExp): string[] {
   const plain = source
     .replace(/\\u\{?([\da-f]{4,6})\}?|\\x([\da-f]{2})/gi, (_, four, two) =>
@@ -51,7 +57,10 @@ function namedIn({ source }: RegExp): string[] {
 
 const root = fileURLToPath(new URL('../../src', import.meta.url));
 
-/** The patterns of a file, how many more it constructs, and its short texts with a sign, at which it may cut a text. */
+/**
+ * The pattern literals of each file, the number of patterns that it constructs, and its short strings with special
+ * characters.
+ */
 const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => /\.tsx?$/.test(file))
   .map((file) => {
@@ -67,7 +76,10 @@ const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
     return source;
   });
 
-/** Milliseconds of the processor: what other processes take does not count. To refuse a text is a result, too. */
+/**
+ * Returns the processor time of a run in milliseconds, which other processes do not influence. A refusal of the text
+ * counts as a result.
+ */
 async function timeOf(run: Run, text: string): Promise<number> {
   const start = process.cpuUsage();
   await new Promise((resolve) => resolve(run(text))).catch(() => {});
@@ -75,10 +87,13 @@ async function timeOf(run: Run, text: string): Promise<number> {
   return (user + system) / 1000;
 }
 
-/** A run of so many characters that takes less is no burden, whatever it grows with: most end here. */
+/** A run that takes less than this for 4,000 characters is fast enough, whatever its growth. Most runs end here. */
 const glance = { length: 4000, ms: 0.8 };
 
-/** Whether four times the length takes clearly more than four times as long: with the square, it takes 16 times. */
+/**
+ * Returns true if a text of four times the length takes clearly more than four times as long. Quadratic time would take
+ * 16 times as long.
+ */
 async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<boolean> {
   const least = async (length: number, times: number) => {
     const all: number[] = [];
@@ -91,13 +106,16 @@ async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<bool
   return true;
 }
 
-/** Prints what is too slow, and on standard error what is timed next: the culprit if it never ends. */
+/**
+ * Measures a run with each group of texts and prints the run if it is too slow. Standard error names the current run,
+ * in case it never ends.
+ */
 async function time(name: string, run: Run, groups: readonly Texts[], ms = 15): Promise<void> {
   writeSync(2, `${name}\n`);
   for (const texts of groups) {
     const samples: number[] = [];
     for (const text of texts.slice(0, 5)) samples.push(await timeOf(run, text.ofLength(glance.length)));
-    // Every n-th text of the group, where all would take longer than `ms`.
+    // Takes only every n-th text if all texts would take longer than `ms`.
     const median = samples.sort((one, other) => one - other)[2] ?? 0;
     const step = Math.max(1, Math.ceil((median * texts.length) / ms));
     for (let at = 0; at < texts.length; at += step) {
@@ -116,7 +134,7 @@ async function timePatterns(): Promise<void> {
       return pattern;
     },
   });
-  // main.ts serves when it is loaded; the demo's patterns read our own phrases.
+  // main.ts starts a server when it is loaded. The patterns of the demo read only its own texts.
   for (const { file, path, literals, constructed } of sources.filter(
     ({ file }) => !/^(?:main\.ts|library\/demo\/)/.test(file),
   )) {
@@ -125,7 +143,7 @@ async function timePatterns(): Promise<void> {
     if (constants.length < constructed)
       writeSync(1, `${file} constructs a pattern in a function: make it a constant\n`);
     for (const pattern of [...literals, ...constants]) {
-      // All matches are looked for, so that the pattern starts at every character.
+      // The pattern searches for all matches, so that it starts at every character.
       const everywhere = new RegExp(pattern, [...new Set(`${pattern.flags}g`)].join(''));
       const run: Run = (text) => text.replace(everywhere, '');
       await time(`${file} ${pattern}`, run, textsOf(namedIn(pattern).slice(0, 40), 3));
@@ -133,13 +151,16 @@ async function timePatterns(): Promise<void> {
   }
 }
 
-/** The rest opens files and databases by name, fetches, or draws in a browser. */
+/** Files whose functions work on texts. Other files open files or databases, send requests, or draw in a browser. */
 const ofTexts =
   /^(?:views|mcp|api|prompts|logging|drawing|charts|dataset|ui|reports|tools|watches|transports\/http)\/(?!.*worker\.ts)|^library\/(?:search\/tokens|service\/request|import\/(?:formats|values|sources)\/[\w-]+)\.ts|^board\/view\/words\.ts|fetch-picture\.ts/;
 
 type Function = (...given: unknown[]) => unknown;
 
-/** The ways to call a function with a text, a list or an object of texts first that it takes, whatever its other arguments. */
+/**
+ * Returns ways to call a function whose first argument is a text, a list or an object, if the function accepts the
+ * argument.
+ */
 function runsOf(call: Function): Run[] {
   const firsts: Run[] = [
     (text) => text,
@@ -165,7 +186,7 @@ function runsOf(call: Function): Run[] {
 }
 
 async function timeFunctions(): Promise<void> {
-  // A function that takes no text may also fail later, when nothing waits for it.
+  // A function that does not accept a text may also reject later, when nothing awaits it.
   process.on('unhandledRejection', () => {});
   for (const { file, path, literals, signs } of sources.filter(({ file }) => ofTexts.test(file))) {
     const texts = textsOf([...new Set([...signs, ...literals.flatMap(namedIn)])], 2);
@@ -176,13 +197,16 @@ async function timeFunctions(): Promise<void> {
   }
 }
 
-/** The same with the text in place of every text. */
+/** Returns a copy of the model in which the text replaces every string. */
 const filled = <Value>(model: Value, text: string): Value =>
   JSON.parse(JSON.stringify(model), (_, value) => (typeof value === 'string' ? text : value));
 
-/** Times every tool: called with the text, before a service that has it in every field, and before one that refuses with it. */
+/**
+ * Measures every tool with the text in its arguments, in every field of the answer, and in a refusal of the service.
+ */
 async function timeTools(): Promise<void> {
-  // Loaded here: timePatterns sees who constructs a pattern where the file is loaded first.
+  // The tools are loaded here, because timePatterns must be the first to load a file to see which patterns it
+  // constructs.
   const { tools } = await import('../../src/tools/catalog.ts');
   const { startServer } = await import('../support/server.ts');
   const { id, pageId } = { ...everyFact, ...somePage };

@@ -9,7 +9,7 @@ import { upstreamTest } from '../support/fixtures.ts';
 import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
-  /** Refused before anything went out, in words that name the argument. */
+  /** Expects a refusal that names the argument, and no request to the service. */
   .extend(
     'expectRefused',
     ({ upstream, server }) =>
@@ -33,7 +33,7 @@ const big = '123456789012345678901';
 const paged = { limit: 3, cursor: 'abc' };
 const none = { limit: null, cursor: null, filters: null, detail: null, fresh: null };
 
-/** What is sent: the body, or the path of a request that has none. */
+/** The expected request: its body, or its path if it has no body. */
 test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unknown]>([
   ['a number as its JSON text', 'search_ads', { limit: '7' }, { limit: 7 }],
   ['an object as its JSON text', 'search_ads', { filters: '{"countries":["DE"]}' }, { countries: ['DE'] }],
@@ -64,7 +64,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
 const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
 type Refused = [tool: string, args: Record<string, unknown>, words: string | RegExp];
 const long = ['x', 'x ', '\u202e', '®', '"', '\n'].map((piece) => ({ [piece.repeat(1_000_000)]: 1 }));
-/** They would go out as something else. */
+/** Values that the service would receive as other values. */
 const unsendable = [
   ['{"from":1e400}', 'holds a number too large to be sent'],
   ['{"any":[1,[-1e999]]}', 'holds a number too large to be sent'],
@@ -72,7 +72,7 @@ const unsendable = [
   ['{"not":{"__proto__":1}}', 'the key __proto__ cannot be sent'],
 ] as const;
 
-describe('is refused before anything is sent, in words that name it:', () => {
+describe('Invalid arguments', () => {
   test.for<Refused>([
     ['search_ads', { filter: {} }, 'Unknown argument: filter. The tool takes: filters, limit, cursor, detail, fresh'],
     ['whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes no arguments'],
@@ -112,7 +112,7 @@ describe('is refused before anything is sent, in words that name it:', () => {
     ],
   ])('%s (%#)', ([tool, args, words], { expectRefused }) => expectRefused(tool, args, words));
 
-  test('an id that should be a UUID and is none', async ({ expectRefused }) => {
+  test('an id that is not a UUID is refused before a request is sent', async ({ expectRefused }) => {
     const wrong = (name: string) =>
       new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
     const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
@@ -141,7 +141,7 @@ const describedTest = upstreamTest({
   config: { cacheSeconds: 0, searchFilters: { ads: describedFilters, pages: [{ key: 'adsFrom', type: 'integer' }] } },
 });
 
-describe('texts inside filters', () => {
+describe('Texts inside filters', () => {
   describedTest.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
   describedTest.for<[what: string, given: object, sent: object]>([
@@ -159,7 +159,7 @@ describe('texts inside filters', () => {
     }
   });
 
-  describedTest('are converted in each part of a split', async ({ upstream, server }) => {
+  describedTest('texts are converted in each part of a split', async ({ upstream, server }) => {
     const split = [{ countries: '["DE"]' }, { daysRunningFrom: '7' }];
     await server.call('count_ads', { filters: { active: 'true' }, split: JSON.stringify(split) });
     const sent = upstream.requests.filter(({ path }) => path.includes('search')).map(({ body }) => JSON.parse(body));
@@ -167,10 +167,13 @@ describe('texts inside filters', () => {
       expect(sent).toContainEqual({ active: true, ...part, limit: 1 });
   });
 
-  describedTest('follow the keys of the search that the tool makes', async ({ upstream, server }) => {
-    await server.call('search_pages', { filters: { adsFrom: '3', active: 'true' } });
-    expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual({ adsFrom: 3, active: 'true' });
-  });
+  describedTest(
+    'texts are converted by the filter keys of the search that the tool makes',
+    async ({ upstream, server }) => {
+      await server.call('search_pages', { filters: { adsFrom: '3', active: 'true' } });
+      expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual({ adsFrom: 3, active: 'true' });
+    },
+  );
 
   const texts = fc.oneof(
     fc.string(),
@@ -179,7 +182,7 @@ describe('texts inside filters', () => {
     fc.constantFrom('true', 'TRUE', 'false', '1', 'null', '""', 'DE', 'DE,AT', '["DE",1]', '[]', '{"a":1}', '+5'),
   );
 
-  describedTest('lose nothing, whatever they hold', async ({ upstream, server }) => {
+  describedTest('converting a text loses no information', async ({ upstream, server }) => {
     const types: Record<string, string> = {
       boolean: 'boolean',
       integer: 'number',
@@ -193,14 +196,17 @@ describe('texts inside filters', () => {
         const { [key]: sent } = JSON.parse(upstream.requests[0]?.body ?? '{}');
         if (sent === text) return;
         expect([key, typeof sent]).toEqual([key, types[type ?? '']]);
-        // Written back, the value is the text, but for space.
+        // Formatting the value again gives the original text, except for white space.
         expect(JSON.stringify(sent)).toBe(Array.isArray(sent) ? JSON.stringify(JSON.parse(text)) : text.trim());
       }),
       { numRuns: 300 },
     );
   });
 
-  test('stay as they are where the keys of the service are not described', async ({ upstream, server }) => {
+  test('texts in filters stay unchanged if the filter keys of the service are not described', async ({
+    upstream,
+    server,
+  }) => {
     const given = { active: 'true', daysRunningFrom: '30', countries: '["DE"]' };
     await server.call('search_ads', { filters: given });
     expect(upstream.requests.map(({ body }) => body && JSON.parse(body))).toContainEqual(given);
@@ -221,7 +227,7 @@ test('an unknown tool is an error that names the known ones', async ({ server })
   expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('any JSON as arguments of any tool is answered in the right form', async ({ server }) => {
+test('any JSON as the arguments of any tool leads to a valid result or error', async ({ server }) => {
   const known = 'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
   const names = fc.constantFrom('', ...known.split(' '));
   const values = fc.oneof(

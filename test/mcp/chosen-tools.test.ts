@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts';
 const searching = ['search_ads', 'count_ads', 'gather_ads'];
 const isNamedIn = (text: string) => (tool: string) => new RegExp(`\\b${tool}\\b`).test(text);
 
-test('whichever tools are chosen, nothing is described or offered that needs another', async () => {
+test('for every choice of tools, no description names a tool that is not offered', async () => {
   const whole = await startServer({});
   const { prompts } = await whole.client.listPrompts();
   const argsOf = ({ arguments: takes = [] }: (typeof prompts)[number]) =>
@@ -33,12 +33,12 @@ test('whichever tools are chosen, nothing is described or offered that needs ano
       );
 
     const { tools } = await client.listTools();
-    // The board is there with a tool that shows it.
+    // The board is offered together with a tool that opens it.
     const shows = tools.some(({ _meta }) => _meta !== undefined && 'ui/resourceUri' in _meta);
     expect(tools.filter(({ name }) => name.startsWith('board_'))).toHaveLength(shows ? 2 : 0);
     expect((await client.listResources()).resources).toHaveLength(shows ? 1 : 0);
 
-    // The first tool that takes filters of ads describes them, and the others name it.
+    // The first tool with filters for ads describes them, and the other tools refer to it.
     const described = tools.flatMap(({ name, inputSchema }) => {
       const filters = inputSchema.properties?.filters as { description: string } | undefined;
       return filters ? [{ name, description: filters.description }] : [];

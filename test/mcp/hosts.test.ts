@@ -22,7 +22,7 @@ interface Called {
   _meta?: object;
 }
 
-/** Returns what the tests compare: the form of a list and of a result, and whether the client gets the board's tools. */
+/** Returns the form of a list and of a result, and whether the client gets the board's tools. */
 const formsIn = (tools: Listed[], result: Called) => ({
   listsData: tools.some(({ outputSchema }) => outputSchema !== undefined),
   sendsData: result.structuredContent !== undefined,
@@ -45,7 +45,7 @@ interface HostCase {
   drawsBoard: boolean;
 }
 
-/** The handshakes of hosts as they were recorded, and what each of them should get. */
+/** The recorded handshakes of hosts, and the form that each host should get. */
 const handshakes: HostCase[] = [
   { name: 'claude-code', revision: '2026-07-28', hasData: false, drawsBoard: false },
   { name: 'claude-code', revision: '2025-11-25', hasData: false, drawsBoard: false },
@@ -149,14 +149,14 @@ describe('the form of results over HTTP', () => {
     },
   );
 
-  test('the name in a request counts, and not the User-Agent', () => {
+  test('the client name in a request takes precedence over the User-Agent', () => {
     const stated = { name: 'claude-ai', capabilities: {}, userAgent: 'claude-code/2.1.332' };
     expect(identifyClient(stated)).toEqual({ name: 'claude-ai', announcesBoard: false });
   });
 });
 
 describe('hosts.json', () => {
-  test('names each host once, and states the evidence of each row', () => {
+  test('hosts.json names each host once and states the evidence for each row', () => {
     const names = hosts.flatMap((host) => host.names);
     expect(new Set(names).size).toBe(names.length);
     for (const { title, source, tried, day, prefixes, names: own } of hosts) {
@@ -187,7 +187,7 @@ describe('hosts.json', () => {
 test('a list for a host that shows few tokens is cut to fit, and ends with a cursor', async ({ server, service }) => {
   const { call } = await server.connectAs(service.createKey(), '@cline/core', {});
   const { text, raw } = await call('search_ads', { limit: 100 });
-  // Cline cuts the JSON of the whole result at 8,000 characters.
+  // Cline shortens the JSON of the whole result to 8,000 characters.
   expect(JSON.stringify(raw).length).toBeLessThan(8000);
   expect(text).toContain('cursor');
 });
@@ -208,7 +208,7 @@ test('a picture is left out for a host that passes pictures on as text, and the 
 });
 
 serviceTest({ config: { output: 'both' } })(
-  'a form that the operator set is the form for every client',
+  'a form in the settings applies to every client',
   async ({ server, service }) => {
     const { call } = await server.connectAs(service.createKey(), 'claude-code');
     const { raw } = await call('search_ads', { limit: 1 });
@@ -217,7 +217,7 @@ serviceTest({ config: { output: 'both' } })(
 );
 
 const takesLinks = ['claude-code', 'mcp-inspector', 'inspector-cli'];
-/** The adapter of LangChain ends the run of an agent at a link. */
+/** Names of clients that do not take resource links. The LangChain adapter ends the run of an agent at a link. */
 const takesNoLinks = [
   ...'langchain-mcp-adapter claude-ai ai-sdk-mcp-client mcp Claude-Code constructor __proto__'.split(' '),
   '',
@@ -228,10 +228,7 @@ interface Block {
   uri?: string;
 }
 
-test('links to exports go to clients that are known to take them, and addresses to all clients', async ({
-  server,
-  service,
-}) => {
+test('only known clients get resource links to exports, and all clients get URLs', async ({ server, service }) => {
   const exportsOf = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
@@ -242,7 +239,7 @@ test('links to exports go to clients that are known to take them, and addresses 
   for (const name of takesNoLinks) expect(await exportsOf(name), name).toEqual([]);
 });
 
-test('over HTTP, links to exports go to clients that name themselves in the request', async () => {
+test('over HTTP, clients get resource links only if the request states their name', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = openConnection(server.origin);
   const linksFor = async (client?: string) => {

@@ -26,7 +26,7 @@ test('every prompt is listed with its arguments, and contains their values', asy
   }
 });
 
-test('labels are the words of the vocabulary, whose conditions run', async () => {
+test('the label prompt contains all words of the vocabulary, and the conditions in the vocabulary run as SQL', async () => {
   const vocabulary = readFileSync(new URL('../../docs/skill/ad-research/vocabulary.md', import.meta.url), 'utf8');
   const text = await write('label_formats_and_angles', { ads: 'all' });
   for (const [label, section] of ['Formats', 'Angles'].entries()) {
@@ -41,13 +41,13 @@ test('labels are the words of the vocabulary, whose conditions run', async () =>
   }
 });
 
-test('an optional argument that is missing, or that nobody sees, leaves no gap', async () => {
+test('a missing or invisible optional argument leaves no gap in a prompt', async () => {
   const about = (country?: string) => write('find_long_running_ads', { topic: 'tea', ...(country && { country }) });
   expect(await about('DE')).toContain('about "tea" in "DE" in the');
   for (const none of [undefined, '\u200b']) expect(await about(none)).toContain('about "tea" in the ad library');
 });
 
-test('an unknown prompt, a missing argument and one that is too long are refused', async () => {
+test('an unknown prompt and a missing or too long argument are refused', async () => {
   await expect(write('nothing', {})).rejects.toThrow(/Prompts: profile_advertiser, compare_advertisers/);
   await expect(write('profile_advertiser', {})).rejects.toThrow(/advertiser/);
   for (const advertiser of ['   ', ' \u200b\u202e'])

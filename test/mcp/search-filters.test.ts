@@ -17,7 +17,7 @@ const fileWith = (content: unknown) => {
   return file;
 };
 
-/** What a model reads of the argument `filters` where the filters are in a file. */
+/** Returns the descriptions of `filters` in the list of tools for a file of filters. */
 async function describedBy(file: string): Promise<{ ads: string; pages: string }> {
   const { searchFilters } = readConfig({ AD_LIBRARY_SEARCH_FILTERS: file });
   const server = await startServer({ config: { searchFilters } });
@@ -30,7 +30,7 @@ async function describedBy(file: string): Promise<{ ads: string; pages: string }
   return { ads: filtersOf('search_ads'), pages: filtersOf('search_pages') };
 }
 
-test('a file that describes filters shows them to the model', async () => {
+test('the model reads the filters that a file describes', async () => {
   const described = (key: string, type: string, more = {}) => ({ key, type, description: 'what it is', ...more });
   const ads = [
     described('query', 'string', { example: 'tea' }),
@@ -48,10 +48,10 @@ test('a file that describes filters shows them to the model', async () => {
 
 const filterOf = (type: string) => ({ key: 'a', type, description: 'what it is' });
 test.for<[what: string, file: () => string, reason: string | RegExp]>([
-  ['is no JSON', () => fileWith('{'), 'cannot be used'],
+  ['is not JSON', () => fileWith('{'), 'cannot be used'],
   ['has another form', () => fileWith({ adverts: [] }), 'cannot be used'],
   ['names a key twice', () => fileWith({ ads: [filterOf('string'), filterOf('date')] }), 'cannot be used'],
-  ['names a type there is not', () => fileWith({ ads: [filterOf('text')] }), 'cannot be used'],
+  ['names an unknown type', () => fileWith({ ads: [filterOf('text')] }), 'cannot be used'],
   ['is too large', () => fileWith(' '.repeat(2_000_000)), 'at most 1048576 are allowed'],
   ['is a folder', () => folder, 'it is not a file'],
   ['is not there', () => join(folder, 'none.json'), 'ENOENT'],
@@ -63,7 +63,7 @@ test.for<[what: string, file: () => string, reason: string | RegExp]>([
   await expect(problem).rejects.toThrow(reason);
 });
 
-/** A service below a prefix, whose description is what a test says, and the requests for it. */
+/** Starts a service below a path prefix that describes its filters as the test chooses. Records the requests. */
 async function describer(answer: RequestListener) {
   const described = { answer, requests: [] as IncomingMessage[], baseUrl: '' };
   const upstream = createServer((request, response) => {
@@ -77,7 +77,7 @@ async function describer(answer: RequestListener) {
   return described;
 }
 
-/** What a model reads of the searches' arguments, and the requests that this took, when it lists the tools twice. */
+/** Lists the tools twice and returns the descriptions of `filters` and the requests for them. */
 async function listedWith(answer: RequestListener, searchFilters?: object) {
   const { baseUrl, requests } = await describer(answer);
   const { client, close } = await startServer({ config: { baseUrl, apiKey: 'svc_live_listed', ...searchFilters } });
@@ -93,7 +93,7 @@ const document =
 const described = (ads: unknown, pages: unknown = []) => document({ ads, pages });
 const unknown = "Filter keys as in the service's documentation";
 
-test('the filters of a local library are those of its own demo, down to the page size', async () => {
+test('a server reads the same filters from a local library as from its own demo', async () => {
   const demo = await startServer({ config: { demo: true } });
   const service = await startBoardService(() => []);
   const own = await service.start();
@@ -112,13 +112,13 @@ test('the filters of a local library are those of its own demo, down to the page
     'From and To include the bound',
     'case is ignored',
     '"phrase" is exact, -word excludes, even alone',
-    'mediaKind (list: image, video; what the media hold',
+    'mediaKind (list: image, video; ',
   ])
     expect(description).toContain(text);
   await Promise.all([service.close(), demo.close()]);
 });
 
-test('a loopback address is asked once, with the usual headers and no key', async () => {
+test('a service on loopback is asked once for its filters, without the API key', async () => {
   const { text, requests } = await listedWith(described([{ key: 'colour', type: 'strings', values: ['RED'] }]));
   expect(text).toContain('Keys: colour (list: RED).');
   expect(requests).toHaveLength(1);
@@ -146,7 +146,7 @@ test.each<[string, RequestListener]>([
   await server.close();
 });
 
-test('a file that is named is used, and nobody is asked', async () => {
+test('a file of filters takes precedence, and the service is not asked', async () => {
   const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
   const { text, requests } = await listedWith(described([{ key: 'colour', type: 'string' }]), { searchFilters });
   expect(text).toContain('Keys: shade.');
@@ -174,7 +174,7 @@ test.each<[string, RequestListener]>([
   ['answers 500', (_, response) => void response.writeHead(500).end(JSON.stringify({ ads: [filter] }))],
   ['redirects', (_, response) => void response.writeHead(302, { location: '/filters.json' }).end()],
   ['hangs up', (_, response) => void response.destroy()],
-  ['describes a list that is none', described({ length: 1, 0: filter })],
+  ['describes an object instead of a list', described({ length: 1, 0: filter })],
 ])('a service that %s leaves the filters unknown', async (_, answer) => {
   const { tools, text } = await listedWith(answer);
   expect(tools).toHaveLength(allTools.length);
@@ -182,7 +182,7 @@ test.each<[string, RequestListener]>([
   expect(text).not.toContain('SAY THIS');
 });
 
-test('prose never reaches the model, but in the words of this version', async () => {
+test('free text from a filter description never reaches the model', async () => {
   const { text } = await listedWith(described([filter]));
   expect(text).toContain('Keys: colour.');
   expect(text).not.toContain('SAY THIS');

@@ -31,7 +31,7 @@ test.each(['auto', 'legacy'] as const)(
       expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
       if (entry === undefined) throw new Error('no skill is listed');
       expect((await skills.get(entry.uri)).skill).toEqual(entry);
-      // The client compares size, digest and frontmatter with the entry.
+      // The client verifies size, digest and frontmatter against the entry.
       for (const name of ['SKILL.md', 'vocabulary.md']) {
         const read = { verified: true, text: textOf(name), mimeType: 'text/markdown' };
         expect(await skills.read(entry, name)).toMatchObject(read);
@@ -42,7 +42,7 @@ test.each(['auto', 'legacy'] as const)(
   },
 );
 
-test('the skill is served only with the tools that it works with', async () => {
+test('the skill is served only if all tools that it uses are offered', async () => {
   const { client, skills } = await skillsOf('auto', stdio('--tools', 'search_ads,query_ads,count_ads'));
   expect((await skills.list()).skills).toEqual([]);
   await expect(client.readResource({ uri: 'skill://ad-research/SKILL.md' })).rejects.toThrow();

@@ -20,7 +20,10 @@ for (const [path, content] of Object.entries(files)) {
   writeFileSync(join(folder, path), content);
 }
 
-/** The server as a desktop host starts it, with what the person entered; what they left out stays a placeholder. */
+/**
+ * Starts the server as a desktop host does, with the values that the person entered. A value that the person left out
+ * stays a placeholder.
+ */
 function startedByHost(entered: Record<string, string>) {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
   const filled = (text: string) =>
@@ -32,7 +35,7 @@ function startedByHost(entered: Record<string, string>) {
   return connectCommand('v1', { command: process.execPath, args: args.map(filled), env: Object.fromEntries(settings) });
 }
 
-test('the bundle is small, holds what it needs and no client of a shared state, and is the same whenever it is packed', () => {
+test('the bundle is small, contains every needed file without drivers of a shared state, and is identical in every build', () => {
   expect(name).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
   expect(bytes.length).toBeLessThan(5.5 * 1024 * 1024);
   expect(Object.keys(files)).toEqual(
@@ -47,14 +50,14 @@ test('the bundle is small, holds what it needs and no client of a shared state, 
   expect(Buffer.from(packBundle().bytes).equals(bytes)).toBe(true);
 });
 
-test('it carries the licences of what is read beside the code, and of what that was compiled from', () => {
+test('the bundle contains the licences of bundled packages and of the sources that they were compiled from', () => {
   const licences = strFromU8(files['dist/THIRD-PARTY-LICENSES'] as Uint8Array);
   for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js'])
     expect(`\n${licences}`).toContain(`\n${name} `);
   for (const text of ['SIL OPEN FONT LICENSE', 'work of the Independent JPEG']) expect(licences).toContain(text);
 });
 
-test('its demo answers every tool from the unpacked files alone', async () => {
+test('the unpacked bundle runs every tool on demo data without other files', async () => {
   const client = await startedByHost({ demo: 'true', credit_budget: '50' });
   expect(await client.listTools()).toHaveLength(allTools.length);
   for (const { name, result } of await makeDemoCalls(client.call)) {
@@ -65,7 +68,7 @@ test('its demo answers every tool from the unpacked files alone', async () => {
   await client.close();
 });
 
-test('with nothing entered it starts, and names the fields to fill in', async () => {
+test('the unpacked bundle starts without settings and names the fields to fill in', async () => {
   const client = await startedByHost({ demo: 'false', read_only: 'true' });
   expect(await client.listTools()).toHaveLength(allTools.length - 1);
   const { text, error } = await client.call('search_ads');
@@ -74,7 +77,7 @@ test('with nothing entered it starts, and names the fields to fill in', async ()
   await client.close();
 });
 
-test('what is no address of a privacy policy is refused, each by itself', async () => {
+test('each invalid URL of a privacy policy is refused in its own message', async () => {
   const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
   const wrong = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
   const packed = promisify(execFile)(process.execPath, ['--import', 'tsx', script, 'https://example.com/ok', ...wrong]);

@@ -10,8 +10,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
 const lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
 
-test('the demo answers its questions on a few screens of 80 columns, and ends on what was found and what it cost', () => {
-  // The folder for temporary files has a long name on some systems.
+test('the demo session fits on a few screens of 80 columns and ends with its finding and its price', () => {
+  // The path of the temporary folder is long on some systems.
   expect(lines.filter((line) => [...line].length > 80 && !line.includes(tmpdir()))).toEqual([]);
   expect(lines.length).toBeLessThan(90);
   const marked = lines.filter((line) => /^[QA] {2}/.test(line)).map(([mark]) => mark);
@@ -27,7 +27,7 @@ test('the demo answers its questions on a few screens of 80 columns, and ends on
   expect(lines.slice(-2)).toEqual([expect.stringMatching(/^Cost: \d+ credits for 8 tool calls/), '']);
 });
 
-test('the advertisers that the first answer names are in the text below it', () => {
+test('the first answer of the demo session names the advertisers in the text below', () => {
   const start = lines.findIndex((line) => line.startsWith('A  '));
   const end = lines.findIndex((line) => line.startsWith('   → '));
   const answer = lines.slice(start, end).join(' ').replace(/ +/g, ' ');

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openServer } from '../../src/embed.ts';
 import { readResult } from '../support/server.ts';
 
-test('a program has the server on transports of its own, for as many clients as it likes, and its log', async () => {
+test('a program can connect several clients to an embedded server over its own transports and receives the log', async () => {
   const logged: string[] = [];
   const settings = { AD_LIBRARY_DEMO: 'true', AD_LIBRARY_LOG_LEVEL: 'info' };
   const server = await openServer(settings, (line) => logged.push(line));
@@ -24,13 +24,13 @@ test('a program has the server on transports of its own, for as many clients as 
   await server.close();
 });
 
-test('it gets every wrong setting reported', async () => {
+test('openServer reports every wrong setting', async () => {
   await expect(openServer({ AD_LIBRARY_DEMO: 'perhaps', AD_LIBRARY_OUTPUT: 'x' })).rejects.toThrow(
     /AD_LIBRARY_DEMO[\s\S]*AD_LIBRARY_OUTPUT/,
   );
 });
 
-test('its types need no other package', () => {
+test('the types of openServer import no other package', () => {
   const types = readFileSync(new URL('../../dist/embed.d.ts', import.meta.url), 'utf8');
   expect(types).toContain('export declare function openServer');
   expect(types).not.toMatch(/\bimport\b|\bfrom\b ['"]/);

@@ -26,10 +26,10 @@ const publishedBy = async (publisher: Publisher) => {
   };
 };
 
-test('what is filled in once reaches everything that is published', async () => {
+test("the publisher's details in package.json appear in every published file", async () => {
   const published = await publishedBy({
     ...present,
-    // In a Dockerfile, $ begins a variable.
+    // In a Dockerfile, `$` begins a variable, so it must be escaped.
     description: 'for "$5"',
     mcpName: 'io.github.someone/ad-library-mcp',
     homepage: 'https://ads.test',
@@ -55,7 +55,7 @@ test('what is filled in once reaches everything that is published', async () => 
     expect(published.dockerfile).toContain(`org.opencontainers.image.${label}`);
 });
 
-test('what is not filled in appears nowhere, and keeps the package from being published', async () => {
+test('placeholders of the publisher appear in no published file and block publishing', async () => {
   const empty = {
     ...present,
     mcpName: 'com.example/x',
@@ -74,16 +74,16 @@ test('what is not filled in appears nowhere, and keeps the package from being pu
   for (const name of open) expect(stderr).toContain(name);
 });
 
-describe('the desktop manifest', () => {
+describe('The desktop manifest', () => {
   const { user_config: form, server } = manifest;
   const named = (name: string) => name.replace(/_./g, (part) => part.charAt(1).toUpperCase()) as SettingName;
 
-  test('is as its format wants it', () => {
+  test('the desktop manifest matches the schema of its format', () => {
     expect(McpbManifestSchema.safeParse(manifest).error?.issues ?? []).toEqual([]);
     expect(manifest.manifest_version).toBe('0.3');
   });
 
-  test('passes every user setting on by its name, has its title, and keeps the key secret', () => {
+  test('the desktop manifest passes every setting to its variable, uses its title and keeps secrets secret', () => {
     const names = Object.keys(form);
     const { env } = server.mcp_config;
     expect(Object.values(env)).toEqual(names.map((name) => `\${user_config.${name}}`));
@@ -97,7 +97,7 @@ describe('the desktop manifest', () => {
     }
   });
 
-  test('takes the numbers that the setting takes, and begins with a budget', () => {
+  test('the budget field of the desktop manifest accepts the same numbers as the setting and has a default', () => {
     const { default: budget, min, max } = form.credit_budget;
     const read = (value: number) => settings.creditBudget.parse(String(value));
     expect([budget, min, max].map(read)).toEqual([200, min, max]);
@@ -105,8 +105,8 @@ describe('the desktop manifest', () => {
   });
 });
 
-// The schema of 2025-12-11 as far as this file uses it: no npm package carries it.
-test('server.json is as the registry wants it', () => {
+// These checks follow the schema of 2025-12-11, because no npm package contains it.
+test('server.json matches the schema of the registry', () => {
   const version = expect.stringMatching(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
   const shown = expect.stringMatching(/^.{1,100}$/);
   const words = expect.arrayContaining([expect.any(String)]);
@@ -137,16 +137,16 @@ test('server.json is as the registry wants it', () => {
 
 const provided = 'io.modelcontextprotocol.registry/publisher-provided';
 
-test('Compose runs the image of this version', () => {
+test('compose.yaml runs the image of this version', () => {
   expect(read('compose.yaml')).toContain(`image: ad-library-mcp:${present.version}\n`);
 });
 
-test('the image has the same base in both stages, pinned by digest', () => {
+test('both stages of the Dockerfile have the same base image, pinned by digest', () => {
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
   expect(bases).toEqual([bases[1], expect.stringMatching(/^node:\d+-alpine@sha256:[0-9a-f]{64}$/)]);
 });
 
-test('the bill of materials has the packages whose licences are bundled, and nothing that changes with each build', () => {
+test('the bill of materials lists the bundled packages and nothing that changes with each build', () => {
   const bill = json('dist/sbom.cdx.json');
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'ad-library-mcp' } } });
   const licensed = [...read('dist/THIRD-PARTY-LICENSES').matchAll(/(?:^|-{80}\n\n)(\S+) (\S+) \([^)\n]+\)\n\n/g)];
@@ -159,10 +159,10 @@ test('the bill of materials has the packages whose licences are bundled, and not
   expect(JSON.stringify(bill)).not.toMatch(/"timestamp"|"tools"/);
 });
 
-describe('CONTRIBUTING', () => {
+describe('CONTRIBUTING.md', () => {
   const { dependencies = {}, devDependencies } = json('package.json');
 
-  test('has a line for every dependency, and none for one that is gone', () => {
+  test('CONTRIBUTING.md has a line for every dependency and for no other package', () => {
     const [, tables = ''] = read('CONTRIBUTING.md').split('## Dependencies');
     const cells = [...tables.matchAll(/^\| (`(?!npm run )[^|]+) \|/gm)];
     expect(dependencies).toEqual({});
@@ -170,7 +170,7 @@ describe('CONTRIBUTING', () => {
   });
 });
 
-test('npm ci finds no package that refuses this Node', async () => {
+test('npm ci finds no package that refuses this version of Node.js', async () => {
   const args = ['ci', '--dry-run', '--ignore-scripts', '--offline'];
   const { stderr } = await promisify(execFile)('npm', args, { cwd: root, shell: process.platform === 'win32' });
   expect(stderr).not.toContain('EBADENGINE');

@@ -22,12 +22,12 @@ import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-// Beside the packages, whose paths a build looks at.
+// The clone is inside the repository, because the build reads the paths of packages.
 const clone = mkdtempSync(join(root, '.building-clone-'));
 afterAll(() => rmSync(clone, { recursive: true }));
 symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
 const sources = ['src', 'scripts', 'docs/skill', 'package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE'];
-// With the build that is there already, whatever it was made of.
+// The clone starts with the existing build, whatever its sources.
 for (const part of [...sources, ...lastBuild()]) cpSync(join(root, part), join(clone, part), { recursive: true });
 
 const dist = join(clone, 'dist');
@@ -38,11 +38,11 @@ const node = (...args: string[]) => promisify(execFile)(process.execPath, args, 
 const build = () => node('--import', 'tsx', 'scripts/build.ts');
 const versionOf = async () => (await node(main, '--version')).stdout.trim();
 
-test('a server that runs goes on while its dist is built anew, workers included, and only the latest builds stay', {
+test('a running server continues while dist is rebuilt, and only the latest builds stay', {
   timeout: 300_000,
 }, async () => {
   const before = await versionOf();
-  // Of another version, the pieces have other names.
+  // A new version gives the files of the build new names.
   const path = join(clone, 'package.json');
   writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), version: '2.0.0' }));
   const client = await connectCommand('v1', { command: process.execPath, args: [main, '--demo'] });
@@ -50,7 +50,7 @@ test('a server that runs goes on while its dist is built anew, workers included,
   const building = build().finally(() => {
     isBuilding = false;
   });
-  // In the middle of it, a start meets one build or the other.
+  // During the build, the command starts from either the old or the new build.
   while (isBuilding) {
     expect([before, '2.0.0']).toContain(await versionOf());
     await after(50);
@@ -62,7 +62,7 @@ test('a server that runs goes on while its dist is built anew, workers included,
   expect(await client.read('ui://ad-library/board')).toHaveLength(1);
   await client.close();
 
-  // The same sources are the same build.
+  // The same sources produce the same build.
   const [running, latest, ...others] = buildsIn().toSorted((left, right) => timeOf(left) - timeOf(right));
   expect(others).toEqual([]);
   const earlier = ['build-1', 'build-2', 'build-3', 'build-4'];

@@ -15,14 +15,14 @@ const shell = process.platform === 'win32';
 const npm = async (cwd: string, ...args: string[]) =>
   (await promisify(execFile)('npm', [...args, '--loglevel=error'], { cwd, shell })).stdout;
 
-// Built already: packing must not run the build under the tests beside this one.
+// The package is built already. A build during packing would disturb the tests that run at the same time.
 const said = await npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${folder}`);
 const [packed] = JSON.parse(said) as [{ filename: string; files: { path: string }[] }];
-// Without one, npm would install into the next folder above that has one.
+// Without a package.json here, npm would install into the next parent folder that has one.
 writeFileSync(join(folder, 'package.json'), '{ "private": true }');
 await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
 
-test('the package holds the whole build, what has to come with it, and little else', () => {
+test('the package contains the whole build, the required files and nothing else', () => {
   const paths = packed.files.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(lastBuild()));
   const beside = paths.filter((path) => !path.startsWith('dist/'));
@@ -30,8 +30,8 @@ test('the package holds the whole build, what has to come with it, and little el
   expect(statSync(join(folder, packed.filename)).size).toBeLessThan(5.5 * 1024 * 1024);
 });
 
-// Every tool answers from the same build without a package around it: bundle.test.ts.
-test('the command it installs answers', async () => {
+// bundle.test.ts tests every tool of the same build.
+test('the installed command answers calls', async () => {
   const [command = '', ...args] = [...(shell ? ['cmd', '/c'] : []), 'npx', '--offline', 'ad-library-mcp', '--demo'];
   const client = await connectCommand('v2 auto', { command, args, cwd: folder });
   expect(await client.listTools()).toHaveLength(allTools.length);

@@ -8,7 +8,7 @@ const collectionId = deriveUuid('collection');
 const idsOf = (count: number) => Array.from({ length: count }, (_, index) => deriveUuid(`item ${index}`));
 const saving = (itemIds: string[]) => ({ collectionId, itemType: 'ads', itemIds });
 
-/** Answers each item as the test says; others are added. */
+/** Answers the items in `replies` with these responses. All other items are added. */
 const serve =
   (replies: Record<string, ReturnType<typeof json>> = {}): ReturnType<typeof json> =>
   (request, response, body = '{}') => {
@@ -17,7 +17,7 @@ const serve =
     (replies[itemId] ?? json(added, { headers: creditHeaders(0) }))(request, response, body);
   };
 
-test('saves several items one after the other, each once', async ({ upstream, server }) => {
+test('add_collection_item saves several items in sequence and sends each item once', async ({ upstream, server }) => {
   const ids = idsOf(12);
   const [first = '', second = '', third = ''] = ids;
   const known = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: second, added: false };
@@ -39,21 +39,27 @@ test.for([
   ['402', errorResponse(402), 'error'],
   ['429', errorResponse(429), 'usage_limit'],
   ['503', errorResponse(503), 'error'],
-] as const)('a %s ends it, and names what was not tried', async ([, reply, stopped], { upstream, start }) => {
-  const ids = idsOf(4);
-  const server = await start();
-  upstream.credits = json(creditStatus());
-  upstream.respondWith(serve({ [ids[1] ?? '']: reply }));
-  const { data, text } = await server.call('add_collection_item', saving(ids));
-  expect(data).toMatchObject({
-    stopped,
-    items: [{ added: true }, { problem: expect.any(String) }, { problem: 'not tried' }, { problem: 'not tried' }],
-  });
-  expect(text).toContain(`Not tried: ${ids[2]} and ${ids[3]}. Call again with these.`);
-  expect(upstream.requests.filter(({ body }) => body.includes(ids[2] ?? ''))).toEqual([]);
-});
+] as const)(
+  'a %s ends the call, and the result names the items that were not tried',
+  async ([, reply, stopped], { upstream, start }) => {
+    const ids = idsOf(4);
+    const server = await start();
+    upstream.credits = json(creditStatus());
+    upstream.respondWith(serve({ [ids[1] ?? '']: reply }));
+    const { data, text } = await server.call('add_collection_item', saving(ids));
+    expect(data).toMatchObject({
+      stopped,
+      items: [{ added: true }, { problem: expect.any(String) }, { problem: 'not tried' }, { problem: 'not tried' }],
+    });
+    expect(text).toContain(`Not tried: ${ids[2]} and ${ids[3]}. Call again with these.`);
+    expect(upstream.requests.filter(({ body }) => body.includes(ids[2] ?? ''))).toEqual([]);
+  },
+);
 
-test('where nothing was saved it is an error, and what cannot be meant is refused', async ({ upstream, server }) => {
+test('add_collection_item fails if nothing was saved, and refuses contradictory arguments', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(errorResponse(404, { message: 'There is no such collection' }));
   expect((await server.call('add_collection_item', saving(idsOf(2)))).error).toMatchObject({ kind: 'not_found' });
   upstream.respondWith(serve());

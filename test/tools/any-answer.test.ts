@@ -13,7 +13,7 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } });
 const details = fc.constantFrom(undefined, 'brief', 'full');
 const tools = fc.constantFrom(...singleCallTools);
 
-/** Calls a tool in a detail, where it takes one. */
+/** Calls a tool, with a `detail` argument if the tool takes one. */
 const callIn = ({ call }: TestServer, detail: string | undefined, { tool, args }: (typeof singleCallTools)[number]) =>
   call(tool, { ...args, ...(/^(search|get_ad|get_page|list_collection_items)/.test(tool) && { detail }) });
 
@@ -33,14 +33,17 @@ function expectFinite({ text, raw }: Pick<Result, 'text' | 'raw'>): void {
   expect(wrongNumbers(raw)).toEqual([]);
 }
 
-/** Where a value holds infinite numbers; null is what JSON would make of them. */
+/** Returns the paths of infinite numbers in a value. JSON would turn them into null. */
 function wrongNumbers(value: unknown, path = ''): string[] {
   if (typeof value === 'number') return Number.isFinite(value) ? [] : [path];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => wrongNumbers(inner, `${path}.${name}`));
 }
 
-test('any bytes as an answer give a sound result, and the next call works', async ({ upstream, server }) => {
+test('any bytes from the service lead to a valid result or error, and the next call works', async ({
+  upstream,
+  server,
+}) => {
   const anyBytes = fc.oneof(
     fc.uint8Array({ maxLength: 500 }),
     fc.string({ unit: 'binary' }),
@@ -56,7 +59,7 @@ test('any bytes as an answer give a sound result, and the next call works', asyn
   );
 });
 
-/** The document's field names with anything in them, and whatever a service may add. */
+/** The field names of the API document, and fields that a service may add. */
 const fieldNames = `
   headline body startedAt duplicates countries publisherPlatform media cards changes page website
   appUrl displayFormat ctaType endDate adSpendMin thumbnails pageLikes languages name adCount isOwner
@@ -78,7 +81,10 @@ const anything = fc.oneof(
 );
 const extras = fc.dictionary(fc.constantFrom(...oddNames), anything, { maxKeys: 12 });
 
-test('an answer with its required fields is a result, whatever else it holds', async ({ upstream, server }) => {
+test('an answer that has its required fields is a result, whatever its other fields hold', async ({
+  upstream,
+  server,
+}) => {
   await fc.assert(
     fc.asyncProperty(tools, details, fc.array(extras, { minLength: 1, maxLength: 5 }), async (tool, detail, more) => {
       const [first = {}] = more;
@@ -96,7 +102,10 @@ test('an answer with its required fields is a result, whatever else it holds', a
   );
 });
 
-test('numbers too large to be read are left out, in every tool and in an error', async ({ upstream, server }) => {
+test('numbers that are too large for a number type are left out of every result and every error', async ({
+  upstream,
+  server,
+}) => {
   const collection = { id: 'c', name: 'Saved', adCount: 1, pageCount: 1 };
   const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
   const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };
@@ -122,7 +131,7 @@ test('numbers too large to be read are left out, in every tool and in an error',
   expectSound(server, await server.call('get_credits'));
 });
 
-test('a hundred ads with huge texts in every field fit the result', async ({ upstream, server, start }) => {
+test('a hundred ads with huge texts in every field fit into the result', async ({ upstream, server, start }) => {
   const book = 'All work and no play makes Jack a dull boy. '.repeat(60);
   const texts = 'headline body linkDescription productTitle offerLink displayUrl ctaType'.split(' ');
   const many = Array.from({ length: 100 }, () => book.slice(0, 60));
@@ -148,11 +157,14 @@ test('a hundred ads with huge texts in every field fit the result', async ({ ups
   expect(estimateTokens((await small.call('get_ad', { adId: deriveUuid('ad') })).text)).toBeLessThan(1000);
 });
 
-test('millions of wrong entries cost some times what parsing them takes', async ({ upstream, server }) => {
+test('an answer with millions of invalid entries takes at most 20 times the time of parsing it', async ({
+  upstream,
+  server,
+}) => {
   const entries = `[${'1,'.repeat(1_500_000)}1]`;
   const ad = `{"id":"x","media":${entries},"countries":${entries}}`;
   const list = `{"items":[${entries.slice(1, -1)},${entries.slice(1)}}`;
-  // Of the processor, beside what parsing takes at the same moment: a busy machine is slow at both.
+  // Compare processor time, measured one after the other. A busy machine slows both measurements down.
   const parsed = await costOf(async () => void [JSON.parse(ad), JSON.parse(list)]);
   const read = await costOf(async () => {
     upstream.respondWith(bytes(ad));

@@ -11,7 +11,7 @@ import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.t
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
-/** What is promised of every tool there is, by the catalogue. */
+/** A tool as hosts receive it in the list of tools. */
 type Listed = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
@@ -25,7 +25,10 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
 
 const names = allTools.map(({ name }) => name);
 
-/** What a host gets, committed. Here it is written anew, for a reader of the change; in CI it must be the same. */
+/**
+ * The committed definitions of the tools. A local run writes them again, so that a reviewer sees the change. In CI,
+ * they must be equal.
+ */
 const folder = new URL('../wire/', import.meta.url);
 
 test('the tools are listed in the order of the catalogue, each with a committed definition', ({ listed }) => {
@@ -41,27 +44,29 @@ test('each operation of the API has a tool', () => {
   expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(toolName)));
 });
 
-/** Every schema within a schema, with where it stands. */
+/** Yields every schema within a schema, with its path. */
 function* schemasIn(schema: unknown, path = ''): Generator<[string, Record<string, unknown>]> {
   if (typeof schema !== 'object' || schema === null) return;
-  // The names of arguments are no words of JSON Schema.
+  // The names of arguments are not keywords of JSON Schema.
   if (!Array.isArray(schema) && !path.endsWith('/properties')) yield [path, schema as Record<string, unknown>];
   for (const [key, inner] of Object.entries(schema)) yield* schemasIn(inner, `${path}/${key}`);
 }
 
-/** Words of JSON Schema that some host does not know. */
+/** Keywords of JSON Schema that at least one host does not support. */
 const unknownWords =
   'anyOf oneOf allOf not $ref $defs exclusiveMinimum exclusiveMaximum propertyNames const format $schema'.split(' ');
 
 describe.each(names)('%s', (name) => {
-  test('matches its committed definition', ({ named }) => {
+  test('the listed tool equals its committed definition', ({ named }) => {
     const file = new URL(`${name}.json`, folder);
     const definition = `${JSON.stringify(named(name), null, 2)}\n`;
     if (!process.env.CI) writeFileSync(file, definition);
     expect(readFileSync(file, 'utf8')).toBe(definition);
   });
 
-  test('has a title, a description that says whether it costs credits, and all four hints', ({ named }) => {
+  test('the tool has a title, a description that states whether the tool costs credits, and all four hints', ({
+    named,
+  }) => {
     const { title, description, annotations } = named(name);
     expect(title).toMatch(/^[A-Z]/);
     expect(description).toMatch(/ (Costs credits|Free)\.$/);
@@ -74,15 +79,17 @@ describe.each(names)('%s', (name) => {
     if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
   });
 
-  test('has a description that no host refuses for its length, and every argument has one', ({ named }) => {
+  test('the description is short enough for every host, and every argument has a description', ({ named }) => {
     const { description = '', inputSchema } = named(name);
-    // OpenAI's API refuses a whole list of tools for one description above 1,024 characters.
+    // OpenAI's API refuses the whole list of tools if one description has more than 1,024 characters.
     expect(description.length).toBeLessThanOrEqual(1000);
     for (const [path, schema] of schemasIn(inputSchema))
       if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');
   });
 
-  test('takes flat arguments that every host knows, and gives results in which new fields may come', ({ named }) => {
+  test('the arguments are flat and use only supported keywords, and the result schema allows new fields', ({
+    named,
+  }) => {
     const { inputSchema, outputSchema } = named(name);
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
     for (const [path, schema] of schemasIn(inputSchema)) {
@@ -98,7 +105,7 @@ describe.each(names)('%s', (name) => {
   });
 });
 
-test('a read-only server lists no tool that writes at the service, and does not know it', async ({ start }) => {
+test('a read-only server neither lists nor runs a tool that writes at the service', async ({ start }) => {
   const reader = await start({ readOnly: true });
   const left = (await reader.client.listTools()).tools.map(({ name }) => name);
   const writing = allTools.filter((tool) => tool.operations.some((operation) => operations[operation].writes));
@@ -107,19 +114,19 @@ test('a read-only server lists no tool that writes at the service, and does not 
   for (const { name } of writing) expect((await reader.call(name, {})).text).toContain('There is no tool');
 });
 
-test('what a model is given of all tools, described filters included, is bounded', async ({ start }) => {
+test('the list of tools with described filters has at most 4,200 tokens', async ({ start }) => {
   const { client } = await start({ demo: true });
   const read = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
   const text = JSON.stringify(read.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })));
   expect(countTokens(text)).toBeLessThanOrEqual(4200);
 });
 
-describe('what a model reads has the names of tools, never those of operations', () => {
+describe('Names of tools in texts for a model', () => {
   const operationIds = Object.keys(operations).filter((name) => !names.includes(name));
   const ids = new RegExp(`\\b(?:${operationIds.join('|')})\\b`);
   const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
 
-  test('in results, prices among them, in the list of tools and in the instructions', async ({ start }) => {
+  test('results, the list of tools and the instructions name tools and never API operations', async ({ start }) => {
     const server = await start({ demo: true });
     for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
@@ -130,7 +137,7 @@ describe('what a model reads has the names of tools, never those of operations',
     expect(server.client.getInstructions()).not.toMatch(ids);
   });
 
-  test('in errors of answers, budgets and cursors', async ({ upstream, start }) => {
+  test('errors about answers, budgets and cursors name tools and never API operations', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 3 });
     upstream.respondWith(json({ items: 1 }));
     for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
@@ -144,7 +151,7 @@ describe('what a model reads has the names of tools, never those of operations',
     expectToolNames(await server.call('search_ads', { cursor: '@50.abcdefghijk' }));
   });
 
-  test('and of tools that are offered, where credits are used up', async ({ upstream, start }) => {
+  test('the error about used-up credits names only tools that the server offers', async ({ upstream, start }) => {
     upstream.respondWith(errorResponse(402));
     for (const [offered, working] of [
       [undefined, `${joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],

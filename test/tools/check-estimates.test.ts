@@ -15,7 +15,7 @@ interface Estimate {
   atMost?: number;
 }
 
-/** Asks for the estimate, then checks all watches without a limit of the call's own. */
+/** Requests the estimate, then checks all watches without a limit for the whole call. */
 async function estimateAndCheck(server: TestServer) {
   const { data, text } = await server.call('check_watches', { maxCredits: 0 });
   const checked = await server.call('check_watches', { maxCredits: 100_000, fresh: true });
@@ -52,7 +52,7 @@ const aWatch = fc.record({
   maxAds: fc.option(fc.integer({ min: 1, max: 300 }), { nil: undefined }),
 });
 
-test('no check costs more than check_watches estimated, whatever the prices are and however many ads came since', async ({
+test('check_watches never costs more than estimated, whatever the prices and the number of new ads', async ({
   upstream,
   start,
 }) => {
@@ -92,7 +92,7 @@ test('no check costs more than check_watches estimated, whatever the prices are 
 }, 180_000);
 
 libraryTest(
-  'no check of the local library costs more than check_watches estimated, with a metered or a free key',
+  'check_watches never costs more than estimated with a metered or a free key of the local library',
   async ({ service, start }) => {
     for (const unmetered of [false, true]) {
       const server = await start({ apiKey: service.createKey({ unmetered }) });

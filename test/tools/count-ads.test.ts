@@ -3,7 +3,7 @@ import { serveAds } from '../support/ad-service.ts';
 import { createUsageLimit, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
-/** As a person describes the keys of a service. */
+/** Filter keys as a person describes them for a service that does not describe its own. */
 const searchFilters = {
   ads: [
     { key: 'displayFormat', type: 'strings', description: 'format', values: ['VIDEO', 'IMAGE'], single: true },
@@ -14,11 +14,11 @@ const searchFilters = {
   pages: [],
 } as never;
 
-describe('with the local library', () => {
+describe('count_ads with the local library', () => {
   const test = freshServiceTest({ config: { searchFilters } });
   const german = { filters: { countries: ['DE'] } };
 
-  test('refuses a key that it cannot count by, before anything is sent', async ({ server, service }) => {
+  test('count_ads refuses a key that it cannot count by before it sends a request', async ({ server, service }) => {
     const sent = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],
@@ -30,7 +30,7 @@ describe('with the local library', () => {
     expect(service.requests).toHaveLength(sent);
   });
 
-  test('keeps within maxCredits, and says what was not counted', async ({ server }) => {
+  test('count_ads stays within maxCredits and says which parts it did not count', async ({ server }) => {
     const split = Array.from({ length: 8 }, (_, index) => ({ daysRunningFrom: index + 1 }));
     const { data, text } = await server.call('count_ads', { ...german, split, maxCredits: 4 });
     expect(data).toMatchObject({ total: 267, stopped: 'maxCredits', receipt: { charged: 4 } });
@@ -45,23 +45,26 @@ describe('with the local library', () => {
   });
 });
 
-describe('with a service that', () => {
+describe('count_ads with a faulty or limited service', () => {
   const test = freshUpstreamTest();
   const split = [{ a: 1 }, { a: 2 }];
 
-  test('tells no totals, asks once', async ({ upstream, server }) => {
+  test('count_ads stops after one request if the service states no totals', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = ({ totalHits: _, ...answer }) => answer;
     const { data, text } = await server.call('count_ads', { split });
     expect(data).toMatchObject({ total: null, counts: [{ total: null }, { total: null }], receipt: { calls: 1 } });
     expect(service.searches).toHaveLength(1);
     expect(text).toContain('does not say how many');
-    // Fewer than came with the answer is no total.
+    // A total below the number of ads in the answer is not a total.
     service.changeAnswer = (answer) => ({ ...answer, totalHits: 0 });
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
-  test('notes something about a number, is quoted once, from the cache too', async ({ upstream, server }) => {
+  test('a note of the service is quoted once, and also when the answer comes from the cache', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = (answer, { sequenceNumber }) => ({
       ...answer,
@@ -75,7 +78,7 @@ describe('with a service that', () => {
     }
   });
 
-  test('tells no total of a part, says why it stopped', async ({ upstream, server }) => {
+  test('count_ads says why it stopped if the service states no total for a part', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = ({ totalHits, ...answer }, { sequenceNumber }) =>
       sequenceNumber === 1 ? { ...answer, totalHits } : answer;
@@ -85,7 +88,7 @@ describe('with a service that', () => {
     expect(text).toContain(why);
   });
 
-  test('fails in the middle, keeps what was counted', async ({ upstream, server }) => {
+  test('count_ads keeps the counts so far if the service fails in the middle', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     upstream.credits = json(creditStatus(createUsageLimit(400)));
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber > 1 ? errorResponse(429) : undefined);
@@ -95,13 +98,13 @@ describe('with a service that', () => {
     expect(service.searches.length).toBeLessThanOrEqual(5);
   });
 
-  test('is asked four parts at a time at most', async ({ upstream, server }) => {
+  test('count_ads requests at most four parts at a time', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     let waiting: (() => void)[] = [];
     let most = 0;
     upstream.respondWith((request, response, body) => {
       waiting.push(() => service.respond(request, response, body));
-      // Late enough for a fifth to come as well.
+      // Wait long enough for a wrong fifth request to arrive as well.
       if (waiting.length >= 4 || service.searches.length === 0) setTimeout(answerAll, 20);
     });
     const answerAll = () => {

@@ -57,7 +57,7 @@ const partsIn = ({ data }: Result) => data.counts as unknown as Part[];
 const totals = (counts: readonly Part[], key: string) =>
   Object.fromEntries(counts.map(({ filters, total }) => [String([filters[key]].flat()[0]), total]));
 
-/** Counts each value as the filter of its key finds it: the filter of a domain finds its subdomains, too. */
+/** Counts each value as the filter of its key matches it. The filter of a domain also matches its subdomains. */
 function tally(values: readonly unknown[], key: string) {
   const isFound = (value: string, wanted: string) =>
     value === wanted || (key === 'domain' && value.endsWith(`.${wanted}`));
@@ -67,11 +67,12 @@ function tally(values: readonly unknown[], key: string) {
   );
 }
 
-/** A server in front of a local library that holds these ads, both of one time. */
+/** Runs a function with a server in front of a local library that holds these ads. Both use the same clock. */
 async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['call']) => Promise<void>) {
   const library = await serveLibrary();
   await library.importRecords(...ads);
-  // Given, because on a loaded machine the library may describe them too late.
+  // The test passes the description itself, because a loaded machine may deliver the library's own description too
+  // late.
   const searchFilters = libraryFilters;
   const config = { baseUrl: library.base, apiKey: library.key(), searchFilters };
   const server = await startServer({ config, now: () => library.clock.now });
@@ -80,7 +81,7 @@ async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['cal
 
 const aCountry = orMissing(fc.constantFrom('DE', 'AT'));
 
-test('the local library counts the values there are, those without one, and what runs, in every tool alike', async () => {
+test('count_ads, search_ads, gather_ads and query_ads agree on the values, missing values and running ads of the local library', async () => {
   await fc.assert(
     fc.asyncProperty(someAds, aCountry, (ads, country) =>
       withLibrary(ads, async (call) => {
@@ -122,7 +123,7 @@ test('the local library counts the values there are, those without one, and what
   );
 });
 
-test('a key with more values than are listed says how many are left out, and counts the ads without a value', async () => {
+test('for a key with many values, count_ads states how many values are not listed and how many ads have no value', async () => {
   const codes = Array.from(
     { length: 37 },
     (_, index) => `${'ABCDEFGHIJ'[index % 10]}${'ABCD'[Math.floor(index / 10)]}`,
@@ -144,7 +145,7 @@ test('a key with more values than are listed says how many are left out, and cou
   });
 });
 
-/** A service that knows some keys and ignores the others, as many do. */
+/** A service that knows some filter keys and ignores all others, as many services do. */
 class FilteringService extends AdService {
   knows = new Set<string>();
 
@@ -171,8 +172,8 @@ class FilteringService extends AdService {
   }
 }
 
-describe('with another service', () => {
-  /** As a person describes its keys. */
+describe('Counts by value at another service', () => {
+  /** The filter keys as a person describes them. */
   const described = {
     displayFormat: { type: 'strings', values: ['VIDEO', 'IMAGE', 'CAROUSEL'], open: true, single: true },
     ctaType: { type: 'strings', values: ['SHOP_NOW', 'SEE_DETAILS', 'ORDER_NOW'], single: true },
@@ -186,7 +187,7 @@ describe('with another service', () => {
   const filtersOf = (keys: readonly Key[]) =>
     ({ ads: keys.map((key) => ({ key, ...described[key] })), pages: [] }) as never;
 
-  test('states each count, the ads without a value, and the rest or why it is not known', async ({
+  test('count_ads states each count, the ads without a value, and the rest or why the rest is unknown', async ({
     upstream,
     start,
   }) => {
@@ -195,7 +196,7 @@ describe('with another service', () => {
         const service = new FilteringService(0);
         service.ads = ads;
         service.knows = new Set(knows);
-        // Of a service that counts no values, an answer may hold anything.
+        // A service that does not count values may put anything into this field.
         service.changeAnswer = (answer) => ({
           ...answer,
           counts: { values: [{ value: 'VIDEO', total: -7 }], none: 1e9 },
@@ -223,7 +224,7 @@ describe('with another service', () => {
             asksMissing ? none : undefined,
             isStated ? rest : undefined,
           ]);
-          // A reader is told what no figure includes.
+          // The result tells the reader which ads no figure includes.
           expect(typeof result.data.leftOut).toBe(isStated ? 'undefined' : 'string');
           if (!isStated && !asksMissing) expect(result.text).toContain('ads without a value');
         }
@@ -242,7 +243,7 @@ describe('with another service', () => {
 
   const video = { displayFormat: ['VIDEO'] };
 
-  test('a key that the service is said to count, but does not, takes one search and names what to do', async ({
+  test('count_ads makes one search and suggests split if a described counter does not work', async ({
     upstream,
     start,
   }) => {
@@ -256,7 +257,7 @@ describe('with another service', () => {
     expect(text).toContain('List the parts in split instead.');
   });
 
-  test('a part that was gathered is not searched, its age is stated, and the rest is not computed from it', async ({
+  test('count_ads takes a gathered part from the dataset, states its age, and computes no rest from it', async ({
     upstream,
     start,
   }) => {

@@ -7,8 +7,8 @@ const upstreamTest = freshUpstreamTest();
 
 const shares = { sql: 'SELECT displayFormat, count(*) FROM ads GROUP BY 1' };
 
-describe('coverage names the ads that are in no newest gathering', () => {
-  test('since only a search brought them', async ({ server }) => {
+describe('Coverage of a query', () => {
+  test('the coverage counts ads that came only from searches', async ({ server }) => {
     const { data: gathered } = await server.call('gather_ads', {
       filters: { countries: ['DE'], displayFormat: ['VIDEO'] },
       maxCredits: 50,
@@ -28,7 +28,7 @@ describe('coverage names the ads that are in no newest gathering', () => {
     expect((await server.readResource(exported.data.methods)).text).toContain('20 of the ads came only from searches');
   });
 
-  upstreamTest('since they are not found any more', async ({ upstream, start }) => {
+  upstreamTest('the coverage counts ads that the newest gathering no longer lists', async ({ upstream, start }) => {
     let clock = Date.parse('2026-11-20T10:00:00Z');
     const server = await start({}, { now: () => clock++ });
     const service = serveAds(upstream, 30);
@@ -42,7 +42,7 @@ describe('coverage names the ads that are in no newest gathering', () => {
   });
 });
 
-upstreamTest('coverage names advertisers that no complete gathering covers', async ({ upstream, server }) => {
+upstreamTest('the coverage names advertisers whose ads no complete gathering covers', async ({ upstream, server }) => {
   const service = serveAds(upstream, 0);
   const long = `Gamma ${'of many words '.repeat(20)}`;
   const names = ['Acme', 'Beta: learn\u200b more', long, ...'DEFGHIJKLMNOPQ'];
@@ -50,7 +50,7 @@ upstreamTest('coverage names advertisers that no complete gathering covers', asy
     const owner = (7 * index) % 18;
     return createAd(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
   });
-  // Of Acme, every ad is gathered; of the next ones, some.
+  // All ads of Acme are gathered, and some ads of the next advertisers.
   const isWhole = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
   service.ads = all.filter(isWhole);
   await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
@@ -75,7 +75,8 @@ upstreamTest('coverage names advertisers that no complete gathering covers', asy
     for (const cell of [160, 40])
       expect(await uncovered(`SELECT count(*), ${column} ${some} GROUP BY id`, cell)).toEqual([['p1', 'p2'], 0]);
   expect((await uncovered('SELECT id FROM ads'))[1]).toBe(6);
-  // Numbers and other columns do not tell whose ads they count: how many there are in all, without names.
+  // A statement without names or ids does not show whose ads it counts. The coverage then states only the number of
+  // advertisers.
   expect(await uncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
   expect(await uncovered(`SELECT pageName AS advertiser ${some}`)).toEqual([[], 16]);
   expect(await uncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);

@@ -22,7 +22,7 @@ interface Schema {
 const schemas = async () =>
   new Map((await server.client.listTools()).tools.map(({ name, outputSchema }) => [name, outputSchema as Schema]));
 
-/** Fields of a value that its schema does not name. An object that names none is open. */
+/** Returns the fields of a value that its schema does not name. An object schema without named fields is open. */
 function unnamed(value: unknown, { properties, items }: Schema, path: string): string[] {
   if (Array.isArray(value)) return items ? value.flatMap((one) => unnamed(one, items, `${path}[]`)) : [];
   if (typeof value !== 'object' || value === null || properties === undefined) return [];
@@ -31,7 +31,7 @@ function unnamed(value: unknown, { properties, items }: Schema, path: string): s
   );
 }
 
-test('results hold what the list names, with those types, and nothing else', async () => {
+test('the results of all tools have exactly the fields and types of their listed schemas', async () => {
   const called = await makeDemoCalls(server.call);
   const ids = called[0]?.result.data.items.map(({ id }) => id) ?? [];
   const question = { filters: { countries: ['GB'] } };
@@ -54,10 +54,10 @@ test('results hold what the list names, with those types, and nothing else', asy
     ['write_report', { title: 'Report', sections: [{ heading: 'A', sql: 'SELECT nothing' }] }],
   ];
   const results = called.map(({ name, result }) => ({ name, result }));
-  // The client itself rejects a result of other types.
+  // The client rejects a result whose types differ from the schema.
   for (const [name, args] of more) results.push({ name, result: await server.call(name, args) });
   const listed = await schemas();
-  // Every tool would repeat them: the document of results names them once.
+  // Every tool could have these fields. The document of results describes them once.
   const ofEach = /\.(?:notice|receipt\.calls)$/;
   const wrong = results.flatMap(({ name, result: { isError, text, data } }) =>
     isError ? [`${name}: ${text}`] : unnamed(data, listed.get(name) ?? {}, name),
@@ -65,18 +65,18 @@ test('results hold what the list names, with those types, and nothing else', asy
   expect([...new Set(wrong)].filter((field) => !ofEach.test(field))).toEqual([]);
 });
 
-test('the list of tools, with the fields of their results, is smaller than 80 KB', async () => {
+test('the list of tools with all result schemas is smaller than 80 KB', async () => {
   expect(Buffer.byteLength(JSON.stringify(await server.client.listTools()))).toBeLessThan(80 * 1024);
 });
 
-/** Ads whose described fields have other types than the document says. */
+/** Ads whose fields have other types than the API document specifies. */
 const oddAds = [
   { pageLikes: 'many', headline: 5, duplicates: 'many', countries: 'DE', cards: {}, page: 'x', daysRunning: 'long' },
   { startedAt: 17e11, endDate: [], media: 'none', website: [1], stillRunning: 'yes', cardViews: [{ card: 'a' }] },
 ].map((fields, index) => ({ ...createAd(index), otherTypes: 3, ...fields }));
 
 httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
-  'fields of other types than described come beside the others, and %s takes them',
+  'fields with unexpected types move to otherTypes, and a %s client accepts the result',
   async (kind, { serve }) => {
     const service = new AdService(0);
     service.ads = oddAds;
@@ -84,7 +84,7 @@ httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
     service.interceptRequest = (path) => (path.includes('/collections') ? json(page) : undefined);
     const { server } = await serve(service.respond);
     const client = await connectHttp(kind, server.url, 'svc_live_reader');
-    // From then on the client checks every answer against the listed schema.
+    // After `listTools`, the client checks every result against the listed output schema.
     await client.listTools();
     for (const detail of ['brief', 'full'])
       for (const [tool, args] of [

@@ -7,7 +7,10 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const test = freshUpstreamTest();
 
-/** Keys whose values a library counts in one search, and the same keys where each value takes a search. */
+/**
+ * Filter keys whose values a library counts in one search, and the same keys for a service that needs one search for
+ * each value.
+ */
 const describedKeys = [
   { key: 'displayFormat', type: 'strings', values: ['VIDEO', 'IMAGE', 'CAROUSEL'], open: true, single: true },
   { key: 'countries', type: 'strings', values: ['DE', 'AT', 'CH'] },
@@ -40,7 +43,7 @@ const earlierCall = fc.oneof(
   question.map(({ tool, ...args }) => ({ tool, args: { ...args, maxCredits: 1e5, ...forGathering(tool) } })),
   fc.record({ tool: fc.constant('search_ads'), args: fc.record({ filters, limit: fc.integer({ min: 1, max: 100 }) }) }),
 );
-/** Parts of a gathering may overlap without end: what is estimated is how all of it is read. */
+/** The parts of a gathering can overlap, so the call gets a high limit. The estimate is for reading all parts. */
 const forGathering = (tool: string) => (tool === 'gather_ads' ? { maxAds: 10_000 } : {});
 
 const cases = fc.record({
@@ -57,13 +60,13 @@ interface Estimate {
   atMost?: number;
 }
 
-/** Asks for an estimate, makes the call, and compares what it charged. */
+/** Requests an estimate, makes the call and compares the charge with the estimate. */
 async function expectBound({ call }: TestServer, { earlier, asked: { tool, ...args } }: Case, isEveryPriceFit = true) {
   for (const one of earlier) expect((await call(one.tool, one.args)).isError).toBe(false);
   const estimated = await call(tool, { ...args, maxCredits: 0 });
   expect(estimated.isError).toBe(false);
   const { estimate } = estimated.data as { estimate?: Estimate };
-  // A question that is gathered completely is answered in place of an estimate.
+  // A completely gathered question is answered directly, without an estimate.
   const { credits = 0, atMost = credits ?? Infinity } = estimate ?? { credits: 0 };
   const { data, isError } = await call(tool, { ...args, maxCredits: 1e5, ...forGathering(tool) });
   expect(isError).toBe(false);
@@ -72,7 +75,7 @@ async function expectBound({ call }: TestServer, { earlier, asked: { tool, ...ar
   if (credits !== null && isEveryPriceFit) expect(charged).toBeLessThanOrEqual(credits);
 }
 
-/** More ads than a page holds, with and without the fields that are counted. */
+/** More ads than fit on a page, with and without the fields that the tests count by. */
 const libraryAds = Array.from({ length: 130 }, (_, index) =>
   createAd(index, {
     ...(index % 5 === 0 && { displayFormat: undefined }),
@@ -86,9 +89,9 @@ const gatherAll = { tool: 'gather_ads', args: { filters: {}, maxCredits: 1e5, ma
 const countByFormat = { tool: 'count_ads', filters: {}, by: 'displayFormat', fresh: false };
 const countAllAsPart = { tool: 'count_ads', filters: {}, split: [{ duplicatesFrom: 0 }] };
 const fixedCases = [
-  // A gathering does not answer a search that counts values.
+  // A gathering cannot answer a search that counts values.
   { earlier: [gatherAll], asked: countByFormat, described: 'counted', cacheSeconds: 900 },
-  // A part that is equal to the total takes no further search.
+  // A part that equals the total needs no search of its own.
   { earlier: [], asked: countAllAsPart, described: 'searched', cacheSeconds: 900 },
 ].map((one): [Case] => [one as unknown as Case]);
 
@@ -96,7 +99,7 @@ test.for([
   ['metered', { credits: 1e6, hourlyLimit: 1e6, dailyLimit: 1e6 }],
   ['unmetered', { unmetered: true }],
 ] as const)(
-  'no estimate of count_ads or gather_ads is exceeded by what a local library charges its %s keys',
+  'count_ads and gather_ads never cost more than estimated with %s keys of a local library',
   { timeout: 120_000 },
   async ([_, keyOptions]) => {
     const library = await serveLibrary();
@@ -112,7 +115,10 @@ test.for([
   },
 );
 
-/** Credits for each group of items begun, besides a fee for the call, by the items that came or that were asked for. */
+/**
+ * Generates price rules: a fee for each call and a price for each group of items. The number of items is the requested
+ * limit or the number of items in the answer.
+ */
 const priceRule = fc.record({
   credits: fc.integer({ min: 0, max: 3 }),
   perItems: fc.constantFrom(1, 2, 5, 10, 20, 25, 50, 100, 1000),
@@ -120,7 +126,7 @@ const priceRule = fc.record({
   isByAsked: fc.boolean(),
 });
 
-test('no estimate of count_ads or gather_ads is exceeded, whatever rule a service charges by', async ({
+test('count_ads and gather_ads never cost more than estimated, whatever the price rule of the service', async ({
   upstream,
   start,
 }) => {

@@ -4,7 +4,7 @@ import { createAd, serveAds } from '../support/ad-service.ts';
 import { bytes, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, type StartServer } from '../support/fixtures.ts';
 
-/** What the service sends reaches a reader as it is: in the text as in the data, in SQL as in the views. */
+/** Values of the service reach a reader unchanged: in texts and in data, in SQL and in views. */
 const test = freshUpstreamTest();
 
 interface Read {
@@ -14,7 +14,7 @@ interface Read {
   sql: string;
 }
 
-/** The ads of a new service, searched for, and the rows of a statement about them: as text and as data. */
+/** Searches for the ads of a new service and runs a statement over them. Returns both results as text and as data. */
 async function rowsOf({ start, upstream, fields, sql }: Read) {
   const server = await start({ resultTokens: 100_000 });
   serveAds(upstream, 0).ads = fields.map((some, index) => createAd(index, some));
@@ -28,11 +28,11 @@ async function rowsOf({ start, upstream, fields, sql }: Read) {
 }
 
 const listsOf = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLength: 90, maxLength: 90 });
-/** Each starts a server. */
+/** Few runs, because each run starts a server. */
 const few = { numRuns: 2, endOnFailure: true };
 const inOrder = 'ORDER BY rowid';
 
-/** A value as a service writes it, and what it means; undefined where it means nothing. */
+/** A value as a service writes it, and its meaning. `means` is undefined if the value has no meaning. */
 interface Written<Meaning> {
   written: unknown;
   means: Meaning | undefined;
@@ -45,11 +45,11 @@ const aNumber = fc
     fc.double({ noNaN: true, noDefaultInfinity: true }),
   )
   .map((value) => value + 0)
-  // Whole ones between these are text for SQL, so that they keep their digits: see below.
+  // SQL stores larger whole numbers as text to keep their digits. Another test covers them.
   .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 2 ** 63);
 const anId = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
 
-/** A time in the ways services write it: UTC where it has no offset. */
+/** Times as services write them. A time without an offset is in UTC. */
 const aTime: fc.Arbitrary<Written<number>> = fc.constantFrom(
   { written: '2025-06-01', means: Date.UTC(2025, 5, 1) },
   { written: '2025-06-01T00:30', means: Date.UTC(2025, 5, 1, 0, 30) },
@@ -65,7 +65,7 @@ const noTime: fc.Arbitrary<Written<number>> = fc
   .oneof(fc.jsonValue(), fc.string(), fc.constantFrom('soon', '+012025-01-01T00:00:00Z', '0', '99'))
   .map((written) => ({ written, means: undefined }));
 
-/** An address as a browser reads it, with what would mislead a simpler reader. */
+/** URLs as a browser reads them, with parts that would mislead a simpler parser. */
 const anAddress: fc.Arbitrary<Written<URL>> = fc
   .record({
     scheme: fc.constantFrom('https:', 'HTTP:', ' \u0001https:', 'ht\ttps:'),
@@ -95,7 +95,7 @@ const anAd = fc.record({
 });
 type Ad = typeof anAd extends fc.Arbitrary<infer Value> ? Value : never;
 
-test('values are the same in text and data, in SQL and in the views', async ({ start, upstream }) => {
+test('numbers, ids, times and URLs are the same in text, data, SQL and views', async ({ start, upstream }) => {
   const { TZ } = process.env;
   const zones = ['Asia/Tokyo', 'America/Los_Angeles', 'Asia/Kolkata', 'UTC'];
   const all = fc.tuple(listsOf(anAd), anAddress).map(([some, address]) => [...some, { ...some[0], address }] as Ad[]);
@@ -105,7 +105,7 @@ test('values are the same in text and data, in SQL and in the views', async ({ s
         process.env.TZ = zones.shift();
         const fields = ads.map(({ number, id, time, address, media }, index) => ({
           ...{ audienceReach: number, pageId: id, startedAt: time.written, offerLink: address.written },
-          // A time elsewhere is a text.
+          // In other columns, a time is an ordinary text.
           ...(time.means !== undefined && { lastSeenAt: time.written, page: { pageName: time.written } }),
           ...(address.means === undefined && { displayUrl: 'PAYPAL.COM', ctaType: 'LOGIN' }),
           media:
@@ -125,7 +125,7 @@ test('values are the same in text and data, in SQL and in the views', async ({ s
           const isTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
           if (utc === undefined) expect(startedAt ?? '2026-01-01T00:00:00.000Z').toEqual(isTime);
           else {
-            // An ad that has not started yet has not run.
+            // An ad that has not started yet has no running days.
             const ran = Date.parse(utc) <= Date.now();
             expect([startedAt, month, days]).toEqual([utc, utc.slice(0, 7), ran ? 0 : null]);
             expect(items[index]?.startedAt).toBe(time.written);
@@ -152,7 +152,7 @@ test('values are the same in text and data, in SQL and in the views', async ({ s
   }
 });
 
-test('values are quoted as texts where one text of the column is', async ({ start, upstream }) => {
+test('all texts of a column are quoted if one of them needs quotes', async ({ start, upstream }) => {
   const names = ['Praktika', 'EWA: Learn Languages', 'null', '7', 'Wispr Flow'];
   const fields = names.map((pageName) => ({ page: { pageName } }));
   const sql = `SELECT pageName, NULL, 1, displayFormat FROM ads ${inOrder}`;
@@ -160,7 +160,7 @@ test('values are quoted as texts where one text of the column is', async ({ star
   expect(lines).toEqual(names.map((name, at) => `"${name}" | null | 1 | ${at % 2 === 0 ? 'VIDEO' : 'IMAGE'}`));
 });
 
-test('names of one page are all in the list, each over its own ads', async ({ start, upstream }) => {
+test('a list shows every name of a page, each above the ads with this name', async ({ start, upstream }) => {
   const named = fc.record({ pageId: fc.constantFrom('p1', 'p2'), pageName: fc.constantFrom('Acme', 'Beta', 'Gamma') });
   await fc.assert(
     fc.asyncProperty(listsOf(named), async (all) => {
@@ -181,7 +181,7 @@ test('names of one page are all in the list, each over its own ads', async ({ st
   );
 });
 
-/** Whole numbers beyond what JavaScript reads exactly. */
+/** Whole numbers beyond the range that JavaScript represents exactly. */
 const digits = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }).map(String);
 const near = fc.bigInt({ min: 2n ** 53n - 50n, max: 2n ** 53n + 50n }).map(String);
 const text = fc.oneof(
@@ -194,7 +194,7 @@ const fields = fc.array(
   { minLength: 20, maxLength: 20 },
 );
 
-test('whole numbers beyond 2^53 keep their digits, and nothing else changes', async ({ start, upstream }) => {
+test('whole numbers beyond 2^53 keep all digits, and all other values are unchanged', async ({ start, upstream }) => {
   await fc.assert(
     fc.asyncProperty(fields, fc.constantFrom('', ' ', '\n\t'), async (all, space) => {
       const ads = all.map(({ id, list, text, other }, index) => {
@@ -223,7 +223,10 @@ test('whole numbers beyond 2^53 keep their digits, and nothing else changes', as
   );
 });
 
-test('digits in texts stay, and 8 MB of escapes keep no number from its digits', async ({ start, upstream }) => {
+test('digits inside texts stay texts, and long escaped texts do not stop large numbers from keeping their digits', async ({
+  start,
+  upstream,
+}) => {
   const server = await start();
   const headline = 'a "quoted\\", 12345678901234567890, -12345678901234567890 and [12345678901234567890';
   const plain = JSON.stringify({ ...createAd(0), headline }).slice(0, -1);

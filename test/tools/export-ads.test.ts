@@ -11,7 +11,7 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 const root = createTemporaryFolder();
 let folders = 0;
 const test = freshServiceTest();
-/** A server with a folder for files, and a few ads. */
+/** Tests of a server with a folder for files and five ads in its dataset. */
 const withFiles = test
   .extend('folder', () => join(root, `files-${++folders}`))
   .extend('server', async ({ start, folder }) => {
@@ -20,8 +20,11 @@ const withFiles = test
     return server;
   });
 
-describe('without a folder', () => {
-  test('an export is a resource of one key, with a note on its gatherings', async ({ server, service }) => {
+describe('export_ads without a folder', () => {
+  test('an export is a resource that only its key can read, with a note about its gatherings', async ({
+    server,
+    service,
+  }) => {
     await server.call('search_ads', { limit: 5 });
     const { data, text } = await server.call('export_ads', { name: 'my ads' });
     expect(data).toMatchObject({ rows: 5 });
@@ -40,7 +43,7 @@ describe('without a folder', () => {
     expect(await namesOf(other)).toEqual(['board']);
   });
 
-  test('says what it wrote: rows, the first of them, and what they rest on', async ({ server }) => {
+  test('export_ads states the number of rows, the first rows and the coverage', async ({ server }) => {
     await server.call('gather_ads', { filters: {}, maxAds: 60, maxCredits: 100 });
     const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC';
     const { data, text } = await server.call('export_ads', { sql });
@@ -52,7 +55,7 @@ describe('without a folder', () => {
     expect([all.data.rows, all.data.first]).toEqual([60, undefined]);
   });
 
-  test('writes several statements as sheets, and how the ads were gathered as the last one', async ({ server }) => {
+  test('export_ads writes each statement as a sheet and adds a last sheet about the method', async ({ server }) => {
     await server.call('gather_ads', { filters: {}, maxAds: 20, maxCredits: 100 });
     const sheets = [
       { name: 'Ads', sql: 'SELECT id, startedAt FROM ads' },
@@ -87,7 +90,7 @@ describe('without a folder', () => {
     }
   });
 
-  test('the note lists the gatherings whose ads were exported', async ({ server }) => {
+  test('the note lists only gatherings whose ads were exported', async ({ server }) => {
     const gathered = async (filters: object) =>
       (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
     const [running, ended] = [await gathered({ active: true }), await gathered({ active: false })];
@@ -100,7 +103,7 @@ describe('without a folder', () => {
     expect(await noteOf('SELECT count(*) FROM ads')).toContain(running);
   });
 
-  test('a name that is no file name is refused, and an empty one is absent', async ({ server }) => {
+  test('an invalid file name is refused, and an empty name counts as absent', async ({ server }) => {
     for (const name of ['../ads', 'a/b', '.hidden', 'nul\u0000', 'x'.repeat(81), 'ads.exe']) {
       const { isError, text } = await server.call('export_ads', { name });
       expect([isError, text]).toEqual([true, expect.stringContaining('must be 1 to 80 letters')]);
@@ -108,7 +111,7 @@ describe('without a folder', () => {
     expect((await server.call('export_ads', { name: '' })).isError).toBe(false);
   });
 
-  test('of the demo there is a file where a folder is set, but no dataset', async ({ start }) => {
+  test('the demo writes exports into the folder but stores no dataset there', async ({ start }) => {
     const files = join(root, 'demo');
     const server = await start({ files, demo: true });
     await server.call('search_ads', { limit: 1 });
@@ -117,7 +120,7 @@ describe('without a folder', () => {
   });
 });
 
-describe('with a folder', () => {
+describe('export_ads with a folder', () => {
   withFiles('an export is a file that only its owner can read, and a resource', async ({ server, folder }) => {
     const kinds = { jsonl: 'application/jsonl', xlsx: 'openxmlformats', parquet: 'application/vnd.apache.parquet' };
     for (const [format, mimeType] of Object.entries(kinds)) {
@@ -134,32 +137,35 @@ describe('with a folder', () => {
     }
   });
 
-  withFiles('no file is overwritten, no link followed, and a note has its number', async ({ server, folder }) => {
-    const pathOf = (file: string) => join(folder, 'exports', file);
-    const target = join(folder, 'target');
-    for (const [stem, format] of Object.entries({ tea: 'csv', 'tea-3': 'csv', 'tea-2': 'jsonl' })) {
-      const sql = `SELECT '${stem}' AS name`;
-      const { data, text } = await server.call('export_ads', { name: 'tea', format, sql });
-      expect(data.file).toBe(pathOf(`${stem}.${format}`));
-      expect(text).toContain(`${stem}.${format}: 1 row`);
-      expect(text).toContain(`${stem}-methods.md beside it`);
-      expect((await server.readResource(data.methods)).text).toContain(sql);
-      expect(readFileSync(pathOf(`${stem}-methods.md`), 'utf8')).toContain(sql);
-      if (stem !== 'tea') continue;
-      writeFileSync(target, 'mine');
-      symlinkSync(target, pathOf('tea-2.csv'));
-    }
-    expect(readFileSync(target, 'utf8')).toBe('mine');
-    expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('Name\r\ntea\r\n');
-  });
+  withFiles(
+    'an export overwrites no file, follows no link, and its note has the same number',
+    async ({ server, folder }) => {
+      const pathOf = (file: string) => join(folder, 'exports', file);
+      const target = join(folder, 'target');
+      for (const [stem, format] of Object.entries({ tea: 'csv', 'tea-3': 'csv', 'tea-2': 'jsonl' })) {
+        const sql = `SELECT '${stem}' AS name`;
+        const { data, text } = await server.call('export_ads', { name: 'tea', format, sql });
+        expect(data.file).toBe(pathOf(`${stem}.${format}`));
+        expect(text).toContain(`${stem}.${format}: 1 row`);
+        expect(text).toContain(`${stem}-methods.md beside it`);
+        expect((await server.readResource(data.methods)).text).toContain(sql);
+        expect(readFileSync(pathOf(`${stem}-methods.md`), 'utf8')).toContain(sql);
+        if (stem !== 'tea') continue;
+        writeFileSync(target, 'mine');
+        symlinkSync(target, pathOf('tea-2.csv'));
+      }
+      expect(readFileSync(target, 'utf8')).toBe('mine');
+      expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('Name\r\ntea\r\n');
+    },
+  );
 
   withFiles.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
-    '%s in the place of an export is not read, and the answer says so',
+    'reading an export fails if %s has replaced its file',
     async (place, { server, folder }) => {
       const { data } = await server.call('export_ads', { name: 'tea' });
       const file = data.file as string;
       const target = join(folder, 'target');
-      // As long as the export, so that the length alone does not give it away.
+      // The target has the length of the export, so that the length alone does not reveal the replacement.
       writeFileSync(target, 'mine'.padEnd(data.bytes as number));
       if (place === 'a longer file') writeFileSync(file, ' ', { flag: 'a' });
       else rmSync(file);
@@ -171,7 +177,7 @@ describe('with a folder', () => {
     },
   );
 
-  withFiles('an export that fails leaves no file, and says where it cannot write', async ({ server, folder }) => {
+  withFiles('a failed export leaves no file and says which folder cannot be written', async ({ server, folder }) => {
     const exports = join(folder, 'exports');
     expect((await server.call('export_ads', { sql: 'SELECT nothing FROM ads' })).isError).toBe(true);
     expect(readdirSync(exports)).toEqual([]);
@@ -182,7 +188,7 @@ describe('with a folder', () => {
     expect(text).toContain(`No file can be written in ${exports}: a file is in the way.`);
   });
 
-  withFiles('nothing has the name of an export before all of it is written', async ({ server, folder }) => {
+  withFiles('an export appears under its name only when it is complete', async ({ server, folder }) => {
     const sizes = new Set<number>();
     let isOver = false;
     const sql = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000) SELECT i FROM n';

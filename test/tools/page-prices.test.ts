@@ -9,7 +9,7 @@ import { deriveUuid } from '../support/uuid-of.ts';
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
-test('the rest of a page that was cut is said to cost nothing, or the page where it is not cached', async ({
+test('the price of the rest of a cut page is zero if the page is cached, and the page price otherwise', async ({
   start,
 }) => {
   for (const [cacheSeconds, charged, says] of [
@@ -24,20 +24,23 @@ test('the rest of a page that was cut is said to cost nothing, or the page where
   }
 });
 
-upstreamTest('a cursor says nothing of an unknown cost, a last page of a next', async ({ upstream, server }) => {
-  const items = [{ id: deriveUuid('a') }];
-  upstream.respondWith(json({ items, cursor: 'more', hasMore: true }));
-  const { text, data } = await server.call('search_ads', { limit: 1 });
-  expect(text).toContain('\n\nMore with cursor:\n');
-  expect(data).not.toHaveProperty('nextPage');
-  upstream.respondWith(json({ items, cursor: null, hasMore: false }, { headers: creditHeaders(1) }));
-  expect((await server.call('search_ads', { limit: 2 })).data).not.toHaveProperty('nextPage');
-});
+upstreamTest(
+  'a result states no next price if the price is unknown or there is no next page',
+  async ({ upstream, server }) => {
+    const items = [{ id: deriveUuid('a') }];
+    upstream.respondWith(json({ items, cursor: 'more', hasMore: true }));
+    const { text, data } = await server.call('search_ads', { limit: 1 });
+    expect(text).toContain('\n\nMore with cursor:\n');
+    expect(data).not.toHaveProperty('nextPage');
+    upstream.respondWith(json({ items, cursor: null, hasMore: false }, { headers: creditHeaders(1) }));
+    expect((await server.call('search_ads', { limit: 2 })).data).not.toHaveProperty('nextPage');
+  },
+);
 
-test('a free account reads free everywhere', async ({ service, start }) => {
+test('every price of a free account is stated as free', async ({ service, start }) => {
   const { call } = await start({ apiKey: service.createKey({ unmetered: true }) });
   const estimate = await call('gather_ads', { maxCredits: 0 });
-  // A free answer tells nothing beyond its size.
+  // A free answer says nothing about the price of a larger page.
   expect(estimate.text).toMatch(/Estimate: [\d,]+ ads in \d+ pages, at an unknown price;/);
   expect((await call('gather_ads', { filters: { countries: ['DE'] } })).data).toMatchObject({ complete: true });
   expect((await call('gather_ads', { maxCredits: 0 })).text).toMatch(/Estimate: [\d,]+ ads in \d+ pages, free\./);
@@ -57,7 +60,7 @@ interface Named {
   nextPage?: { credits: number | null; atMost?: number };
 }
 
-/** The most that something costs, as data; Infinity where nothing is named. */
+/** Returns the highest stated price, or Infinity if the result states no price. */
 const mostOf = ({ credits, atMost = Infinity }: NonNullable<Named['nextPage']> = { credits: null }) =>
   credits ?? atMost;
 
@@ -72,7 +75,7 @@ const cases = fc.record({
 type Case = typeof cases extends fc.Arbitrary<infer Value> ? Value : never;
 
 upstreamTest(
-  'whatever was read before, nothing costs more than named',
+  'no page and no gathering costs more than its stated price, whatever the server read before',
   async ({ upstream, start }) => {
     const check = async ({ price, ads, usual, earlier, cacheSeconds, parts }: Case) => {
       const service = new AdService(ads);
@@ -101,7 +104,7 @@ upstreamTest(
       const estimated = await server.call('gather_ads', { ...question, maxCredits: 0 });
       const { estimate } = estimated.data as Named;
       const most = mostOf(estimate);
-      // Every ad that came shows a price, and one that was free that of no more ads.
+      // Each received ad shows a price. An answer without a charge shows only that this number of ads is free.
       if (most === Infinity) expect(ads === 0 || price.credits === 0).toBe(true);
       else if (price.credits === 0) expect(estimated.text).toContain(', free.');
       else expect(estimated.text).toMatch(/, (between \d+ and |at most )?\d+ credits?[.;]/);

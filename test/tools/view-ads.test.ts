@@ -36,7 +36,7 @@ const imageIn = ({ raw }: Result) => {
   return { ...image, more, bytes: Buffer.from(image.data, 'base64') };
 };
 
-/** The colours in the middle of the tiles of a sheet with one row of equal pictures. */
+/** Returns the colours in the centres of the tiles, for a sheet with one row of equal pictures. */
 async function shownIn(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
   const sheet = await decodeJpeg(imageIn(result).bytes);
   const { columns, side, gap, headHeight, labelHeight } = gridOf(tiles);
@@ -49,7 +49,10 @@ async function shownIn(result: Result, tiles: number): Promise<(ColourName | und
   });
 }
 
-test('shows ads of the dataset on one sheet, without a call of the service', async ({ server, upstream }) => {
+test('view_ads shows ads of the dataset on one sheet without a request to the service', async ({
+  server,
+  upstream,
+}) => {
   const known = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
   const ids = await loadAds({ server, upstream }, { ...thumb(address.red), ...known }, thumb(address.green), {
     ...thumb(address.blue),
@@ -71,7 +74,7 @@ test('shows ads of the dataset on one sheet, without a call of the service', asy
   expect(upstream.requests).toHaveLength(sent);
 });
 
-test('names what it cannot show, and shows the rest', async ({ server, upstream }) => {
+test('view_ads states why it cannot show an ad and shows the others', async ({ server, upstream }) => {
   const [red = '', none = '', expired = '', missing = ''] = await loadAds(
     { server, upstream },
     thumb(address.red),
@@ -93,7 +96,10 @@ test('names what it cannot show, and shows the rest', async ({ server, upstream 
   expect(result.isError).toBe(false);
 });
 
-test('takes a card of a carousel, the still of a video, the portrait last', async ({ server, upstream }) => {
+test('view_ads shows a card of a carousel or the still of a video, and the profile picture only as a last resort', async ({
+  server,
+  upstream,
+}) => {
   const card = (url: string, nr: number) => ({ type: 'CARD_THUMB', url, nr });
   const cards = [{ title: 'one' }, { title: 'two' }];
   const carousel = { media: [card(address.green, 1), card(address.red, 0)], cards };
@@ -111,7 +117,7 @@ test('takes a card of a carousel, the still of a video, the portrait last', asyn
   expect(third.text).toContain('the ad has only 2 cards');
 });
 
-test('draws a word into the sheet that stands nowhere else', async ({ start, upstream }) => {
+test('view_ads draws a word into the sheet that appears nowhere in the text', async ({ start, upstream }) => {
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
@@ -128,7 +134,7 @@ test('draws a word into the sheet that stands nowhere else', async ({ start, ups
   expect(Math.max(...rows)).toBeLessThan(gridOf(1).headHeight);
 });
 
-test('the picture follows the text in every output, each complete', async ({ start, upstream }) => {
+test('every output form is complete and contains the picture after the text', async ({ start, upstream }) => {
   for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
     const ids = await loadAds({ server, upstream }, { ...thumb(address.red), headline: 'Warm boots' });
@@ -140,7 +146,7 @@ test('the picture follows the text in every output, each complete', async ({ sta
   }
 });
 
-test('fetches a picture once within a while, for each key by itself', async ({ server, upstream }) => {
+test('view_ads fetches a picture once for each key within its cache lifetime', async ({ server, upstream }) => {
   const url = host.serve(await jpegOf({ width: 222 }));
   const ids = await loadAds({ server, upstream }, thumb(url), thumb(url));
   const other = await server.connectAs('svc_live_other');
@@ -153,7 +159,7 @@ test('fetches a picture once within a while, for each key by itself', async ({ s
   expect(fetched).toEqual([1, 1, 2, 2]);
 });
 
-test('comes back in time with what has come', async ({ start, upstream }) => {
+test('view_ads returns before its deadline with the pictures that have arrived', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 6000 });
   const [green, ...ids] = await loadAds(
     { server, upstream },
@@ -161,13 +167,16 @@ test('comes back in time with what has come', async ({ start, upstream }) => {
     thumb(address.red),
     thumb(host.serve(() => {})),
   );
-  // Starts the worker, which takes seconds on a busy machine.
+  // This call starts the picture worker, which takes seconds on a busy machine.
   await server.call('view_ads', { adIds: [green] });
   const result = await server.call('view_ads', { adIds: ids });
   expect(result.data.tiles).toMatchObject([{ shown: true }, { shown: false, reason: 'there was no time left for it' }]);
 });
 
-test('a cancelled call ends its requests, and the next call works', async ({ server, upstream }) => {
+test('a cancelled call of view_ads ends its picture requests, and the next call works', async ({
+  server,
+  upstream,
+}) => {
   const [red = '', silent = ''] = await loadAds({ server, upstream }, thumb(address.red), thumb(host.serve(() => {})));
   const cancel = new AbortController();
   const cancelled = server.call('view_ads', { adIds: [silent] }, { signal: cancel.signal });
@@ -178,7 +187,7 @@ test('a cancelled call ends its requests, and the next call works', async ({ ser
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 
-test('pictures of a service on this machine need no listing', async ({ start, upstream }) => {
+test('pictures of a service on the same machine need no entry in the media hosts', async ({ start, upstream }) => {
   const jpeg = await jpegOf({ colour: colours.blue });
   const items = [{ ...ad, ...thumb(`${upstream.baseUrl}/media/1.jpg`) }];
   const list = json({ items, cursor: null, hasMore: false });
@@ -193,7 +202,7 @@ test('pictures of a service on this machine need no listing', async ({ start, up
   }
 });
 
-/** A picture of bright and dark boxes, different for each seed. */
+/** Draws bright and dark boxes that differ for each seed. */
 function boxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   const canvas = new Canvas(width, height, [120, 120, 120]);
   let state = seed;
@@ -207,7 +216,10 @@ function boxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   return canvas;
 }
 
-test('finds the different pictures of many ads, however encoded, and keeps them', async ({ server, upstream }) => {
+test('view_ads groups equal pictures of many ads, however they are encoded, and stores the groups', async ({
+  server,
+  upstream,
+}) => {
   const serve = async (picture: Raster, quality = 85) => thumb(host.serve(await encodeJpeg(picture, quality)));
   const withBar = boxes(1);
   withBar.fillRect({ x: 0, y: 290, width: 320, height: 30 }, [20, 20, 20]);
@@ -250,7 +262,7 @@ test('finds the different pictures of many ads, however encoded, and keeps them'
   expect(host.requests).toHaveLength(0);
 });
 
-test('a tile of several ads has the days of the ad that it names, also where an ad that ran longer has lost its picture', async ({
+test('a tile of several ads states the running days of the ad that it names, even if a longer-running ad lost its picture', async ({
   start,
   upstream,
 }) => {
@@ -272,7 +284,7 @@ test('a tile of several ads has the days of the ad that it names, also where an 
   expect(after.data.tiles).toMatchObject([{ id: short, ads: 2, daysRunning: 10, shown: true }]);
 });
 
-test('keeps what it knows of pictures in a folder', async ({ start, upstream }) => {
+test('view_ads stores its picture groups in the folder', async ({ start, upstream }) => {
   serveAds(upstream, 0).ads = [createAd(0, thumb(host.serve(await encodeJpeg(boxes(7), 80))))];
   const server = await start({ files });
   await server.call('search_ads');
@@ -281,7 +293,10 @@ test('keeps what it knows of pictures in a folder', async ({ start, upstream }) 
   expect(await restarted.queryRows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
 });
 
-test('says what did not come in time, and goes on with it', async ({ start, upstream }) => {
+test('view_ads names pictures that did not arrive in time and continues with them in the next call', async ({
+  start,
+  upstream,
+}) => {
   const server = await start({ timeoutMs: 9000 });
   let isSilent = true;
   const jpeg = await encodeJpeg(boxes(3), 80);
@@ -295,7 +310,7 @@ test('says what did not come in time, and goes on with it', async ({ start, upst
   expect(then.data.pictures).toEqual({ ads: 2, fetched: 2, groups: 2 });
 });
 
-test('costs no image where no picture can be shown', async ({ server, upstream }) => {
+test('view_ads returns no image if no picture can be shown', async ({ server, upstream }) => {
   const ids = await loadAds({ server, upstream }, {}, thumb('https://cdn.example/a.jpg?oe=5F000000'));
   for (const args of [{ adIds: ids }, { sql: `SELECT id FROM ads WHERE id = '${ids[1]}'` }]) {
     const { raw, data, text, isError } = await server.call('view_ads', args);
@@ -307,7 +322,7 @@ test('costs no image where no picture can be shown', async ({ server, upstream }
   expect(gathered.data.summary).toContain('\nPictures of 1 ad cannot be shown any more: their addresses have expired.');
 });
 
-test('refuses wrong arguments by name', async ({ server }) => {
+test('view_ads refuses wrong arguments and names them', async ({ server }) => {
   for (const [args, problem] of [
     [{}, 'adIds or sql is required, and not both'],
     [{ adIds: [ad.id], sql: 'SELECT id FROM ads' }, 'not both'],

@@ -10,10 +10,10 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const root = createTemporaryFolder({ inMemory: true });
 let folders = 0;
 
-/** What happens between two days to the ads of these numbers: they go, or are there and say this. */
+/** Generates the changes between two days: an ad disappears, or it exists with a certain text. */
 const dayChanges = fc.array(fc.record({ number: fc.nat(29), says: fc.option(fc.nat(2)) }), { maxLength: 15 });
 
-/** What ends a call early, at which of its searches. */
+/** Generates a fault that ends a call early, at one of its searches. */
 const fault = fc.option(
   fc.record({
     kind: fc.constantFrom('cancel', 'server ends', '402', '429', '500', 'hangs'),
@@ -35,11 +35,11 @@ interface CheckView extends Record<'new' | 'changed' | 'gone', string[] | null> 
   since: string | null;
 }
 
-/** Watches, each with the remainder by which its ads are chosen; two of them ask the same. */
+/** The watches, each with the remainder that selects its ads. Two of them have the same question. */
 const watches = { a: 0, b: 1, c: 2, again: 0 };
 const hour = 3_600_000;
 
-test('a week of checks tells what is true, whatever ends them early', async ({ upstream, start }) => {
+test('a week of checks reports all true changes, whatever ends the checks early', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(week, async (days) => {
       const folder = `${root}/${++folders}`;
@@ -60,7 +60,7 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
         new Map(matching({ part }).map(({ id, body }) => [id, Number(String(body).slice(5))]));
       for (const [name, part] of Object.entries(watches))
         await server.call('watch_ads', { name, filters: { part }, maxCredits: 4 });
-      /** What the last complete check of each watch had read, of those whose result came back. */
+      /** The ads in the last complete check of each watch whose result reached the caller. */
       const base = new Map<string, Snapshot>();
 
       for (const { changes, calls } of days) {
@@ -87,16 +87,18 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
             .call('check_watches', { maxCredits }, { signal: leaving.signal })
             .catch(() => undefined);
           service.overrideResponse = () => undefined;
-          // What nobody waits for any more is kept, too: not a day later, as the clock of this test would have it.
+          // The server finishes a cancelled read and stores it. The test waits for that, because its clock would
+          // advance by a day otherwise.
           if (result === undefined && fault?.kind === 'cancel')
             await expect
               .poll(() => cachedCredits(server), { timeout: 10_000 })
               .toBe(kept + service.chargedCredits - before);
-          // Nobody knows whether what a server sends while it ends arrives: that is told again.
+          // A result that a server sends while it stops may not arrive, so the next check reports the same changes
+          // again.
           const isEnding = fault?.kind === 'server ends' && searches >= fault.at;
           if (isEnding) server = await open();
           expect(service.chargedCredits - before).toBeLessThanOrEqual(maxCredits);
-          // A full window is asked for again after a minute.
+          // The server asks for a full usage window again after a minute.
           if (fault?.kind === '429') clock += 61_000;
           const checks = (result?.isError ? [] : (result?.data.watches ?? [])) as CheckView[];
           for (const check of checks) {
@@ -107,7 +109,7 @@ test('a week of checks tells what is true, whatever ends them early', async ({ u
           }
         }
       }
-      // In the end one call without limits tells the rest.
+      // At the end, one call without limits reports the remaining changes.
       clock += 25 * hour;
       const patient = await start({ files: folder }, { now: () => clock++ });
       const last = await patient.call('check_watches', { maxCredits: 1000 });

@@ -13,7 +13,7 @@ const all = { maxCredits: 1000, maxAds: 1000 };
 
 const more = (cursor: unknown) => ({ cursor: cursor === null ? null : `${cursor}`, hasMore: true });
 test.for<[string, AdService['changeAnswer']]>([
-  ['repeats its cursor for ever', (answer) => ({ ...answer, ...more(100) })],
+  ['repeats its cursor forever', (answer) => ({ ...answer, ...more(100) })],
   [
     'sends empty pages and says there are more',
     (answer, { sequenceNumber }) => ({ ...answer, ...more(sequenceNumber), items: [] }),
@@ -23,7 +23,7 @@ test.for<[string, AdService['changeAnswer']]>([
     (answer, { sequenceNumber }) => ({ ...answer, ...more(sequenceNumber), items: [createAd(0)] }),
   ],
   ['announces more without a cursor', (answer) => ({ ...answer, ...more(null) })],
-])('a service that %s is not paid for long', async ([, change], { upstream, server }) => {
+])('gather_ads stops after at most five pages of a service that %s', async ([, change], { upstream, server }) => {
   const service = serveAds(upstream, 1000);
   service.changeAnswer = change;
   const { data, isError, error } = await server.call('gather_ads', all);
@@ -32,7 +32,7 @@ test.for<[string, AdService['changeAnswer']]>([
   else expect(data).toMatchObject({ complete: false, stopped: 'error', error: 'unexpected_response' });
 });
 
-test('an old cursor that is no longer taken stops it, and nothing is lost', async ({ upstream, server }) => {
+test('gather_ads stops at an expired cursor and loses no ads', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
   await server.call('gather_ads', { ...all, maxAds: 100 });
   service.overrideResponse = ({ cursor }) =>
@@ -46,7 +46,7 @@ test('an old cursor that is no longer taken stops it, and nothing is lost', asyn
   expect((await server.call('gather_ads', { ...all, fresh: true })).data).toMatchObject({ read: 300, complete: true });
 });
 
-test('a page asked for anew that does not come leaves the one paid for', async ({ upstream, start }) => {
+test('a failed reload of a page keeps the paid copy of the page', async ({ upstream, start }) => {
   const service = serveAds(upstream, 1100);
   const server = await start({ resultTokens: 100_000 });
   const args = { filters: { query: 'tea' }, limit: 100 };
@@ -59,12 +59,15 @@ test('a page asked for anew that does not come leaves the one paid for', async (
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1000, stopped: 'error' });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 0, cached: true });
   service.overrideResponse = () => undefined;
-  // Nor does the older one answer once it has come.
+  // After a successful reload, the older copy must not answer either.
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1100, complete: true });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
 });
 
-test('a full usage window stops it with what was read; later it goes on', async ({ upstream, server }) => {
+test('a full usage window stops gather_ads with its ads so far, and a later call continues', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 300);
   upstream.credits = json(creditStatus({ ...createUsageLimit(395), isLimitReached: false }));
   service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? errorResponse(429) : undefined);
@@ -90,7 +93,7 @@ test.for([
   ['network', faults.resets],
   ['unexpected_response', faults['sends a web page']],
 ] as const)(
-  'what was read stays after %s, and is an error only where nothing was',
+  'gather_ads keeps its ads after the fault %s and fails only if it read nothing',
   async ([kind, fault], { upstream, server }) => {
     const service = serveAds(upstream, 300);
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
@@ -105,7 +108,7 @@ test.for([
   },
 );
 
-test('is back before its deadline with what was read, or an error', async ({ upstream, start }) => {
+test('gather_ads returns before its deadline with its ads so far, or with an error', async ({ upstream, start }) => {
   const server = await start({ timeoutMs: 4000 });
   const service = serveAds(upstream, 300);
   service.overrideResponse = ({ filters, sequenceNumber }) =>
@@ -119,7 +122,7 @@ test('is back before its deadline with what was read, or an error', async ({ ups
   expect(none.error).toMatchObject({ kind: 'timeout' });
 });
 
-test('begins no page that may not be back in time', async ({ upstream, start }) => {
+test('gather_ads requests no page that may not arrive before its deadline', async ({ upstream, start }) => {
   let clock = 0;
   const server = await start({ timeoutMs: 45_000 }, { now: () => clock });
   serveAds(upstream, 1000).overrideResponse = () => {
@@ -131,7 +134,10 @@ test('begins no page that may not be back in time', async ({ upstream, start }) 
   expect(text).toContain('Time was short');
 });
 
-test('a key rejected in the middle ends it, and the error names the charge', async ({ upstream, server }) => {
+test('a key that is rejected in the middle ends gather_ads with an error that states the charge', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 300);
   service.interceptRequest = () => (service.searches.length < 2 ? undefined : errorResponse(401));
   const { error, text } = await server.call('gather_ads', { maxCredits: 100 });
@@ -145,7 +151,7 @@ test('a key rejected in the middle ends it, and the error names the charge', asy
 
 const aService = fc.record({
   ads: fc.integer({ min: 1, max: 330 }),
-  /** What it says there is, with the ads that it has listed by then. */
+  /** Returns the total that the service states, given the number of its ads and of those it has listed. */
   found: fc.constantFrom<((ads: number, listed: number) => number)[]>(
     (_, listed) => listed,
     (_, listed) => listed + 1,
@@ -154,7 +160,7 @@ const aService = fc.record({
     () => 0,
     ...Array(4).fill((ads: number) => ads),
   ),
-  /** Page sizes that it refuses, and the size of its pages where more is asked for. */
+  /** The limits of the service: it refuses sizes below `smallest` or above `most`, and sends at most `largest` ads. */
   sizes: fc.constantFrom(
     { smallest: 1, most: 100, largest: 100 },
     { smallest: 1, most: 100, largest: 40 },
@@ -165,7 +171,7 @@ const aService = fc.record({
   cacheSeconds: fc.constantFrom(0, 900),
 });
 
-test('whatever a service says there is, all ads are read', async ({ upstream, start }) => {
+test('gather_ads reads all ads, whatever total the service states', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(aService, async ({ ads, found, sizes: { smallest, most, largest }, cacheSeconds }) => {
       const server = await start({ cacheSeconds });
@@ -188,7 +194,7 @@ test('whatever a service says there is, all ads are read', async ({ upstream, st
       const before = service.searches.length;
       expect((await server.call('gather_ads', all)).data).toMatchObject({ read: ads, complete: true });
       const pages = service.searches.slice(before);
-      // One page more for a total that is not true, and some for sizes that are refused.
+      // A wrong total costs one more page, and refused page sizes cost up to three more requests.
       const pageSize = most < 100 ? 25 : largest;
       expect(pages.length).toBeLessThanOrEqual(Math.ceil(ads / pageSize) + 3 + (most < 100 ? 3 : 0));
       const isTrue = found(ads, 0) === ads && found(ads, 1) === ads && smallest === 1;
@@ -200,10 +206,13 @@ test('whatever a service says there is, all ads are read', async ({ upstream, st
   );
 });
 
-test('large ads, and parts that overlap, are read as far as there is room', async ({ upstream, start }) => {
+test('gather_ads stops at the size limit of a gathering for large ads and for overlapping parts', async ({
+  upstream,
+  start,
+}) => {
   const service = serveAds(upstream, 0);
   const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
-  // One letter beyond Latin-1 doubles the memory of the whole text.
+  // One letter outside Latin-1 doubles the memory of the whole text.
   const unlisted = `ж${'x'.repeat(480_000)}`;
   service.ads = Array.from({ length: 260 }, (_, index) => createAd(index, { unlisted }));
   service.overrideResponse = ({ limit }) =>
@@ -218,7 +227,7 @@ test('large ads, and parts that overlap, are read as far as there is room', asyn
   const another = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: createAd(index).id }));
   service.overrideResponse = () => undefined;
-  // Pages ten times as large as asked for, so that a tenth of the calls lists as many.
+  // The service sends pages that are ten times larger than requested, so that a tenth of the calls is enough.
   const serve = service.answerSearch.bind(service);
   service.answerSearch = (body) => {
     const { limit = 20, ...search } = JSON.parse(body) as { limit?: number };

@@ -6,7 +6,7 @@ import { freshUpstreamTest } from '../../support/fixtures.ts';
 const test = freshUpstreamTest();
 
 const cases = fc.record({
-  /** Credits for each group of ads begun; a group of more than a page is one price for all pages. */
+  /** The price of each group of ads in credits. A group larger than a page gives every page the same price. */
   credits: fc.integer({ min: 0, max: 5 }),
   group: fc.constantFrom(1, 2, 5, 10, 20, 25, 50, 100, 1000),
   ads: fc.nat(300),
@@ -16,7 +16,10 @@ const cases = fc.record({
   ),
 });
 
-test('spends no more than maxCredits, but for one first page of unknown price', async ({ upstream, start }) => {
+test('gather_ads spends at most maxCredits, except for one first page of unknown price', async ({
+  upstream,
+  start,
+}) => {
   await fc.assert(
     fc.asyncProperty(cases, async ({ credits, group, ads, calls }) => {
       const server = await start();
@@ -37,14 +40,14 @@ test('spends no more than maxCredits, but for one first page of unknown price', 
   );
 });
 
-test('a rising price exceeds maxCredits by the rise of one page at most', async ({ upstream, server }) => {
+test('a rising price exceeds maxCredits by at most the price rise of one page', async ({ upstream, server }) => {
   const service = serveAds(upstream, 2000, (items, { sequenceNumber }) => Math.ceil(items / 10) + sequenceNumber);
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
   expect(service.chargedCredits).toBeLessThanOrEqual(61);
 });
 
-test("the server's budget applies as well, and is named as what stopped it", async ({ upstream, start }) => {
+test('gather_ads stops at the budget of the server and names the budget', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 25 });
   const service = serveAds(upstream, 2000);
   const { data, text } = await server.call('gather_ads', { maxCredits: 1000, maxAds: 2000 });
@@ -55,10 +58,7 @@ test("the server's budget applies as well, and is named as what stopped it", asy
   expect(nothing.error).toMatchObject({ kind: 'credit_budget' });
 });
 
-test('a gathering from a service that states no charges stops after the page that counts as the rest of maxCredits', async ({
-  upstream,
-  server,
-}) => {
+test('gather_ads stops after the page whose unknown charge may use up maxCredits', async ({ upstream, server }) => {
   const service = serveAds(upstream, 500);
   service.hasChargeHeaders = false;
   const { data, text } = await server.call('gather_ads', { maxCredits: 30 });
@@ -67,7 +67,7 @@ test('a gathering from a service that states no charges stops after the page tha
   expect(text).toContain('at least 0 charged for');
 });
 
-test('of a large gathering, the first thousand ads are free as lists', async ({ upstream, server }) => {
+test('the first thousand ads of a large gathering are free in lists', async ({ upstream, server }) => {
   const service = serveAds(upstream, 1200);
   await server.call('gather_ads', { maxAds: 1200, maxCredits: 1000 });
   service.searches = [];

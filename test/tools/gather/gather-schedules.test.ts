@@ -5,10 +5,10 @@ import { assertGatherings, GatheringServers, gatheringSchedules } from '../../su
 const servers = new GatheringServers();
 afterAll(() => servers.close());
 
-/** A few, to see that they run: `npm run schedules` tries twenty thousand. */
+/** Only a few schedules, to verify that they run. `npm run schedules` tries twenty thousand. */
 const options = { numRuns: 60 };
 
-test('whatever happens in which order, pages are paid once, complete is held, and what is stated agrees', async () => {
+test('gatherings pay each page once, store complete results and state true numbers, in any order of events', async () => {
   const property = fc.asyncProperty(gatheringSchedules, (schedule) => assertGatherings(schedule, servers));
   await fc.assert(property, options);
 }, 180_000);
