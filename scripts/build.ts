@@ -240,8 +240,8 @@ async function boardPage(): Promise<string> {
     .replace(/\n\s*/g, '\n')
     .replace('/* styles */', () => createPaletteStyles(hostColours) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
-  // The word by which the tools of the board know the page: the same for the same build, wherever it runs.
-  return page.replace('/* word */', hash('sha256', page).slice(0, 16));
+  // The token by which the tools of the board recognize the page. Equal builds have the same token on every machine.
+  return page.replace('/* page token */', hash('sha256', page).slice(0, 16));
 }
 
 async function viewFile(file: string, options: BuildOptions = {}): Promise<string> {

@@ -18,7 +18,7 @@ import { parseUrl } from '../views/urls.ts';
 import { addFields, type Fields } from '../views/view.ts';
 import { findNewAdIds } from '../watches/check.ts';
 import { parseWatches } from '../watches/stored-watches.ts';
-import { readPage } from './board-resource.ts';
+import { readBoardPage } from './board-resource.ts';
 import type {
   BoardAds,
   BoardCard,
@@ -30,24 +30,31 @@ import type {
   FullAd,
 } from './payload.ts';
 
-/** Only the page has the word that the build gave it, which keeps data from models; the key alone guards the data. */
-async function isOfPage(word: string | undefined): Promise<boolean> {
-  return word !== undefined && /<meta name="ad-library-page" content="(\w+)"/.exec(await readPage())?.[1] === word;
+/**
+ * Returns true if the token is the one in the page of the board. The build writes a new token into each page, and models
+ * never see the page. The token keeps data away from models; only the API key protects the data from other people.
+ */
+async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> {
+  return (
+    pageToken !== undefined &&
+    /<meta name="ad-library-page" content="(\w+)"/.exec(await readBoardPage())?.[1] === pageToken
+  );
 }
 
-/** Bytes of one call: hosts pass a result through several windows. */
-const maxBytes = 500_000;
-/** The tools that the view calls, besides the tools for the board alone. */
-const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
+/** The most bytes of JSON in one result. The limit is low because hosts copy a result through several browser windows. */
+const maxResultBytes = 500_000;
+/** The tools that the view calls, besides the two tools that only the board may call. */
+const toolsCalledByView = ['search_ads', 'list_collections', 'add_collection_item'];
 
-/** A model does not have it, so that it gets no data even where its host hands it the whole result. */
-const page = z.string().max(100).optional().describe('The word from the page of the board.');
-const notForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
+/** The argument with the page token. Some hosts pass whole results to the model; without the token these hold no data. */
+const pageTokenInput = z.string().max(100).optional().describe('The token in the page of the board.');
+const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
-/** What a browser can filter at once, and what one call may ask for. */
+/** The most ads that a browser can filter without noticeable delay. */
 const maxAds = 10_000;
+/** The most ids in one call. */
 const maxIds = 2000;
-/** Ids of ads are UUIDs. Unknown ids are sent back in the result, so their length is bounded. */
+/** The most characters of an id. Ids of ads are UUIDs, but unknown ids are returned as they came. */
 const maxAdIdLength = 200;
 
 const boardAds = defineListTool({
@@ -62,40 +69,41 @@ const boardAds = defineListTool({
     gathering: z.string().max(maxAdIdLength).optional().describe('Id of the gathering.'),
     ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional().describe('Ad ids.'),
     detail: z.enum(['brief', 'full']).optional().describe('full returns every field.'),
-    page,
+    page: pageTokenInput,
   }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
-    // Only for keys that the service accepts.
+    // Throws if the service does not accept the key.
     const dataset = await context.dataset();
-    if (!(await isOfPage(page))) return notForModels;
+    if (!(await isCallFromBoard(page))) return resultForModels;
     const { now, offers, adRows } = context;
     const contents = await dataset.readContents();
-    const isNew = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
+    const newAdKeys = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
     const facts = await adRows().readFacts(contents);
-    const gathering = id === undefined ? undefined : gatheringOf(id, contents);
-    const wanted = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
-    const fitting = await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, facts }, contents);
+    const gathering = id === undefined ? undefined : findGathering(id, contents);
+    const requestedKeys = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
+    const uniqueKeys = [...new Set(requestedKeys)].slice(0, maxAds);
+    const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts }, contents);
     const data: BoardAds = {
       asOf: formatIsoTime(now),
-      offered: viewTools.filter(offers),
-      ...(gathering && { gathering: viewGathering(gathering) }),
-      ...fitting,
+      offeredTools: toolsCalledByView.filter(offers),
+      ...(gathering && { gathering: buildGathering(gathering) }),
+      ...fittingAds,
       ...(gathering && { readAt: formatIsoTime(gathering.gatheredAt) }),
     };
     return { data, text: `${formatCount(data.ads.length, 'ad')} for the board, ${data.left.length} more to come.` };
   },
 });
 
-function gatheringOf(id: string, { gatherings }: DatasetContents): Gathering {
+function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   const gathering = gatherings.find((candidate) => candidate.id === id);
   if (gathering !== undefined) return gathering;
   throw invalidRequest(
-    'There is no such gathering. It was removed to make room, or belongs to another key. gather_ads makes it again.',
+    'There is no gathering with this id. It was removed to make room, or it belongs to another key. gather_ads reads its ads again.',
   );
 }
 
-const viewGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering): BoardGathering => ({
+const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering): BoardGathering => ({
   id,
   found,
   read: adIds.size,
@@ -103,85 +111,93 @@ const viewGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering): B
   gatheredAt: formatIsoTime(gatheredAt),
 });
 
-/** As many of the ads as fit into a call, in the order asked for. */
-async function adsThatFit(
-  wanted: readonly string[],
-  { detail, isNew, facts }: { detail: Detail; isNew: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAdFacts> },
+/**
+ * Returns the first of the requested ads, as many as fit into one result. The ids of the other stored ads are in `left`,
+ * and the ids of ads that are not stored are in `missingIds`.
+ */
+async function selectFittingAds(
+  requestedKeys: readonly string[],
+  {
+    detail,
+    newAdKeys,
+    facts,
+  }: { detail: Detail; newAdKeys: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAdFacts> },
   contents: DatasetContents,
-): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing' | 'readAt'>> {
-  const keys = new Set(wanted);
-  const stored = pickAdsById(contents, keys);
-  const found = wanted.flatMap((key) => stored.get(key) ?? []);
+): Promise<Pick<BoardAds, 'ads' | 'left' | 'missingIds' | 'readAt'>> {
+  const keys = new Set(requestedKeys);
+  const itemsByKey = pickAdsById(contents, keys);
+  const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
   const labels = groupLabelsByAd(contents, keys);
   const ads: (BriefAd | FullAd)[] = [];
-  let room = maxBytes - found.length * 40;
-  for (const item of found) {
+  // Reserves 40 bytes for each id, because every id may end up in `left`.
+  let remainingBytes = maxResultBytes - storedItems.length * 40;
+  for (const item of storedItems) {
     const key = normalizeAdId(item.id);
-    const ad = viewOf[detail](item, labels.get(key));
-    if (isNew.has(key)) ad.isNew = true;
+    const ad = buildAd[detail](item, labels.get(key));
+    if (newAdKeys.has(key)) ad.isNew = true;
     const variant = facts.get(key)?.variant ?? item.id;
     if (variant !== item.id) ad.variant = variant;
-    room -= Buffer.byteLength(JSON.stringify(ad));
-    if (room < 0 && ads.length > 0) break;
+    remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
+    if (remainingBytes < 0 && ads.length > 0) break;
     ads.push(ad);
-    // Others get their turn in between.
+    // Yields, so that a long list does not block calls of other keys.
     if (ads.length % 50 === 0) await setImmediate();
   }
-  const readAt = found.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
+  const readAt = storedItems.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
   return {
-    ...(found.length > 0 && { readAt: formatIsoTime(readAt) }),
+    ...(storedItems.length > 0 && { readAt: formatIsoTime(readAt) }),
     ads,
-    left: found.slice(ads.length).map(({ id }) => id),
-    missing: wanted.filter((key) => !stored.has(key)),
+    left: storedItems.slice(ads.length).map(({ id }) => id),
+    missingIds: requestedKeys.filter((key) => !itemsByKey.has(key)),
   };
 }
 
-/** In characters. One ad has to fit into a call, whatever its advertiser wrote. */
-const maxCopy = 10_000;
-const maxLine = 300;
-const maxCardBody = 1000;
+// The limits below are in characters, or in items of a list. With these limits, every single ad fits into one result.
+const maxAdTextLength = 10_000;
+const maxLineLength = 300;
+const maxCardBodyLength = 1000;
 const maxCards = 20;
-const maxWords = 60;
+const maxListedTexts = 60;
 const maxChanges = 20;
-const maxChanged = 600;
+const maxChangedTextLength = 600;
 const maxLabels = { brief: 12, full: 60 };
 
 type Detail = 'brief' | 'full';
 
-const viewOf: Record<Detail, (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd> = {
-  brief: briefAd,
-  full: fullAd,
+const buildAd: Record<Detail, (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd> = {
+  brief: buildBriefAd,
+  full: buildFullAd,
 };
 
-function briefAd(item: StoredItem, labels: readonly Label[] | undefined): BriefAd {
-  const { view, cards } = adFacts(item, 'brief', labels);
-  const title = line(cards[0]?.title);
+function buildBriefAd(item: StoredItem, labels: readonly Label[] | undefined): BriefAd {
+  const { view, cards } = buildFacts(item, 'brief', labels);
+  const title = cleanLine(cards[0]?.title);
   if (title) addFields(view, { cards: [{ title }] });
   return view;
 }
 
-function fullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd {
-  const { view, ad, cards } = adFacts(item, 'full', labels);
-  const full: FullAd = { ...view, changes: changesOf(item) };
+function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd {
+  const { view, ad, cards } = buildFacts(item, 'full', labels);
+  const full: FullAd = { ...view, changes: listChanges(item) };
   addFields(full, {
-    body: copy(ad.body, maxCopy),
-    linkDescription: copy(ad.linkDescription, maxLine),
-    landingUrl: httpsAddress(ad.offerLink ?? cards[0]?.url),
-    cards: cards.length > 0 ? cards.slice(0, maxCards).map(boardCard) : undefined,
+    body: cleanText(ad.body, maxAdTextLength),
+    linkDescription: cleanText(ad.linkDescription, maxLineLength),
+    landingUrl: parseHttpsUrl(ad.offerLink ?? cards[0]?.url),
+    cards: cards.length > 0 ? cards.slice(0, maxCards).map(buildCard) : undefined,
   });
   return full;
 }
 
-/** Returns the facts that an ad has in either detail, and the rows of its dataset. */
-function adFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
+/** Returns the facts of an ad that both details share, with the rows of the ad in the dataset. */
+function buildFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
   const fields = parseItem(item) as Fields;
   const { ad, cards } = buildAdRows(fields, { gatheredAt: item.at, json: '' });
   const view: BriefAd = { id: item.id };
   addFields(view, {
-    ...sentFields(fields, detail),
-    pageName: line(ad.pageName),
-    firstLine: line(ad.firstLine),
-    landing: line(ad.landing),
+    ...pickSentFields(fields, detail),
+    pageName: cleanLine(ad.pageName),
+    firstLine: cleanLine(ad.firstLine),
+    landing: cleanLine(ad.landing),
     daysRunning: ad.daysRunning ?? undefined,
     active: ad.active === null ? undefined : ad.active === 1,
     creative: describeCreative(fields),
@@ -192,63 +208,75 @@ function adFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | un
   return { view, ad, cards };
 }
 
-/** Returns what differs from each version of an ad to the next, the newest first. A field without text in one of them is left out. */
-function changesOf(item: StoredItem): BoardChange[] {
+/**
+ * Returns the changes between successive versions of an ad, the newest change first. Leaves out a field that is not text
+ * in both versions.
+ */
+function listChanges(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
   const changes = versions.flatMap((version, index) => {
-    const before = versions[index + 1];
-    return (before ? findChanges(parseItem(before), parseItem(version)) : []).flatMap(({ field, from, to }) => {
-      if (typeof from !== 'string' || typeof to !== 'string') return [];
-      const change: BoardChange = { at: formatIsoTime(version.since), field };
-      addFields(change, { from: copy(from, maxChanged), to: copy(to, maxChanged) });
-      return change;
-    });
+    const olderVersion = versions[index + 1];
+    return (olderVersion ? findChanges(parseItem(olderVersion), parseItem(version)) : []).flatMap(
+      ({ field, from, to }) => {
+        if (typeof from !== 'string' || typeof to !== 'string') return [];
+        const change: BoardChange = { at: formatIsoTime(version.since), field };
+        addFields(change, { from: cleanText(from, maxChangedTextLength), to: cleanText(to, maxChangedTextLength) });
+        return change;
+      },
+    );
   });
   return changes.slice(0, maxChanges);
 }
 
-/** The fields that the service sent and the board shows. Only the drawer shows copy of several lines. */
-const sentFields = (ad: Fields, detail: Detail) =>
+/** Returns the fields that the board shows as the service sent them. Fields of the detail `full` appear only in the drawer. */
+const pickSentFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
-    boardFields.flatMap(([name, { type: is, board }]) =>
-      board === 'brief' || detail === 'full' ? [[name, shownAs[is](ad[name])]] : [],
+    boardFields.flatMap(([name, { type, board }]) =>
+      board === 'brief' || detail === 'full' ? [[name, convertField[type](ad[name])]] : [],
     ),
   );
 
 const boardFields = Object.entries<SentField>(adFields).filter(([, { board }]) => board !== undefined);
 
-function boardCard({ title, body }: { title: string | null; body: string | null }): BoardCard {
+function buildCard({ title, body }: { title: string | null; body: string | null }): BoardCard {
   const card: BoardCard = {};
-  addFields(card, { title: line(title), body: copy(body, maxCardBody) });
+  addFields(card, { title: cleanLine(title), body: cleanText(body, maxCardBodyLength) });
   return card;
 }
 
-const line = (value: unknown): string | undefined =>
-  typeof value === 'string' ? sanitizeLine(clip(value, maxLine)) || undefined : undefined;
+/** Returns the value as one bounded line of safe text; undefined if nothing is visible in it. */
+const cleanLine = (value: unknown): string | undefined =>
+  typeof value === 'string' ? sanitizeLine(clip(value, maxLineLength)) || undefined : undefined;
 
-const copy = (text: string | null, max: number): string | undefined =>
+/** Returns a text of several lines, made safe and cut to a maximal length; undefined if nothing is visible in it. */
+const cleanText = (text: string | null, max: number): string | undefined =>
   text === null ? undefined : sanitize(clip(text, max)).trim() || undefined;
 
-function words(texts: readonly (string | null)[]): string[] | undefined {
-  const kept = texts.slice(0, maxWords).flatMap((text) => line(text) ?? []);
-  return kept.length > 0 ? kept : undefined;
+function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
+  const lines = texts.slice(0, maxListedTexts).flatMap((text) => cleanLine(text) ?? []);
+  return lines.length > 0 ? lines : undefined;
 }
 
-const shownAs: Record<SentField['type'], (value: unknown) => unknown> = {
-  text: line,
-  id: line,
+/** How each type of field is converted for the board. */
+const convertField: Record<SentField['type'], (value: unknown) => unknown> = {
+  text: cleanLine,
+  id: cleanLine,
   date: (value) => toDateCell(value) ?? undefined,
   number: (value) => toNumberCell(value) ?? undefined,
   flag: (value) => (typeof value === 'boolean' ? value : undefined),
-  words: (value) => words(readTexts(value)),
+  words: (value) => cleanLines(readTexts(value)),
 };
 
-/** Undefined for any other address, and for one that hides its host behind a user name. */
-function httpsAddress(address: string | null | undefined): string | undefined {
-  const url = address && address.length <= 2000 ? parseUrl(address) : undefined;
+/**
+ * Returns the URL if it is an https URL; otherwise undefined. URLs with a user name are refused, because
+ * `https://bank.example@bad.example` hides its host from readers.
+ */
+function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
+  const url = urlText && urlText.length <= 2000 ? parseUrl(urlText) : undefined;
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
+/** The most pictures in one call. */
 const maxPictures = 24;
 
 const boardPictures = defineListTool({
@@ -259,33 +287,34 @@ const boardPictures = defineListTool({
   example: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
-  // An id, and the number of a card.
+  // Each id is the id of an ad, optionally followed by `#` and the number of a card.
   input: z.strictObject({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
       .min(1)
       .max(maxPictures)
       .describe('Ad ids.'),
-    page,
+    page: pageTokenInput,
   }),
   output: z.looseObject({}),
   async run({ ids, page }, context) {
     const dataset = await context.dataset();
-    if (!(await isOfPage(page))) return notForModels;
-    /** @param id of an ad, with `#2` at its end for its second card */
-    const pictureFor = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
-      const [found, adId = '', card] = idAndCard.exec(id) ?? [];
-      const item = found === undefined ? undefined : await dataset.findItem('ads', adId);
-      if (item === undefined) return { id, adId, picture: { reason: found === undefined ? noCard : notInDataset } };
+    if (!(await isCallFromBoard(page))) return resultForModels;
+    /** @param id the id of an ad, followed by `#2` for its second card */
+    const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
+      const [match, adId = '', card] = adIdAndCardPattern.exec(id) ?? [];
+      const item = match === undefined ? undefined : await dataset.findItem('ads', adId);
+      if (item === undefined)
+        return { id, adId, picture: { reason: match === undefined ? invalidCardReason : notInDatasetReason } };
       return {
         id,
         adId,
         picture: selectPicture(parseItem(item), { now: context.now, ...(card && { card: Number(card) }) }),
       };
     };
-    const wanted = await Promise.all([...new Set(ids)].map(pictureFor));
-    const pictures = await thumbnailsOf(wanted, context);
-    const data = picturesThatFit(wanted.map(({ id }, index) => ({ id, ...pictures[index] })));
+    const requestedPictures = await Promise.all([...new Set(ids)].map(findPicture));
+    const pictures = await thumbnailsOf(requestedPictures, context);
+    const data = selectFittingPictures(requestedPictures.map(({ id }, index) => ({ id, ...pictures[index] })));
     return {
       data,
       text: `${formatCount(data.pictures.length, 'picture')} for the board, ${data.left.length} more to come.`,
@@ -293,20 +322,24 @@ const boardPictures = defineListTool({
   },
 });
 
-const noCard = 'what follows # is not the number of a card, from 1 to 9999';
-const notInDataset = 'the ad is not in the dataset';
-const idAndCard = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
+const invalidCardReason = 'what follows # is not the number of a card, from 1 to 9999';
+const notInDatasetReason = 'the ad is not in the dataset';
+const adIdAndCardPattern = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
 
-function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {
+/** Returns the first pictures, as many as fit into one result. The ids of the others are in `left`. */
+function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictures {
   const pictures: BoardPicture[] = [];
-  let room = maxBytes;
-  for (const picture of all) {
-    room -= JSON.stringify(picture).length;
-    if (room < 0 && pictures.length > 0) break;
+  let remainingBytes = maxResultBytes;
+  for (const picture of allPictures) {
+    remainingBytes -= JSON.stringify(picture).length;
+    if (remainingBytes < 0 && pictures.length > 0) break;
     pictures.push(picture);
   }
-  return { pictures, left: all.slice(pictures.length).map(({ id }) => id) };
+  return { pictures, left: allPictures.slice(pictures.length).map(({ id }) => id) };
 }
 
-/** In the order in which a server lists them. Those of the board are offered with any tool that shows it. */
+/**
+ * All tools in the order in which a server lists them. A server lists the board's own tools only together with a tool
+ * that shows the board.
+ */
 export const allTools: readonly Tool[] = [...tools, boardAds, boardPictures];

@@ -1,72 +1,79 @@
 import type { adFields, ShownWith } from '../views/fields.ts';
 
-/** What the server and the view of the board agree on. The view runs in a browser, so this file imports types alone. */
+/*
+ * The data that the server and the view of the board exchange. The view runs in a browser, so this file imports only
+ * types.
+ */
 
-/** Where a result holds what the board reads: in its `_meta`, under this key. */
+/** The key in the `_meta` of a result under which the board finds its data. */
 export const boardKey = 'ad-library/board';
 
 /**
- * The facts by which the board filters, sorts and draws an ad. Fields of the API have its names; a missing field is left
- * out.
+ * The facts with which the board filters, sorts and draws an ad. Fields of the API keep their names. Fields without a
+ * value are left out.
  */
 export type BriefAd = ShownWith<typeof adFields, { board: 'brief' }> & {
   id: string;
   pageName?: string;
-  /** The line of the ad text that a reader sees first. */
+  /** The first line of the ad text. */
   firstLine?: string;
   daysRunning?: number;
   /** Absent if it is unknown whether the ad runs. */
   active?: boolean;
-  /** Pictures, videos and cards in words, such as `15 s` or `5 cards`. */
+  /** A description of the pictures, videos and cards, such as `15 s` or `5 cards`. */
   creative?: string;
   labels?: { label: string; value?: string }[];
-  /** The last check of a watch saw it, and the one before did not. */
+  /** True if the last check of a watch listed the ad, and the check before did not. */
   isNew?: boolean;
-  /** The earliest ad of the same page whose copy is nearly the same; absent if this ad is the earliest. */
+  /** The id of the earliest ad of the same page with nearly the same text; absent if this ad is the earliest. */
   variant?: string;
-  /** At most one, for its title; all in full. */
+  /** The title of the first card. A `FullAd` has all cards. */
   cards?: BoardCard[];
-  /** The landing page of the ad, as host and path. */
+  /** The host and path of the landing page. */
   landing?: string;
 };
 
-/** An ad with everything that the drawer shows. */
+/** An ad with everything that the drawer and the comparison show. */
 export type FullAd = BriefAd &
   ShownWith<typeof adFields, { board: 'full' }> & {
-    /** Only an https address. */
+    /** The URL of the landing page, if it is an https URL. */
     landingUrl?: string;
-    /** The differences between versions of the ad, the newest first. */
+    /** The changes between versions of the ad, the newest first. */
     changes: BoardChange[];
   };
 
-/** A field of an ad that has one value in one version, and another in the next. */
+/** A field whose value differs between two successive versions of an ad. */
 export interface BoardChange {
-  /** When the newer version first came, in ISO text. */
+  /** When the newer version was first read, in ISO text. */
   at: string;
   field: string;
   from?: string;
   to?: string;
 }
 
+/** A card of a carousel ad. */
 export interface BoardCard {
   title?: string;
   body?: string;
 }
 
+/** The result of `board_ads`. */
 export interface BoardAds<Ad extends BriefAd = BriefAd> {
   /** The time of the call, in ISO text. */
   asOf: string;
-  /** When the ads were read from the service, in ISO text: the earliest of several times. Absent without ads. */
+  /** When the ads were read from the service, in ISO text. The earliest time, if they differ. Absent without ads. */
   readAt?: string;
   /** The tools that the view may call and that this server offers. */
-  offered: string[];
+  offeredTools: string[];
   ads: Ad[];
-  /** Ids that did not fit into this call, to be asked for by `ids`. */
+  /** Ids of ads that did not fit into this result. The view requests them with `ids`. */
   left: string[];
-  missing: string[];
+  /** Ids of ads that the server does not store. */
+  missingIds: string[];
   gathering?: BoardGathering;
 }
 
+/** The gathering that the board shows. */
 export interface BoardGathering {
   id: string;
   found: number | null;
@@ -75,54 +82,61 @@ export interface BoardGathering {
   gatheredAt: string;
 }
 
-/** What `board_pictures` gives: a `data:` address, or why there is no picture. */
+/** The result of `board_pictures`. */
 export interface BoardPictures {
   pictures: BoardPicture[];
+  /** Ids of pictures that did not fit into this result. */
   left: string[];
 }
 
+/** A picture as a data URL, or the reason why there is none. */
 export interface BoardPicture {
-  /** As asked for: the id of an ad, and after `#` the number of a card. */
+  /** The id as requested: the id of an ad, optionally followed by `#` and the number of a card. */
   id: string;
   src?: string;
   reason?: string;
-  /** The picture may come if it is asked for again. */
+  /** True if another request for the picture may succeed. */
   isLate?: true;
 }
 
-/** What a tool that shows the board says to it: ids and numbers, since some clients hand it to their model. */
+/**
+ * The data for the board in the result of a tool that shows the board. Some clients pass this data to their model, so it
+ * holds only ids and numbers, and no texts of ads.
+ */
 export interface BoardContext {
   tool?: string;
   ids?: string[];
   gathering?: string;
-  /** The items are pages, which the board does not show. */
+  /** True if the items are pages, which the board does not show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** What the next page costs, where that is known: at least nothing, if it is cached now. */
+  /** The price of the next page, if known. `atLeast` is 0 if the page is cached now. */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
-  /** Collections that take ads. */
+  /** The collections to which ads can be added. */
   collections?: { id: string; name?: string; ads?: number }[];
   added?: boolean;
   receipt?: { charged: number | null; remaining: number | null };
   isDemo?: boolean;
 }
 
-/** What reading all ads would cost, for a call that only estimates. */
+/** The price of reading all ads, in the result of a call that only estimates. */
 export interface BoardEstimate {
+  /** The number of matching ads; null if the service does not tell it. */
   ads: number | null;
-  /** The number of `ads` that are read already. */
+  /** The number of ads that have already been read. */
   read?: number;
-  /** Pages of the ads that are not read. */
+  /** The number of pages that have not been read. */
   pages: number | null;
+  /** The price in credits; null if it is known only in bounds, or not at all. */
   credits: number | null;
-  /** The bounds of the price, where the charges seen tell them. */
+  /** The bounds of the price, if earlier charges tell them. */
   atLeast?: number;
   atMost?: number;
 }
 
-/** Credits. The price is known where both are equal. */
+/** The bounds of a price in credits. If both are equal, the price is known exactly. */
 export interface PriceBounds {
   atLeast: number;
   atMost: number;

@@ -1,7 +1,7 @@
 import type { Credentials } from '../api/client.ts';
 import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
-import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
+import { boardResource, boardUri, readBoardResource } from '../board/board-resource.ts';
 import { boardKey } from '../board/payload.ts';
 import { joinNonEmpty } from '../views/safe-text.ts';
 import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
@@ -45,7 +45,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     const file = skills.length > 0 ? skillFile(read.uri) : undefined;
     if (file) return file;
     if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read), read);
-    const board = await readBoard();
+    const board = await readBoardResource();
     return { contents: async () => board };
   };
   const formOf = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>

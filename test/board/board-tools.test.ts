@@ -127,12 +127,12 @@ test('board_ads marks what the last check of a watch saw and the one before did 
 test('board_ads costs nothing, gives ads with their labels, and names what the dataset does not have', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
-  const { ads, missing, left, offered } = await board<BoardAds>('board_ads', {
+  const { ads, missingIds, left, offeredTools } = await board<BoardAds>('board_ads', {
     ids: [createAdId(3), 'nowhere', createAdId(2)],
   });
   expect(ads.map(({ id }) => id)).toEqual([createAdId(3), createAdId(2)]);
-  expect([missing, left]).toEqual([['nowhere'], []]);
-  expect(offered).toEqual(['search_ads', 'list_collections', 'add_collection_item']);
+  expect([missingIds, left]).toEqual([['nowhere'], []]);
+  expect(offeredTools).toEqual(['search_ads', 'list_collections', 'add_collection_item']);
   await server.call('label_ads', {
     labels: [
       { adId: createAdId(2), label: 'hook', value: 'question' },
@@ -260,8 +260,8 @@ test('ids that nobody has are bounded in number and length', async () => {
   await refused('board_ads', { gathering: '__proto__' });
   await refused('board_pictures', { ids: [] });
   await refused('board_pictures', { ids: Array.from({ length: 25 }, (_, index) => `${index}`) });
-  const { missing } = await board<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
-  expect(missing).toEqual(['__proto__', '', '\u0000']);
+  const { missingIds } = await board<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
+  expect(missingIds).toEqual(['__proto__', '', '\u0000']);
   const { pictures } = await board<BoardPictures>('board_pictures', {
     ids: [
       '#',

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BriefAd } from '../../src/board/payload.ts';
-import { type Finding, findingOf, messageOf, minAds } from '../../src/board/view/finding.ts';
-import { wordsThatDiffer } from '../../src/board/view/text-differences.ts';
+import { type Finding, selectFinding, variantOf, minAdsForOverview } from '../../src/board/view/finding.ts';
+import { markDifferences } from '../../src/board/view/text-differences.ts';
 import { createFormats } from '../../src/ui/formats.ts';
 
 const readAt = '2026-11-20T09:00:00Z';
@@ -35,7 +35,7 @@ describe('the sentence above the cards', () => {
       'a message in many ads',
       repeated(155, 24),
       'Serra repeats one message in 24 of its 155 ads here; the longest ran 230 days.',
-      { message: 'Serra' },
+      { variant: 'Serra' },
     ],
     ['a message in less than a tenth', repeated(155, 15), undefined],
     ['a message in three ads', repeated(8, 3), undefined],
@@ -43,7 +43,7 @@ describe('the sentence above the cards', () => {
       'a message of one advertiser among the many ads of others',
       [...ads(800, () => ({}), 'Other'), ...repeated(32, 10)],
       'Serra repeats one message in 10 of its 32 ads here; the longest ran 90 days.',
-      { message: 'Serra' },
+      { variant: 'Serra' },
     ],
     [
       'a run that goes on',
@@ -89,32 +89,32 @@ describe('the sentence above the cards', () => {
     ],
     ['a landing page of a few messages', leading(4), undefined],
   ])('of %s is as expected', (_, given, text, opens) => {
-    const finding = findingOf(given, whole);
+    const finding = selectFinding(given, whole);
     expect(finding && inOneSpelling(textOf(finding))).toBe(text);
     if (opens) expect(finding?.opens).toEqual(opens);
   });
 
   test('does not compare launches of a part of the ads, or of ads that a filter by time leaves', () => {
     const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
-    expect(findingOf(given, { ...whole, hasAllLaunches: false })).toBeUndefined();
+    expect(selectFinding(given, { ...whole, hasAllLaunches: false })).toBeUndefined();
   });
 
   test('does not compare launches of ads whose time of reading is unknown', () => {
     const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
-    expect(findingOf(given, { ...whole, readAt: undefined })).toBeUndefined();
+    expect(selectFinding(given, { ...whole, readAt: undefined })).toBeUndefined();
   });
 
   test('does not take the month of the reading, and the months after it, for months with few launches', () => {
     const given = started(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
-      expect(findingOf(given, { ...whole, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
+      expect(selectFinding(given, { ...whole, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
   });
 
   test('does not compare launches of ads that were all last seen on one day long before the reading', () => {
     const lastSeenOn = (day: string) =>
       started(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
-    expect(findingOf(lastSeenOn('2026-07-01'), whole)).toBeUndefined();
-    expect(findingOf(lastSeenOn('2026-11-20'), whole)).toBeDefined();
+    expect(selectFinding(lastSeenOn('2026-07-01'), whole)).toBeUndefined();
+    expect(selectFinding(lastSeenOn('2026-11-20'), whole)).toBeDefined();
   });
 
   test('names an advertiser with numbers that its ads on the board have, for any ads', () => {
@@ -128,7 +128,7 @@ describe('the sentence above the cards', () => {
       daysRunning: fc.integer({ min: 0, max: 300 }),
       active: fc.boolean(),
     });
-    const board = fc.array(anyAd, { minLength: minAds, maxLength: 60 });
+    const board = fc.array(anyAd, { minLength: minAdsForOverview, maxLength: 60 });
     const messages = fc.constantFrom(true, false);
     fc.assert(
       fc.property(board, messages, (drawn, areDifferent) => {
@@ -136,15 +136,15 @@ describe('the sentence above the cards', () => {
           const message = areDifferent ? {} : { variant: `${ad.pageName} ${variant}` };
           return { id: `${at}`, ...ad, ...message };
         });
-        const finding = findingOf(given, whole);
+        const finding = selectFinding(given, whole);
         if (finding === undefined) return;
         const [name] = finding.sentence.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
         const own = given.filter(({ pageName }) => pageName === name);
         const { opens } = finding;
         const text = textOf(finding);
-        if ('message' in opens)
+        if ('variant' in opens)
           expect(text).toContain(
-            `in ${own.filter((ad) => messageOf(ad) === opens.message).length} of its ${own.length} `,
+            `in ${own.filter((ad) => variantOf(ad) === opens.variant).length} of its ${own.length} `,
           );
         else if ('ad' in opens)
           expect(text).toContain(`for ${own.find(({ id }) => id === opens.ad)?.daysRunning} days`);
@@ -182,7 +182,7 @@ test.each<[string[], string[]]>([
     ['', 'x'],
   ],
 ])('of %j the words that differ are marked', (texts, marked) => {
-  const shown = wordsThatDiffer(texts).map((parts) =>
+  const shown = markDifferences(texts).map((parts) =>
     parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
   );
   expect(shown.map((parts) => parts.join(''))).toEqual(marked);
@@ -191,6 +191,6 @@ test.each<[string[], string[]]>([
 test('the longest copy is compared in a moment, whatever it holds', () => {
   const copy = (word: string) => `${word} `.repeat(5000);
   const since = performance.now();
-  wordsThatDiffer([copy('one'), copy('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);
+  markDifferences([copy('one'), copy('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);
   expect(performance.now() - since).toBeLessThan(5000);
 });

@@ -2,7 +2,7 @@ import { type Formats, formatConstant, formatCountry } from '../../ui/formats.ts
 import type { BriefAd, FullAd } from '../payload.ts';
 
 /** Returns the facts of an ad, each under its name; undefined where a fact is unknown or has not been read yet. */
-export function factsOf(
+export function listFacts(
   ad: BriefAd,
   full: FullAd | undefined,
   formats: Formats,
@@ -10,10 +10,10 @@ export function factsOf(
   const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, audienceReach } = full ?? ad;
   const { displayFormat, creative, ctaType, landing, duplicates } = full ?? ad;
   const { formatCount, formatDay, formatNumber, formatShortNumber } = formats;
-  const state = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
-  const ran = daysRunning === 0 ? 'less than a day' : daysRunning && formatCount(daysRunning, 'day');
+  const stateText = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
+  const runText = daysRunning === 0 ? 'less than a day' : daysRunning && formatCount(daysRunning, 'day');
   return [
-    ['Ran', [ran, state].filter(Boolean).join(', ')],
+    ['Ran', [runText, stateText].filter(Boolean).join(', ')],
     ['Started', startedAt && formatDay(startedAt)],
     ['Last seen', lastSeenAt && formatDay(lastSeenAt)],
     [active === false ? 'Ended' : 'Ends', endDate && formatDay(endDate)],
@@ -23,13 +23,13 @@ export function factsOf(
     ['Countries', countries?.map(formatCountry).join(', ')],
     ['Platforms', full?.publisherPlatform?.map(formatConstant).join(', ')],
     ['Reach', audienceReach === undefined ? undefined : formatShortNumber(audienceReach)],
-    ['Spend, estimated', full && spendOf(full, formats)],
+    ['Spend, estimated', full && formatSpend(full, formats)],
     ['Copies', duplicates === undefined ? undefined : formatNumber(duplicates)],
     ['Id', ad.id],
   ];
 }
 
-function spendOf({ adSpendMin, adSpendMax, currency = '' }: FullAd, { formatNumber }: Formats): string | undefined {
-  const range = [...new Set([adSpendMin, adSpendMax])].filter((value) => value !== undefined);
-  return range.length === 0 ? undefined : `${range.map(formatNumber).join('–')} ${currency}`.trim();
+function formatSpend({ adSpendMin, adSpendMax, currency = '' }: FullAd, { formatNumber }: Formats): string | undefined {
+  const amounts = [...new Set([adSpendMin, adSpendMax])].filter((value) => value !== undefined);
+  return amounts.length === 0 ? undefined : `${amounts.map(formatNumber).join('–')} ${currency}`.trim();
 }

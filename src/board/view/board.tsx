@@ -1,65 +1,73 @@
 import { useMemo, useState } from 'preact/hooks';
 import { CommonValuesChart, DaysRunningChart, LaunchesChart } from '../../ui/bars.tsx';
 import type { BoardContext } from '../payload.ts';
-import { Compare, maxCompared } from './compare.tsx';
+import { CompareDialog, maxComparedAds } from './compare.tsx';
 import { Drawer } from './drawer.tsx';
 import { Filters } from './filters.tsx';
-import { type Finding, minAds } from './finding.ts';
-import { aboutText, creditsText, estimateText, headingOf, paidText, partsText, partText } from './heading.ts';
-import { AdList } from './list.tsx';
-import { Actions, Save } from './selection.tsx';
+import { type Finding, minAdsForOverview, variantOf } from './finding.ts';
 import {
-  type Chosen,
-  choosable,
+  buildHeading,
+  formatChartScope,
+  formatCounts,
+  formatDetails,
+  formatEstimate,
+  formatPrice,
+  formatReceipt,
+} from './heading.ts';
+import { AdList } from './list.tsx';
+import { Actions, SaveDialog } from './selection.tsx';
+import {
+  type ChosenValues,
+  countVariants,
+  createProblem,
   type FacetName,
   facets,
+  getSortTitle,
   isGrouped,
-  messagesIn,
   type Problem,
-  problemFrom,
   type SortName,
   type State,
+  selectFilterableAds,
   sortNames,
-  sortTitle,
-  toggled,
+  toggleValue,
   type View,
 } from './state.ts';
 
 export function Board({ view }: { view: View }) {
   const { state } = view;
-  const { ads, opened, compared, saving, display, panel = !display.isTight } = state;
-  const hasPanel = choosable(state).length >= minAds;
-  const estimate = estimateText(state);
-  const adOpened = ads.find(({ id }) => id === opened);
+  const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.isTight } = state;
+  const hasPanel = selectFilterableAds(state).length >= minAdsForOverview;
+  const estimate = formatEstimate(state);
+  const openAd = ads.find(({ id }) => id === openAdId);
   return (
     <>
       <main class={[display.isTight && 'tight', estimate && 'estimate'].filter(Boolean).join(' ')}>
         <header>
           <Heading state={state} estimate={estimate} />
-          {ads.length > 0 && <Controls view={view} panel={hasPanel ? panel : undefined} />}
+          {ads.length > 0 && <Controls view={view} isPanelOpen={hasPanel ? isPanelOpen : undefined} />}
         </header>
-        {state.finding && <Found view={view} finding={state.finding} />}
-        {hasPanel && panel && (
+        {state.finding && <FindingButton view={view} finding={state.finding} />}
+        {hasPanel && isPanelOpen && (
           <section id="panel" aria-label="Charts and filters">
             <Filters view={view}>
-              <Grouping view={view} />
+              <GroupingChoice view={view} />
             </Filters>
-            <p id="part">{partText(state)}</p>
+            <p id="part">{formatChartScope(state)}</p>
             <Charts view={view} />
           </section>
         )}
         <AdList view={view} />
         <Footer view={view} />
       </main>
-      {adOpened && <Drawer view={view} ad={adOpened} />}
-      {compared && <Compare view={view} ids={compared} />}
-      {saving && <Save view={view} ids={saving} />}
+      {openAd && <Drawer view={view} ad={openAd} />}
+      {comparedIds && <CompareDialog view={view} ids={comparedIds} />}
+      {idsToSave && <SaveDialog view={view} ids={idsToSave} />}
     </>
   );
 }
 
 function Heading({ state, estimate }: { state: State; estimate: string | undefined }) {
-  const heading = headingOf(state);
+  const heading = buildHeading(state);
   return (
     <div id="heading">
       <h1>
@@ -68,8 +76,8 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
       </h1>
       {estimate === undefined && (
         <p id="subtitle">
-          <b id="count">{state.ads.length > 0 ? partsText(state) : state.problem ? 'No ads came' : ''}</b>{' '}
-          <span id="about">{aboutText(state, heading.rest)}</span>
+          <b id="count">{state.ads.length > 0 ? formatCounts(state) : state.problem ? 'No ads came' : ''}</b>{' '}
+          <span id="about">{formatDetails(state, heading.conditions)}</span>
         </p>
       )}
     </div>
@@ -77,12 +85,12 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
 }
 
 /** @param panel whether charts and filters are shown; undefined where there is nothing to filter */
-function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
-  const { message, mode, sort, chosen, display, formats } = view.state;
-  const filters = Object.values(chosen).filter((values) => (values?.size ?? 0) > 0).length;
+function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | undefined }) {
+  const { openVariant, mode, sort, chosenValues, display, formats } = view.state;
+  const activeFilterCount = Object.values(chosenValues).filter((values) => (values?.size ?? 0) > 0).length;
   return (
     <div id="tools">
-      {message !== undefined && <BackButton view={view} />}
+      {openVariant !== undefined && <BackButton view={view} />}
       <Choice
         label="View"
         signs={['▦', '☰']}
@@ -98,13 +106,18 @@ function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
           onChange={({ currentTarget }) => view.update({ sort: currentTarget.value as SortName })}
         >
           {sortNames.map((name) => (
-            <option value={name}>{sortTitle(name)}</option>
+            <option value={name}>{getSortTitle(name)}</option>
           ))}
         </select>
       </label>
-      {panel !== undefined && (
-        <button type="button" id="filters" aria-expanded={panel} onClick={() => view.update({ panel: !panel })}>
-          Filters{filters > 0 && ` · ${formats.formatNumber(filters)}`}
+      {isPanelOpen !== undefined && (
+        <button
+          type="button"
+          id="filters"
+          aria-expanded={isPanelOpen}
+          onClick={() => view.update({ isPanelOpen: !isPanelOpen })}
+        >
+          Filters{activeFilterCount > 0 && ` · ${formats.formatNumber(activeFilterCount)}`}
         </button>
       )}
       {display.canExpand && <ExpandButton view={view} />}
@@ -114,39 +127,40 @@ function Controls({ view, panel }: { view: View; panel: boolean | undefined }) {
 
 /** Charts of the ads that the filters leave; none where a reader sees all of them at a glance. */
 function Charts({ view }: { view: View }) {
-  const { shown, readAt, chosen, formats } = view.state;
-  const choose = (facet: 'format' | 'cta') => (value: string) => view.update({ chosen: toggled(chosen, facet, value) });
+  const { visibleAds, readAt, chosenValues, formats } = view.state;
+  const choose = (facet: 'format' | 'cta') => (value: string) =>
+    view.update({ chosenValues: toggleValue(chosenValues, facet, value) });
   return useMemo(
     () =>
-      shown.length < minAds ? null : (
+      visibleAds.length < minAdsForOverview ? null : (
         <section id="charts" class="charts" aria-label="Overview">
-          <LaunchesChart ads={shown} readAt={readAt} formats={formats} />
-          <DaysRunningChart ads={shown} formats={formats} />
+          <LaunchesChart ads={visibleAds} readAt={readAt} formats={formats} />
+          <DaysRunningChart ads={visibleAds} formats={formats} />
           <CommonValuesChart
             title={facets.format.title}
-            values={shown.map(({ displayFormat }) => displayFormat)}
+            values={visibleAds.map(({ displayFormat }) => displayFormat)}
             onChoose={choose('format')}
             formats={formats}
           />
           <CommonValuesChart
             title={facets.cta.title}
-            values={shown.map(({ ctaType }) => ctaType)}
+            values={visibleAds.map(({ ctaType }) => ctaType)}
             onChoose={choose('cta')}
             formats={formats}
           />
         </section>
       ),
-    [shown, readAt, chosen, formats],
+    [visibleAds, readAt, chosenValues, formats],
   );
 }
 
-const Grouping = ({ view }: { view: View }) =>
-  view.state.message !== undefined || messagesIn(view.state.ads) === view.state.ads.length ? null : (
+const GroupingChoice = ({ view }: { view: View }) =>
+  view.state.openVariant !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
     <Choice
       label="One card for each"
       names={['Messages', 'Ads']}
       isFirst={isGrouped(view.state)}
-      choose={(isFirst) => view.update({ byMessage: isFirst })}
+      choose={(isFirst) => view.update({ isGroupingChosen: isFirst })}
     />
   );
 
@@ -178,14 +192,14 @@ const Choice = ({ label, signs, names, isFirst, choose }: ChoiceProps) => (
 
 function BackButton({ view }: { view: View }) {
   const close = () => {
-    const { message } = view.state;
-    view.update({ message: undefined });
-    const at = view.state.cards.findIndex(([ad]) => ad !== undefined && (ad.variant ?? ad.id) === message);
-    document.querySelectorAll<HTMLElement>('#list .open')[at]?.focus();
+    const { openVariant } = view.state;
+    view.update({ openVariant: undefined });
+    const cardIndex = view.state.cards.findIndex(([ad]) => ad !== undefined && variantOf(ad) === openVariant);
+    document.querySelectorAll<HTMLElement>('#list .open')[cardIndex]?.focus();
   };
   return (
     <button type="button" id="back" class="primary" onClick={close}>
-      ‹ All {view.state.formats.formatNumber(messagesIn(view.state.ads))} messages
+      ‹ All {view.state.formats.formatNumber(countVariants(view.state.ads))} messages
     </button>
   );
 }
@@ -195,7 +209,7 @@ function ExpandButton({ view }: { view: View }) {
   const expand = () =>
     view.host
       .request('ui/request-display-mode', { mode: isFull ? 'inline' : 'fullscreen' })
-      .then(view.follow, () => view.follow({ availableDisplayModes: [] }));
+      .then(view.applyHostContext, () => view.applyHostContext({ availableDisplayModes: [] }));
   const name = isFull ? 'Close' : 'Expand';
   return (
     <button type="button" id="expand" aria-label={name} onClick={() => void expand()}>
@@ -205,15 +219,15 @@ function ExpandButton({ view }: { view: View }) {
   );
 }
 
-function Found({ view, finding: { sentence, opens } }: { view: View; finding: Finding }) {
-  const { chosen } = view.state;
+function FindingButton({ view, finding: { sentence, opens } }: { view: View; finding: Finding }) {
+  const { chosenValues } = view.state;
   const open = () => {
-    if ('ad' in opens) return view.update({ opened: opens.ad });
-    if ('message' in opens) return view.update({ message: opens.message, chosen: {} });
+    if ('ad' in opens) return view.update({ openAdId: opens.ad });
+    if ('variant' in opens) return view.update({ openVariant: opens.variant, chosenValues: {} });
     const values = Object.entries(opens.values) as [FacetName, string][];
-    const isChosen = values.every(([facet, value]) => chosen[facet]?.has(value));
-    const wanted: Chosen = Object.fromEntries(values.map(([facet, value]) => [facet, new Set([value])]));
-    view.update({ message: undefined, chosen: isChosen ? chosen : wanted });
+    const isChosen = values.every(([facet, value]) => chosenValues[facet]?.has(value));
+    const valuesToChoose: ChosenValues = Object.fromEntries(values.map(([facet, value]) => [facet, new Set([value])]));
+    view.update({ openVariant: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
   };
   return (
     <button type="button" id="finding" onClick={open}>
@@ -223,42 +237,42 @@ function Found({ view, finding: { sentence, opens } }: { view: View; finding: Fi
 }
 
 function Footer({ view }: { view: View }) {
-  const { selected, shown, status, problem, formats } = view.state;
+  const { selectedIds, visibleAds, status, problem, formats } = view.state;
   const { formatNumber } = formats;
-  const away = selected.size - shown.filter(({ id }) => selected.has(id)).length;
-  const text = `${formatNumber(selected.size)} selected${away > 0 ? `, ${formatNumber(away)} filtered out` : ''}`;
-  const canCompare = selected.size >= 2 && selected.size <= maxCompared;
+  const hiddenCount = selectedIds.size - visibleAds.filter(({ id }) => selectedIds.has(id)).length;
+  const selectionText = `${formatNumber(selectedIds.size)} selected${hiddenCount > 0 ? `, ${formatNumber(hiddenCount)} filtered out` : ''}`;
+  const canCompare = selectedIds.size >= 2 && selectedIds.size <= maxComparedAds;
   return (
     <>
       <NextPage view={view} />
-      <footer id="footer" class={selected.size > 0 || status !== '' || problem ? 'busy' : ''}>
-        {selected.size > 0 && (
+      <footer id="footer" class={selectedIds.size > 0 || status !== '' || problem ? 'busy' : ''}>
+        {selectedIds.size > 0 && (
           <div id="selection">
             <button
               type="button"
               class="quiet"
-              aria-label={`Clear the selection: ${text}`}
-              onClick={() => view.update({ selected: new Set() })}
+              aria-label={`Clear the selection: ${selectionText}`}
+              onClick={() => view.update({ selectedIds: new Set() })}
             >
               <span class="count">
-                <b>{formatNumber(selected.size)}</b>
-                <span class="name">{text.replace(/^\S+/, '')}</span>
+                <b>{formatNumber(selectedIds.size)}</b>
+                <span class="name">{selectionText.replace(/^\S+/, '')}</span>
               </span>{' '}
               ×
             </button>
             {canCompare && (
-              <button type="button" onClick={() => view.update({ compared: [...selected] })}>
+              <button type="button" onClick={() => view.update({ comparedIds: [...selectedIds] })}>
                 Compare
               </button>
             )}
-            <Actions view={view} ids={[...selected]} />
+            <Actions view={view} ids={[...selectedIds]} />
           </div>
         )}
         <p id="status" role="status">
           {status}
         </p>
         <div id="problem" role="alert">
-          {problem && <Explained problem={problem} />}
+          {problem && <ProblemText problem={problem} />}
         </div>
       </footer>
     </>
@@ -266,23 +280,24 @@ function Footer({ view }: { view: View }) {
 }
 
 /** Longer texts are for models. Their first sentence of their own says what is wrong. */
-const sentence = /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
-const maxShown = 160;
+const firstSentencePattern =
+  /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
+const maxCollapsedLength = 160;
 
-function Explained({ problem: { text, again } }: { problem: Problem }) {
-  const isLong = text.length > maxShown || text.includes('\n');
-  const first = (isLong && sentence.exec(text)?.[1]) || text;
+function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
+  const isLong = text.length > maxCollapsedLength || text.includes('\n');
+  const firstSentence = (isLong && firstSentencePattern.exec(text)?.[1]) || text;
   return (
     <>
-      <p dir="auto">{first}</p>
-      {first !== text && (
+      <p dir="auto">{firstSentence}</p>
+      {firstSentence !== text && (
         <details>
           <summary>Details</summary>
           <p dir="auto">{text}</p>
         </details>
       )}
-      {again && (
-        <button type="button" class="primary" onClick={again}>
+      {retry && (
+        <button type="button" class="primary" onClick={retry}>
           Try again
         </button>
       )}
@@ -292,41 +307,41 @@ function Explained({ problem: { text, again } }: { problem: Problem }) {
 
 /** The next page of a search. It takes a second click, on a button that names the price. */
 function NextPage({ view }: { view: View }) {
-  const { context, offered, formats } = view.state;
+  const { context, offeredTools, formats } = view.state;
   /** The result whose next page waits for a second click. Another result starts anew. */
-  const [confirming, setConfirming] = useState<BoardContext>();
+  const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
   const [isBusy, setBusy] = useState(false);
-  if (!context.cursor || context.tool !== 'search_ads' || !offered.includes('search_ads')) return null;
-  const load = async () => {
-    setConfirming(undefined);
+  if (!context.cursor || context.tool !== 'search_ads' || !offeredTools.includes('search_ads')) return null;
+  const loadNextPage = async () => {
+    setContextToConfirm(undefined);
     setBusy(true);
     view.update({ status: 'Searching …', problem: undefined });
     try {
       // With `fresh`, the following pages would be paid again.
-      const { fresh: _fresh, ...search } = view.state.args;
-      const next = await view.server.search({ ...search, cursor: context.cursor });
+      const { fresh: _fresh, ...search } = view.state.toolArguments;
+      const nextContext = await view.server.searchAds({ ...search, cursor: context.cursor });
       const { nextCredits: _, ...before } = context;
-      view.update({ context: { ...before, ...next } });
-      await view.load(next.ids ?? []);
-      view.update({ status: paidText(next.receipt, formats) });
+      view.update({ context: { ...before, ...nextContext } });
+      await view.loadAds(nextContext.ids ?? []);
+      view.update({ status: formatReceipt(nextContext.receipt, formats) });
     } catch (error) {
-      view.update({ status: '', problem: problemFrom(error, () => setConfirming(view.state.context)) });
+      view.update({ status: '', problem: createProblem(error, () => setContextToConfirm(view.state.context)) });
     }
     setBusy(false);
   };
   // A page that is cached now may no longer be cached when it is asked for.
   const { nextCredits } = context;
-  const price = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${creditsText(nextCredits, formats)}`;
-  const isConfirming = confirming === context;
+  const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
+  const isConfirming = contextToConfirm === context;
   return (
     <div id="more">
       {/* The same button takes the focus, so that neither a key held down nor a double click pays. */}
-      <button type="button" disabled={isBusy} onClick={() => setConfirming(isConfirming ? undefined : context)}>
-        {isBusy ? 'Searching …' : isConfirming ? 'Cancel' : `More ads${price} …`}
+      <button type="button" disabled={isBusy} onClick={() => setContextToConfirm(isConfirming ? undefined : context)}>
+        {isBusy ? 'Searching …' : isConfirming ? 'Cancel' : `More ads${priceText} …`}
       </button>
       {isConfirming && (
-        <button type="button" class="primary" onClick={({ detail }) => detail < 2 && void load()}>
-          Search{price}
+        <button type="button" class="primary" onClick={({ detail }) => detail < 2 && void loadNextPage()}>
+          Search{priceText}
         </button>
       )}
     </div>

@@ -1,19 +1,19 @@
 import { useMemo } from 'preact/hooks';
 import { buildCardAd, pickTitle } from '../../ui/ad-card.tsx';
-import { factsOf } from './ad-facts.ts';
-import { CloseButton, Modal, WholeAds } from './modal.tsx';
-import { LaterFrame } from './pictures.tsx';
+import { listFacts } from './ad-facts.ts';
+import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
+import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import type { View } from './state.ts';
-import { type Part, wordsThatDiffer } from './text-differences.ts';
+import { markDifferences, type TextPart } from './text-differences.ts';
 
-export const maxCompared = 4;
+export const maxComparedAds = 4;
 
 /** Some ads side by side: the words that differ are marked, and each fact has a row. */
-export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
+export function CompareDialog({ view, ids }: { view: View; ids: readonly string[] }) {
   const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []);
-  const fullAds = ads.map(({ id }) => view.wholeAds.get(id));
-  const isWhole = ids.every((id) => view.wholeAds.has(id));
+  const fullAds = ads.map(({ id }) => view.fullAds.get(id));
+  const areAllLoaded = ids.every((id) => view.fullAds.has(id));
   const texts = useMemo(
     () =>
       [
@@ -21,12 +21,12 @@ export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
         ['Copy', ads.map(({ firstLine = '' }, at) => fullAds[at]?.body ?? firstLine)],
         ['Description', fullAds.map((ad) => ad?.linkDescription ?? '')],
       ] as const,
-    [ids, isWhole],
+    [ids, areAllLoaded],
   );
-  const rows = useMemo(() => texts.map(([name, words]) => [name, wordsThatDiffer(words)] as const), [texts]);
-  const facts = ads.map((ad, at) => factsOf(ad, fullAds[at], view.state.formats));
+  const rows = useMemo(() => texts.map(([name, words]) => [name, markDifferences(words)] as const), [texts]);
+  const facts = ads.map((ad, at) => listFacts(ad, fullAds[at], view.state.formats));
   return (
-    <Modal id="compare" onClose={() => view.update({ compared: undefined })}>
+    <Modal id="compare" onClose={() => view.update({ comparedIds: undefined })}>
       <nav>
         <h2 id="compare-title">
           {ads.length} ads side by side{' '}
@@ -34,7 +34,7 @@ export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
         </h2>
         <CloseButton />
       </nav>
-      <WholeAds view={view} ids={ids} />
+      <FullAdLoader view={view} ids={ids} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard */}
       <section class="compared" aria-label="Ads side by side" tabIndex={0}>
         <table style={{ '--columns': ads.length }}>
@@ -43,15 +43,19 @@ export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
               <th scope="row">Ad</th>
               {ads.map((ad) => (
                 <th scope="col" key={ad.id}>
-                  <LaterFrame ad={ad} view={view} />
-                  <span class="number">{view.numberOf(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
+                  <LazyPicture ad={ad} view={view} />
+                  <span class="number">{view.getNumber(ad)}</span> <bdi>{ad.pageName ?? 'Advertiser unknown'}</bdi>
                 </th>
               ))}
             </tr>
           </thead>
           <tbody>
             {rows.map(([name, cells]) => (
-              <Row key={name} name={name} cells={cells.map((parts) => parts.length > 0 && <Words parts={parts} />)} />
+              <Row
+                key={name}
+                name={name}
+                cells={cells.map((parts) => parts.length > 0 && <MarkedText parts={parts} />)}
+              />
             ))}
             {facts[0]?.map(([name], at) => (
               <Row key={name} name={name} cells={facts.map((all) => all[at]?.[1])} />
@@ -59,12 +63,12 @@ export function Compare({ view, ids }: { view: View; ids: readonly string[] }) {
           </tbody>
         </table>
       </section>
-      <Actions view={view} ids={ids} opening="Compare" />
+      <Actions view={view} ids={ids} defaultRequest="Compare" />
     </Modal>
   );
 }
 
-type Cell = string | false | undefined | ReturnType<typeof Words>;
+type Cell = string | false | undefined | ReturnType<typeof MarkedText>;
 
 const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
   cells.some(Boolean) ? (
@@ -76,6 +80,6 @@ const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
     </tr>
   ) : null;
 
-const Words = ({ parts }: { parts: readonly Part[] }) => (
+const MarkedText = ({ parts }: { parts: readonly TextPart[] }) => (
   <>{parts.map(({ text, isDifferent }) => (isDifferent ? <mark>{text}</mark> : text))}</>
 );

@@ -3,55 +3,61 @@ import { FactList } from '../../ui/bars.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import { formatColumnTitle } from '../../views/column-title.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
-import { factsOf } from './ad-facts.ts';
-import { messageOf } from './finding.ts';
+import { listFacts } from './ad-facts.ts';
+import { variantOf } from './finding.ts';
 import { RunBar } from './list.tsx';
-import { CloseButton, Modal, WholeAds } from './modal.tsx';
-import { LaterFrame } from './pictures.tsx';
+import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
+import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
-import { problemOf, sorted, type View } from './state.ts';
+import { getErrorText, sortAds, type View } from './state.ts';
 
 export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
-  const { cards, axis, ads, sort, formats } = view.state;
+  const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
   // An ad that is a variant of a card's has the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
-  const neighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
-  const [before, after] = [neighbour(-1), neighbour(1)];
+  const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
+  const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
   const open = (to: BriefAd | undefined) => {
     if (to === undefined) return;
-    view.update({ opened: to.id });
+    view.update({ openAdId: to.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
   // The neighbours too, so that a step to them shows them at once.
-  const near = [ad, after, before].flatMap((one) => one?.id ?? []);
-  const full = view.wholeAds.get(ad.id);
+  const idsToLoad = [ad, nextAd, previousAd].flatMap((one) => one?.id ?? []);
+  const full = view.fullAds.get(ad.id);
   const card = buildCardAd(full ?? ad);
-  const variants = sorted(
-    ads.filter((other) => messageOf(other) === messageOf(ad)),
+  const variantAds = sortAds(
+    ads.filter((other) => variantOf(other) === variantOf(ad)),
     sort,
   );
   return (
     <Modal
       id="drawer"
-      onClose={() => view.update({ opened: undefined })}
-      onKeyDown={(key) => open(key === 'ArrowLeft' ? before : key === 'ArrowRight' ? after : undefined)}
+      onClose={() => view.update({ openAdId: undefined })}
+      onKeyDown={(key) => open(key === 'ArrowLeft' ? previousAd : key === 'ArrowRight' ? nextAd : undefined)}
     >
       <nav>
-        <button type="button" class="icon" aria-label="Previous ad" disabled={!before} onClick={() => open(before)}>
+        <button
+          type="button"
+          class="icon"
+          aria-label="Previous ad"
+          disabled={!previousAd}
+          onClick={() => open(previousAd)}
+        >
           ‹
         </button>
-        <button type="button" class="icon" aria-label="Next ad" disabled={!after} onClick={() => open(after)}>
+        <button type="button" class="icon" aria-label="Next ad" disabled={!nextAd} onClick={() => open(nextAd)}>
           ›
         </button>
         <span class="number">
-          Ad {view.numberOf(ad)}
+          Ad {view.getNumber(ad)}
           {position !== -1 && ` · ${formatNumber(position + 1)} of ${formatNumber(cards.length)}`}
         </span>
         <CloseButton />
       </nav>
-      <LaterFrame key={ad.id} ad={ad} view={view} />
-      <Variants view={view} variants={variants} current={ad} onOpen={open} />
+      <LazyPicture key={ad.id} ad={ad} view={view} />
+      <VariantStrip view={view} variants={variantAds} current={ad} onOpen={open} />
       <p class="page" dir="auto">
         {ad.pageName ?? 'Advertiser unknown'}
       </p>
@@ -60,25 +66,25 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
       </h2>
       <Actions key={`actions ${ad.id}`} view={view} ids={[ad.id]} />
       {full && <LandingLink view={view} ad={full} />}
-      <WholeAds view={view} ids={near} />
-      {full && <Copy view={view} ad={full} />}
-      {full && <Cards view={view} ad={full} />}
-      <RunBar ad={ad} axis={axis} />
+      <FullAdLoader view={view} ids={idsToLoad} />
+      {full && <AdText view={view} ad={full} />}
+      {full && <CardList view={view} ad={full} />}
+      <RunBar ad={ad} axis={timeAxis} />
       <Labels labels={card.labels ?? []} />
-      {full && <Changes ad={full} formats={formats} />}
-      <FactList facts={factsOf(ad, full, formats)} />
+      {full && <ChangeList ad={full} formats={formats} />}
+      <FactList facts={listFacts(ad, full, formats)} />
     </Modal>
   );
 }
 
-interface VariantsProps {
+interface VariantStripProps {
   view: View;
   variants: readonly BriefAd[];
   current: BriefAd;
   onOpen(ad: BriefAd): void;
 }
 
-const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
+const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
   variants.length < 2 ? null : (
     <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
       {variants.slice(0, 60).map((ad) => (
@@ -89,22 +95,22 @@ const Variants = ({ view, variants, current, onOpen }: VariantsProps) =>
             title={pickTitle(buildCardAd(ad))}
             onClick={() => onOpen(ad)}
           >
-            <LaterFrame ad={ad} view={view} />
-            <span class="number">{view.numberOf(ad)}</span>
+            <LazyPicture ad={ad} view={view} />
+            <span class="number">{view.getNumber(ad)}</span>
           </button>
         </li>
       ))}
     </ul>
   );
 
-function Copy({ view, ad }: { view: View; ad: FullAd }) {
+function AdText({ view, ad }: { view: View; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
   const parts = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
   const texts = parts.filter((text) => text !== undefined);
   if (texts.length === 0) return null;
   const copy = () => {
-    const done = copyText([title, ...texts].join('\n\n'));
-    view.update({ status: done ? 'The text was copied.' : 'This host does not let the board copy.' });
+    const isCopied = copyToClipboard([title, ...texts].join('\n\n'));
+    view.update({ status: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
   };
   return (
     <>
@@ -121,25 +127,25 @@ function Copy({ view, ad }: { view: View; ad: FullAd }) {
 }
 
 /** Hosts give the frame no right to the clipboard itself; what a reader copies may be replaced. */
-function copyText(text: string): boolean {
+function copyToClipboard(text: string): boolean {
   let isCopied = false;
-  const replace = (event: ClipboardEvent) => {
+  const writeText = (event: ClipboardEvent) => {
     event.clipboardData?.setData('text/plain', text);
     event.preventDefault();
     isCopied = true;
   };
-  document.addEventListener('copy', replace, { once: true });
+  document.addEventListener('copy', writeText, { once: true });
   document.execCommand('copy');
-  document.removeEventListener('copy', replace);
+  document.removeEventListener('copy', writeText);
   return isCopied;
 }
 
-const Cards = ({ view, ad }: { view: View; ad: FullAd }) =>
+const CardList = ({ view, ad }: { view: View; ad: FullAd }) =>
   !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
       {ad.cards.map(({ title, body }, index) => (
         <li key={`${ad.id} ${index}`}>
-          <LaterFrame ad={{ ...ad, headline: title ?? `Card ${index + 1}` }} view={view} card={index + 1} />
+          <LazyPicture ad={{ ...ad, headline: title ?? `Card ${index + 1}` }} view={view} card={index + 1} />
           <div>
             <b dir="auto">{title ?? `Card ${index + 1}`}</b>
             {body !== undefined && body !== ad.body && (
@@ -154,12 +160,12 @@ const Cards = ({ view, ad }: { view: View; ad: FullAd }) =>
   );
 
 function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
-  if (landingUrl === undefined || !view.can('openLinks')) return null;
+  if (landingUrl === undefined || !view.hasCapability('openLinks')) return null;
   const { hostname } = new URL(landingUrl);
   const open = () =>
     view.host
       .request('ui/open-link', { url: landingUrl })
-      .catch((error) => view.update({ status: `${hostname} was not opened: ${problemOf(error)}` }));
+      .catch((error) => view.update({ status: `${hostname} was not openAdId: ${getErrorText(error)}` }));
   return (
     <button type="button" class="link" onClick={() => void open()}>
       Open {hostname} ↗
@@ -167,7 +173,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   );
 }
 
-const Changes = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
+const ChangeList = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
   changes.length === 0 ? null : (
     <section>
       <h3>What changed</h3>

@@ -1,33 +1,44 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Formats } from '../../ui/formats.ts';
-import { choosable, type FacetName, type FacetValue, facetOf, facetValues, toggled, type View } from './state.ts';
+import {
+  type FacetName,
+  type FacetValue,
+  getFacet,
+  listFacetValues,
+  selectFilterableAds,
+  toggleValue,
+  type View,
+} from './state.ts';
 
 /** Values of each facet until a reader asks for all. */
-const inGroup = 2;
+const collapsedValueCount = 2;
 export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
-  const { chosen, ads, message, formats } = view.state;
-  const [open, setOpen] = useState<FacetName>();
-  const groups = useMemo(() => facetValues(choosable(view.state), chosen, formats), [ads, message, chosen, formats]);
+  const { chosenValues, ads, openVariant, formats } = view.state;
+  const [openFacet, setOpenFacet] = useState<FacetName>();
+  const groups = useMemo(
+    () => listFacetValues(selectFilterableAds(view.state), chosenValues, formats),
+    [ads, openVariant, chosenValues, formats],
+  );
   return (
     <section id="chips" aria-label="Filters">
       {children}
       {groups.map((values) => {
         const facet = values[0]?.facet ?? 'state';
-        const isOpen = open === facet;
+        const isOpen = openFacet === facet;
         return (
-          <Group
+          <FacetGroup
             key={facet}
             values={values}
             formats={formats}
             isOpen={isOpen}
-            onToggle={() => setOpen(isOpen ? undefined : facet)}
-            onChoose={(value) => view.update({ chosen: toggled(chosen, facet, value) })}
+            onToggle={() => setOpenFacet(isOpen ? undefined : facet)}
+            onChoose={(value) => view.update({ chosenValues: toggleValue(chosenValues, facet, value) })}
           />
         );
       })}
-      {Object.values(chosen).some((values) => (values?.size ?? 0) > 0) && (
-        <button type="button" class="chip quiet" onClick={() => view.update({ chosen: {} })}>
+      {Object.values(chosenValues).some((values) => (values?.size ?? 0) > 0) && (
+        <button type="button" class="chip quiet" onClick={() => view.update({ chosenValues: {} })}>
           Clear
         </button>
       )}
@@ -35,7 +46,7 @@ export function Filters({ view, children }: { view: View; children: ComponentChi
   );
 }
 
-interface GroupProps {
+interface FacetGroupProps {
   formats: Formats;
   values: readonly FacetValue[];
   isOpen: boolean;
@@ -43,32 +54,32 @@ interface GroupProps {
   onChoose(value: string): void;
 }
 
-function Group({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: GroupProps) {
-  const { title } = facetOf(values[0]?.facet ?? 'state');
+function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
+  const { title } = getFacet(values[0]?.facet ?? 'state');
   // By the rank among all ads: a choice moves none of the others.
-  const first = values.filter(({ isChosen, rank }) => isChosen || rank < inGroup);
-  const shown = isOpen || values.length === first.length + 1 ? values : first;
-  const hidden = values.length - shown.length;
+  const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
+  const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
+  const hiddenCount = values.length - visibleValues.length;
   return (
     <fieldset class={`group chips ${isOpen ? 'whole' : ''}`} aria-label={title}>
       <span class="facet" dir="auto">
         {title}
       </span>
-      {shown.map(({ value, text, ads, isChosen }) => (
+      {visibleValues.map(({ value, text, ads, isChosen }) => (
         <button type="button" key={value} class="chip" aria-pressed={isChosen} onClick={() => onChoose(value)}>
           <span dir="auto">{text}</span>
           <small>{formatNumber(ads)}</small>
         </button>
       ))}
-      {(hidden > 0 || (isOpen && values.length > inGroup + 1)) && (
+      {(hiddenCount > 0 || (isOpen && values.length > collapsedValueCount + 1)) && (
         <button
           type="button"
           class="chip quiet"
-          aria-label={`${title}: ${hidden > 0 ? `${formatNumber(hidden)} more` : 'fewer'}`}
-          aria-expanded={hidden === 0}
+          aria-label={`${title}: ${hiddenCount > 0 ? `${formatNumber(hiddenCount)} more` : 'fewer'}`}
+          aria-expanded={hiddenCount === 0}
           onClick={onToggle}
         >
-          {hidden > 0 ? `+${formatNumber(hidden)}` : 'Fewer'}
+          {hiddenCount > 0 ? `+${formatNumber(hiddenCount)}` : 'Fewer'}
         </button>
       )}
     </fieldset>

@@ -4,23 +4,27 @@ import { dayMs } from '../../views/durations.ts';
 import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 
-/** One sentence about an advertiser, with the numbers it rests on, and the filter, message or ad that a click opens. */
+/** One sentence about an advertiser, with the numbers behind it, and what a click on the sentence opens. */
 export interface Finding {
-  /** The parts of the sentence. A name is text of others: the advertiser, or a landing page. */
+  /** The parts of the sentence. A `name` is third-party text: the name of an advertiser, or a landing page. */
   sentence: readonly (string | { name: string })[];
-  opens: { message: string } | { ad: string } | { values: { advertiser: string; month?: string; landing?: string } };
+  /** The variant, the ad or the filter values that a click opens. */
+  opens: { variant: string } | { ad: string } | { values: { advertiser: string; month?: string; landing?: string } };
 }
 
-/** Returns the id of the message of an ad: a message is the ads of one page whose copy is nearly the same. */
-export const messageOf = ({ id, variant = id }: BriefAd): string => variant;
+/**
+ * Returns the id of the variant to which an ad belongs: the ads of one page that have nearly the same text. The board
+ * calls a variant a "message" in its labels.
+ */
+export const variantOf = ({ id, variant = id }: BriefAd): string => variant;
 
-/** With fewer ads, a reader sees everything at a glance. */
-export const minAds = 8;
+/** The least number of ads that get a finding, charts and filters. A reader sees fewer ads at a glance. */
+export const minAdsForOverview = 8;
 
-interface Basis {
+interface FindingBasis {
   /** When the ads were read, in ISO text; undefined if unknown. */
   readAt: string | undefined;
-  /** The ads are all that match, and no filter leaves some out for when they ran. */
+  /** True if the board has all matching ads, and no filter excludes ads by the time at which they ran. */
   hasAllLaunches: boolean;
   formats: Formats;
 }
@@ -31,13 +35,14 @@ interface Advertiser {
   ads: readonly BriefAd[];
 }
 
-type Rule = (advertisers: readonly Advertiser[], basis: Basis) => Finding | undefined;
+type Rule = (advertisers: readonly Advertiser[], basis: FindingBasis) => Finding | undefined;
 
-/** Returns the finding of the first rule whose conditions an advertiser meets; undefined where none does. */
-export function findingOf(ads: readonly BriefAd[], basis: Basis): Finding | undefined {
-  if (ads.length < minAds) return undefined;
-  const named = ads.filter(({ pageName }) => pageName !== undefined);
-  const advertisers = [...groupsBy(named, ({ pageName = '' }) => pageName)].map(([name, ads]) => ({ name, ads }));
+/** Returns the finding of the first rule that applies to one of the advertisers; undefined if no rule applies. */
+export function selectFinding(ads: readonly BriefAd[], basis: FindingBasis): Finding | undefined {
+  if (ads.length < minAdsForOverview) return undefined;
+  const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
+  const adsByName = groupBy(adsWithPageName, ({ pageName = '' }) => pageName);
+  const advertisers = [...adsByName].map(([name, ads]) => ({ name, ads }));
   for (const rule of rules) {
     const finding = rule(advertisers, basis);
     if (finding !== undefined) return finding;
@@ -45,133 +50,138 @@ export function findingOf(ads: readonly BriefAd[], basis: Basis): Finding | unde
   return undefined;
 }
 
-const rules: readonly Rule[] = [repeatedMessage, longestRun, changeOfLaunches, sharedLandingPage];
+const rules: readonly Rule[] = [findRepeatedVariant, findLongestRun, findLaunchChange, findSharedLandingPage];
 
-const adsHere = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
+const formatAdsHere = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
   `its ${formatCount(ads.length, 'ad')} here`;
 
-/** One message in at least four ads, and in at least a tenth of the ads of its advertiser. */
-function repeatedMessage(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
+/** Finds the largest variant that has at least four ads and at least a tenth of its advertiser's ads. */
+function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatCount, formatNumber } = formats;
-  const largest = advertisers.flatMap(({ name, ads }) => {
-    const [message, group] = largestOf(groupsBy(ads, messageOf)) ?? [];
-    if (message === undefined || group === undefined || group.length < 4 || group.length < ads.length / 10) return [];
-    return [{ name, ads, message, group }];
+  const candidates = advertisers.flatMap(({ name, ads }) => {
+    const [variant, variantAds] = findLargestGroup(groupBy(ads, variantOf)) ?? [];
+    if (variant === undefined || variantAds === undefined) return [];
+    if (variantAds.length < 4 || variantAds.length < ads.length / 10) return [];
+    return [{ name, ads, variant, variantAds }];
   });
-  const most = maxBy(largest, ({ group }) => group.length);
-  if (most === undefined) return undefined;
-  const { name, ads, message, group } = most;
-  const longest = group.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
-  const run = longest > 1 ? `; the longest ran ${formatCount(longest, 'day')}` : '';
-  const text = ` repeats one message in ${formatNumber(group.length)} of ${adsHere(ads, formats)}${run}.`;
-  return { sentence: [{ name }, text], opens: { message } };
+  const largest = findMaxBy(candidates, ({ variantAds }) => variantAds.length);
+  if (largest === undefined) return undefined;
+  const { name, ads, variant, variantAds } = largest;
+  const longestDays = variantAds.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
+  const runText = longestDays > 1 ? `; the longest ran ${formatCount(longestDays, 'day')}` : '';
+  const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdsHere(ads, formats)}${runText}.`;
+  return { sentence: [{ name }, text], opens: { variant } };
 }
 
 /**
- * A run of at least thirty days that has not ended, as far as is known, and is more than twice as long as half of the
- * runs of its advertiser.
+ * Finds the longest run that has lasted at least thirty days, has not ended as far as is known, and is more than twice
+ * as long as the median run of its advertiser.
  */
-function longestRun(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
+function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatCount } = formats;
-  const runs = advertisers.flatMap(({ name, ads }) => {
-    const dated = ads.filter(({ daysRunning }) => daysRunning !== undefined);
-    if (dated.length < minAds) return [];
-    const median = computeMedian(dated.map(({ daysRunning = 0 }) => daysRunning));
-    const ad = maxBy(
-      dated.filter(({ active }) => active !== false),
+  const candidates = advertisers.flatMap(({ name, ads }) => {
+    const adsWithDays = ads.filter(({ daysRunning }) => daysRunning !== undefined);
+    if (adsWithDays.length < minAdsForOverview) return [];
+    const median = computeMedian(adsWithDays.map(({ daysRunning = 0 }) => daysRunning));
+    const ad = findMaxBy(
+      adsWithDays.filter(({ active }) => active !== false),
       ({ daysRunning = 0 }) => daysRunning,
     );
     const days = ad?.daysRunning ?? 0;
-    return ad !== undefined && days >= 30 && days > 2 * median ? [{ name, dated, median, ad, days }] : [];
+    return ad !== undefined && days >= 30 && days > 2 * median ? [{ name, adsWithDays, median, ad, days }] : [];
   });
-  const longest = maxBy(runs, ({ days }) => days);
+  const longest = findMaxBy(candidates, ({ days }) => days);
   if (longest === undefined) return undefined;
-  const { name, dated, median, ad, days } = longest;
-  const state = ad.active === true ? ' and still runs it' : ' or more';
-  const rest = `half of ${adsHere(dated, formats)} ran ${formatCount(median, 'day')} or less`;
+  const { name, adsWithDays, median, ad, days } = longest;
+  const stateText = ad.active === true ? ' and still runs it' : ' or more';
+  const medianText = `half of ${formatAdsHere(adsWithDays, formats)} ran ${formatCount(median, 'day')} or less`;
   return {
-    sentence: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${state}; ${rest}.`],
+    sentence: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${stateText}; ${medianText}.`],
     opens: { ad: ad.id },
   };
 }
 
 /**
- * From one full month to the next, in the last year: at least five launches, and twice as many as in the other. Only of
- * an advertiser whose ads are all on the board, those that have ended included.
+ * Finds the largest change of launches from one full month to the next within a year: one of the two months has at least
+ * five launches, and at least twice as many as the other. The rule needs all ads of an advertiser, ended ads included.
  */
-function changeOfLaunches(
+function findLaunchChange(
   advertisers: readonly Advertiser[],
-  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: Basis,
+  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: FindingBasis,
 ): Finding | undefined {
   if (!hasAllLaunches || readAt === undefined) return undefined;
   const changes = advertisers.flatMap(({ name, ads }) => {
-    const knownTo = lastKnownDay(ads, readAt);
-    return knownTo === undefined ? [] : launchChanges(ads, knownTo).map((change) => ({ name, ...change }));
+    const lastKnownDay = findLastKnownDay(ads, readAt);
+    return lastKnownDay === undefined
+      ? []
+      : listLaunchChanges(ads, lastKnownDay).map((change) => ({ name, ...change }));
   });
-  const largest = maxBy(changes, ({ from, to }) => Math.abs(to - from));
+  const largest = findMaxBy(changes, ({ from, to }) => Math.abs(to - from));
   if (largest === undefined) return undefined;
-  const { name, month, before, from, to } = largest;
-  const change = `${to > from ? 'rose' : 'fell'} from ${formatNumber(from)} in ${formatMonth(before)}`;
+  const { name, month, previousMonth, from, to } = largest;
+  const changeText = `${to > from ? 'rose' : 'fell'} from ${formatNumber(from)} in ${formatMonth(previousMonth)}`;
   return {
-    sentence: ['Launches of ', { name }, ` ${change} to ${formatNumber(to)} in ${formatMonth(month)}.`],
-    opens: { values: { advertiser: name, month: to > from ? month : before } },
+    sentence: ['Launches of ', { name }, ` ${changeText} to ${formatNumber(to)} in ${formatMonth(month)}.`],
+    opens: { values: { advertiser: name, month: to > from ? month : previousMonth } },
   };
 }
 
-/** The pairs of full months before a day, within a year, whose launches doubled or halved. */
-function launchChanges(ads: readonly BriefAd[], knownTo: string) {
+/** Returns the pairs of successive full months, within a year before a day, in which launches doubled or halved. */
+function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   const counts = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  // The first month may have begun before the first known ad, and the month of the last known day may not have ended.
-  const [earliest = ''] = [...counts.keys()].sort();
-  const months = Array.from({ length: 12 }, (_, ago) => monthBefore(knownTo, ago + 1)).filter(
-    (month) => month > earliest,
+  // The first month is left out, because it may have begun before the first known ad. The month of the last known day is
+  // left out, because it may not have ended.
+  const [earliestMonth = ''] = [...counts.keys()].sort();
+  const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
+    (month) => month > earliestMonth,
   );
-  const pairs = months.slice(0, -1).map((month, at) => {
-    const before = months[at + 1] ?? '';
-    return { month, before, from: counts.get(before) ?? 0, to: counts.get(month) ?? 0 };
+  const pairs = months.slice(0, -1).map((month, index) => {
+    const previousMonth = months[index + 1] ?? '';
+    return { month, previousMonth, from: counts.get(previousMonth) ?? 0, to: counts.get(month) ?? 0 };
   });
   return pairs.filter(({ from, to }) => Math.max(from, to) >= 5 && Math.max(from, to) >= 2 * Math.min(from, to));
 }
 
-/** The share of ads last seen on one day from which on ads that ended earlier are likely to be missing. */
+/** If at least this share of the ads was last seen on the same day, ads that ended earlier are probably missing. */
 const maxShareOnOneDay = 0.8;
 
 /**
- * Returns the last day about which the ads say something: the day of the reading, or the day on which the service last
- * saw one of the ads, if that is earlier. Returns undefined where the ads are what was left on one day before the
- * reading: launches of earlier months are then those of the ads that lasted.
+ * Returns the last day for which the ads are known: the day on which they were read, or the day on which the service
+ * last saw one of the ads, if that is earlier. Returns undefined if most ads were last seen on one day long before they
+ * were read. Such ads are the survivors of that day, so they say nothing about launches of earlier months.
  */
-function lastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
-  const days = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
-  const [lastDay] = [...days.keys()].sort().slice(-1);
-  const read = readAt.slice(0, 10);
-  if (lastDay === undefined || lastDay >= read) return read;
-  const isOldDay = Date.parse(read) - Date.parse(lastDay) > 2 * dayMs;
-  const most = [...days.values()].reduce((most, count) => Math.max(most, count), 0);
-  return isOldDay && most >= maxShareOnOneDay * ads.length ? undefined : lastDay;
+function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
+  const adsByDay = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
+  const [lastDay] = [...adsByDay.keys()].sort().slice(-1);
+  const readDay = readAt.slice(0, 10);
+  if (lastDay === undefined || lastDay >= readDay) return readDay;
+  const isLongAgo = Date.parse(readDay) - Date.parse(lastDay) > 2 * dayMs;
+  const largestCount = [...adsByDay.values()].reduce((largest, count) => Math.max(largest, count), 0);
+  return isLongAgo && largestCount >= maxShareOnOneDay * ads.length ? undefined : lastDay;
 }
 
-/** One landing page behind at least five messages of an advertiser. */
-function sharedLandingPage(advertisers: readonly Advertiser[], { formats }: Basis): Finding | undefined {
+/** Finds the landing page to which the most variants of an advertiser lead, if there are at least five. */
+function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatNumber } = formats;
-  const pages = advertisers.flatMap(({ name, ads }) =>
-    [...groupsBy(ads, ({ landing }) => landing)].flatMap(([page, leading]) => {
-      const messages = new Set(leading.map(messageOf)).size;
-      return page === undefined || messages < 5 ? [] : [{ name, ads, page, leading, messages }];
+  const candidates = advertisers.flatMap(({ name, ads }) =>
+    [...groupBy(ads, ({ landing }) => landing)].flatMap(([page, pageAds]) => {
+      const variantCount = new Set(pageAds.map(variantOf)).size;
+      return page === undefined || variantCount < 5 ? [] : [{ name, ads, page, pageAds, variantCount }];
     }),
   );
-  const most = maxBy(pages, ({ messages }) => messages);
-  if (most === undefined) return undefined;
-  const { name, ads, page, leading, messages } = most;
-  const before = ` leads ${formatNumber(messages)} different messages, in ${formatNumber(leading.length)} of ${adsHere(ads, formats)}, to `;
+  const largest = findMaxBy(candidates, ({ variantCount }) => variantCount);
+  if (largest === undefined) return undefined;
+  const { name, ads, page, pageAds, variantCount } = largest;
+  const adsText = `in ${formatNumber(pageAds.length)} of ${formatAdsHere(ads, formats)}`;
+  const text = ` leads ${formatNumber(variantCount)} different messages, ${adsText}, to `;
   return {
-    sentence: [{ name }, before, { name: page }, '.'],
+    sentence: [{ name }, text, { name: page }, '.'],
     opens: { values: { advertiser: name, landing: page } },
   };
 }
 
-/** Returns the items of each key, in the order of the first of them. */
-export function groupsBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+/** Groups items by their key. The groups are in the order of their first items. */
+export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
     const group = groups.get(keyOf(item));
@@ -181,17 +191,18 @@ export function groupsBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) 
   return groups;
 }
 
-const largestOf = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, Item[]] | undefined =>
-  maxBy([...groups], ([, { length }]) => length);
+const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, Item[]] | undefined =>
+  findMaxBy([...groups], ([, { length }]) => length);
 
-const maxBy = <Item>(items: readonly Item[], measure: (item: Item) => number): Item | undefined =>
+/** Returns the item with the highest measure; the first one if several items have it. */
+const findMaxBy = <Item>(items: readonly Item[], measure: (item: Item) => number): Item | undefined =>
   items.reduce<Item | undefined>(
-    (most, item) => (most === undefined || measure(item) > measure(most) ? item : most),
+    (largest, item) => (largest === undefined || measure(item) > measure(largest) ? item : largest),
     undefined,
   );
 
-/** `2026-11-20` and 2 as `2026-09`. */
-function monthBefore(iso: string, months: number): string {
-  const time = Date.UTC(Number(iso.slice(0, 4)), Number(iso.slice(5, 7)) - 1 - months);
+/** Returns the month that lies a number of months before a day, such as `2026-09` for `2026-11-20` and 2. */
+function subtractMonths(isoDay: string, months: number): string {
+  const time = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - months);
   return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 7);
 }

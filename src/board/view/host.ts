@@ -8,117 +8,134 @@ import {
   type FullAd,
 } from '../payload.ts';
 
-export type Message = Record<string, unknown>;
-/** The host as the view sees it: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
+/** A JSON object from the host: the parameters or the result of a JSON-RPC message. */
+export type JsonObject = Record<string, unknown>;
+/** The connection to the host: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
 export type Host = ReturnType<typeof connectHost>;
 
-/** Answers to requests of the host; any other is refused. */
-const answers: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
+/** The replies to the requests that the board understands. All other requests of the host are refused. */
+const replies: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
 
-/** Connects to the window that shows this one. Messages of any other window are ignored. */
-export function connectHost(handlers: Record<string, (params: Message) => void>) {
-  const waiting = new Map<number, { resolve(result: Message): void; reject(error: Error): void }>();
+/**
+ * Connects to the window that embeds the board. Messages from any other window are ignored.
+ * @param notificationHandlers called with the parameters of a notification, by the method of the notification
+ */
+export function connectHost(notificationHandlers: Record<string, (params: JsonObject) => void>) {
+  const pendingRequests = new Map<number, { resolve(result: JsonObject): void; reject(error: Error): void }>();
   let lastId = 0;
   const send = (message: object) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*');
-  const answer = (id: unknown, method: string) => {
-    const result = Object.hasOwn(answers, method) ? answers[method] : undefined;
+  const reply = (id: unknown, method: string) => {
+    const result = Object.hasOwn(replies, method) ? replies[method] : undefined;
     send(result === undefined ? { id, error: methodNotFound } : { id, result });
   };
   window.addEventListener('message', ({ source, data }: MessageEvent) => {
     if (source !== window.parent || data?.jsonrpc !== '2.0') return;
     const { id, method, result, error } = data;
-    const params: Message = data.params ?? {};
-    if (typeof method === 'string' && id !== undefined) return answer(id, method);
-    if (typeof method === 'string') return Object.hasOwn(handlers, method) ? handlers[method]?.(params) : undefined;
-    const call = waiting.get(id);
-    waiting.delete(id);
-    if (error === undefined) call?.resolve(result ?? {});
-    else call?.reject(new Error(typeof error?.message === 'string' ? error.message : 'The host refused.'));
+    const params: JsonObject = data.params ?? {};
+    if (typeof method === 'string' && id !== undefined) return reply(id, method);
+    if (typeof method === 'string')
+      return Object.hasOwn(notificationHandlers, method) ? notificationHandlers[method]?.(params) : undefined;
+    const request = pendingRequests.get(id);
+    pendingRequests.delete(id);
+    if (error === undefined) request?.resolve(result ?? {});
+    else request?.reject(new Error(typeof error?.message === 'string' ? error.message : 'The host refused.'));
   });
   return {
     notify: (method: string, params: object) => send({ method, params }),
     request: (method: string, params: object) =>
-      new Promise<Message>((resolve, reject) => {
+      new Promise<JsonObject>((resolve, reject) => {
         const id = ++lastId;
-        waiting.set(id, { resolve, reject });
+        pendingRequests.set(id, { resolve, reject });
         send({ id, method, params });
       }),
   };
 }
 
+/** The error result of a tool call. */
 export class ToolError extends Error {
+  /** False if the server says that the same call would fail again. */
   readonly canRetry: boolean;
 
-  constructor(result: Message) {
-    super(explanationIn(result));
+  constructor(result: JsonObject) {
+    super(getExplanation(result));
     this.canRetry = canRetry(result);
   }
 }
 
-export type Server = ReturnType<typeof serverBehind>;
+/** The tools of the server that the board calls. */
+export type Server = ReturnType<typeof connectServer>;
 
-export function serverBehind(host: Host) {
-  /** The word by which the server knows that its board calls, and not a model. */
-  const page = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
-  const call = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
-    const silence = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error('The host has not answered for two minutes.')), maxSilence);
+/** Returns functions that call the tools of the server through the host. */
+export function connectServer(host: Host) {
+  /** The token by which the server recognizes calls of its board. Models do not know the token. */
+  const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
+  const callTool = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
+    const silenceTimeout = new Promise<never>((_, reject) => {
+      setTimeout(() => reject(new Error('The host has not answered for two minutes.')), maxSilenceMs);
     });
-    const result = await Promise.race([host.request('tools/call', { name, arguments: args }), silence]);
+    const result = await Promise.race([host.request('tools/call', { name, arguments: args }), silenceTimeout]);
     if (result.isError === true) throw new ToolError(result);
-    return boardMeta(result) as Answer;
+    return getBoardContext(result) as Answer;
   };
-  const callForAds = async <Ad extends BriefAd>(wanted: object): Promise<BoardAds<Ad>> => {
-    const answer = await call<BoardAds<Ad>>('board_ads', { ...wanted, page });
+  const readAds = async <Ad extends BriefAd>(args: object): Promise<BoardAds<Ad>> => {
+    const answer = await callTool<BoardAds<Ad>>('board_ads', { ...args, page: pageToken });
     if (!Array.isArray(answer.ads))
       throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
     return answer;
   };
   return {
-    ads: (wanted: { gathering: string } | { ids: readonly string[] }) => callForAds<BriefAd>(wanted),
-    fullAds: (ids: readonly string[]) => callForAds<FullAd>({ ids, detail: 'full' }),
-    pictures: (ids: readonly string[]) => call<BoardPictures>('board_pictures', { ids, page }),
-    search: (args: object) => call('search_ads', args),
-    collections: async () => (await call('list_collections', {})).collections ?? [],
-    save: async (collectionId: string, itemId: string) =>
-      (await call('add_collection_item', { collectionId, itemType: 'ads', itemId })).added === true,
+    readAds: (args: { gathering: string } | { ids: readonly string[] }) => readAds<BriefAd>(args),
+    readFullAds: (ids: readonly string[]) => readAds<FullAd>({ ids, detail: 'full' }),
+    readPictures: (ids: readonly string[]) => callTool<BoardPictures>('board_pictures', { ids, page: pageToken }),
+    searchAds: (args: object) => callTool('search_ads', args),
+    listCollections: async () => (await callTool('list_collections', {})).collections ?? [],
+    /** Returns false if the collection contained the ad before. */
+    saveAd: async (collectionId: string, itemId: string) =>
+      (await callTool('add_collection_item', { collectionId, itemType: 'ads', itemId })).added === true,
   };
 }
 
-/** In milliseconds: longer than a call takes, with time for a person whom the host asks first. */
-const maxSilence = 120_000;
+/** Longer than a call takes, plus time for a person whom the host asks for permission. */
+const maxSilenceMs = 120_000;
 
-/** The part of a result that is for the board; undefined if a host dropped it. */
-const boardMeta = (result: Message): BoardContext =>
-  ((result._meta as Message | undefined)?.[boardKey] as BoardContext | undefined) ?? {};
+/** Returns the data for the board in a result; an empty object if the host removed it. */
+const getBoardContext = (result: JsonObject): BoardContext =>
+  ((result._meta as JsonObject | undefined)?.[boardKey] as BoardContext | undefined) ?? {};
 
-const demoLine = /^DEMO DATA:[^\n]*(?:\n|$)/;
+const demoLinePattern = /^DEMO DATA:[^\n]*(?:\n|$)/;
 
-/** What the result of a failed call explains, without the line that every result of demo data begins with. */
-export const explanationIn = (result: Message): string =>
-  textOf(result).replace(demoLine, '').trim().slice(0, maxExplanation) || 'The call failed without an explanation.';
+/** Returns the error text of a failed call, without the line about demo data with which every demo result begins. */
+export const getExplanation = (result: JsonObject): string =>
+  getText(result).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
+  'The call failed without an explanation.';
 
-export const canRetry = ({ _meta }: Message): boolean =>
-  ((_meta as Message | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
+/** Returns false if the server says that the same call would fail again. */
+export const canRetry = ({ _meta }: JsonObject): boolean =>
+  ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
-/** In characters. Longer than any text of the server. */
-const maxExplanation = 5000;
+/** In characters. Every error text of the server is shorter. */
+const maxExplanationLength = 5000;
 
-export const isDemo = (result: Message): boolean => boardMeta(result).isDemo === true || demoLine.test(textOf(result));
+/** Returns true if a result holds demo data. */
+export const isDemoResult = (result: JsonObject): boolean =>
+  getBoardContext(result).isDemo === true || demoLinePattern.test(getText(result));
 
-function textOf({ content }: Message): string {
+function getText({ content }: JsonObject): string {
   const [block] = Array.isArray(content) ? content : [];
   return typeof block?.text === 'string' ? block.text : '';
 }
 
-/** The part of a tool's result that is for the board; its data where a host replaces `_meta`, as ChatGPT on the web does. */
-export function contextOf(result: Message): BoardContext {
-  const context = boardMeta(result);
+/**
+ * Returns the data for the board in a tool's result. Some hosts replace `_meta`, for example ChatGPT on the web. Then the
+ * data is taken from the structured content.
+ */
+export function readBoardContext(result: JsonObject): BoardContext {
+  const context = getBoardContext(result);
   if (context.tool !== undefined) return context;
-  const { gathering, itemType, estimate, read, totalHits } = dataOf(result);
+  const { gathering, itemType, estimate, read, totalHits } = getStructuredContent(result);
   return {
-    ids: listed(result).map(({ id }) => String(id)),
+    ids: listItems(result).map(({ id }) => String(id)),
     ...(typeof gathering === 'string' && { gathering }),
     ...(typeof totalHits === 'number' && { totalHits }),
     ...(itemType === 'pages' && { isPages: true }),
@@ -126,14 +143,18 @@ export function contextOf(result: Message): BoardContext {
   };
 }
 
-/** Ads as a result lists them. After a restart of the server, these are all that the board has. */
-export const adsIn = (result: Message): FullAd[] =>
-  listed(result).map((item) => {
-    // A landing page is opened only where the server has checked its address.
-    const texts = Object.entries({ ...item, landingUrl: null }).filter(([, of]) => /string|number/.test(typeof of));
+/**
+ * Returns the ads in the structured content of a result. After a restart of the server, the board has no other source for
+ * these ads.
+ */
+export const readAdsInResult = (result: JsonObject): FullAd[] =>
+  listItems(result).map((item) => {
+    // `landingUrl` is removed, because the board opens a landing page only if the server has checked its URL.
+    const fields = Object.entries({ ...item, landingUrl: null });
+    const scalarFields = fields.filter(([, value]) => /string|number/.test(typeof value));
     const { lastSeen, lastSeenAt = lastSeen, stillRunning: active, countries, ...ad } = item;
     return {
-      ...(Object.fromEntries(texts) as unknown as FullAd),
+      ...(Object.fromEntries(scalarFields) as unknown as FullAd),
       changes: [],
       ...(typeof ad.body === 'string' && { firstLine: ad.body.split('\n', 1)[0] ?? '' }),
       ...(typeof lastSeenAt === 'string' && { lastSeenAt }),
@@ -142,66 +163,76 @@ export const adsIn = (result: Message): FullAd[] =>
     };
   });
 
-const dataOf = ({ structuredContent }: Message): Message => (structuredContent as Message | undefined) ?? {};
+const getStructuredContent = ({ structuredContent }: JsonObject): JsonObject =>
+  (structuredContent as JsonObject | undefined) ?? {};
 
-function listed(result: Message): Message[] {
-  const { items, tiles, itemType } = dataOf(result);
-  const all = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
-  return all.filter((item) => typeof item?.id === 'string');
+/** Returns the items of a list, or the tiles of `view_ads`. Pages are left out, because the board shows only ads. */
+function listItems(result: JsonObject): JsonObject[] {
+  const { items, tiles, itemType } = getStructuredContent(result);
+  const listed = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
+  return listed.filter((item) => typeof item?.id === 'string');
 }
 
-/** Variables of the host that the page's own colours and fonts fall back from. */
-const hostVariable = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
+/** Matches the CSS variables of the host that replace the page's own colours, borders and shadows. */
+const hostVariablePattern = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
 
-/** The host's theme and colours (MCP Apps, *Theming*), but not its fonts: their files would come from outside. */
-export function applyTheme({ theme, styles, safeAreaInsets }: Message): void {
+/**
+ * Applies the host's theme, colours and safe areas (MCP Apps, *Theming*). The host's font files are not loaded, because
+ * they would come from another origin.
+ */
+export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void {
   const root = document.documentElement;
   if (theme === 'light' || theme === 'dark') root.style.colorScheme = theme;
   const variables = (styles as { variables?: Record<string, unknown> } | undefined)?.variables ?? {};
   for (const [name, value] of Object.entries(variables))
-    if (typeof value === 'string' && hostVariable.test(name)) root.style.setProperty(name, value);
+    if (typeof value === 'string' && hostVariablePattern.test(name)) root.style.setProperty(name, value);
   for (const [side, pixels] of Object.entries((safeAreaInsets as object | undefined) ?? {}))
     if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
 }
 
+/** How the host displays the board. */
 export interface Display {
-  /** `inline`, between messages, or `fullscreen`; undefined where the host does not say. */
+  /** `inline` (between messages) or `fullscreen`; undefined if the host does not tell it. */
   mode?: string | undefined;
   canExpand: boolean;
-  /** There is little room: ads come first, and all else behind a control. */
+  /** True if there is little space. Then the board shows ads first and hides charts and filters behind a button. */
   isTight: boolean;
 }
 
-/** In pixels. The board scrolls within itself rather than push everything else away. */
+/** In pixels. A taller board scrolls inside its frame, so that it does not push the conversation away. */
 const maxHeights = { inline: 500, unknown: 820 };
-const littleRoom = '(max-width: 640px), (max-height: 560px)';
+const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
 
-/** Tells the host how much room the board wants, and the board how it is shown. */
-export function followSize(host: Host, show: (display: Display) => void) {
-  let hostMax = Number.POSITIVE_INFINITY;
+/**
+ * Reports the size of the board to the host whenever it changes.
+ * @param onDisplayChange called whenever the host or the size of the window changes how the board is displayed
+ * @returns a function that takes each new context of the host
+ */
+export function observeDisplay(host: Host, onDisplayChange: (display: Display) => void) {
+  let hostMaxHeight = Number.POSITIVE_INFINITY;
   let display: Display = { canExpand: false, isTight: false };
-  let reported = '';
-  const isLittle = matchMedia(littleRoom);
-  const report = () => {
+  let reportedSize = '';
+  const tightLayout = matchMedia(tightLayoutQuery);
+  const reportSize = () => {
     const width = Math.ceil(document.documentElement.clientWidth);
-    const max = display.mode === 'inline' ? maxHeights.inline : maxHeights.unknown;
-    const height = Math.min(max, hostMax, Math.ceil(document.body.getBoundingClientRect().height));
-    if (reported === `${width} ${height}`) return;
-    reported = `${width} ${height}`;
+    const maxHeight = display.mode === 'inline' ? maxHeights.inline : maxHeights.unknown;
+    const height = Math.min(maxHeight, hostMaxHeight, Math.ceil(document.body.getBoundingClientRect().height));
+    if (reportedSize === `${width} ${height}`) return;
+    reportedSize = `${width} ${height}`;
     host.notify('ui/notifications/size-changed', { width, height });
   };
-  const change = (more: Partial<Display>) => {
-    display = { ...display, ...more };
-    display.isTight = isLittle.matches || display.mode === 'inline';
-    show(display);
-    report();
+  const updateDisplay = (change: Partial<Display>) => {
+    display = { ...display, ...change };
+    display.isTight = tightLayout.matches || display.mode === 'inline';
+    onDisplayChange(display);
+    reportSize();
   };
-  new ResizeObserver(report).observe(document.body);
-  isLittle.addEventListener('change', () => change({}));
-  return ({ containerDimensions, displayMode, availableDisplayModes, mode = displayMode }: Message): void => {
+  new ResizeObserver(reportSize).observe(document.body);
+  tightLayout.addEventListener('change', () => updateDisplay({}));
+  return ({ containerDimensions, displayMode, availableDisplayModes, mode = displayMode }: JsonObject): void => {
     const { maxHeight } = (containerDimensions as { maxHeight?: number } | undefined) ?? {};
-    if (typeof maxHeight === 'number' && maxHeight > 0) hostMax = maxHeight;
-    change({
+    if (typeof maxHeight === 'number' && maxHeight > 0) hostMaxHeight = maxHeight;
+    updateDisplay({
       ...(typeof mode === 'string' && { mode }),
       ...(Array.isArray(availableDisplayModes) && { canExpand: availableDisplayModes.includes('fullscreen') }),
     });

@@ -3,48 +3,51 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { AdCard, buildCardAd, pickTitle, RunText } from '../../ui/ad-card.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import type { BriefAd } from '../payload.ts';
-import { messageOf } from './finding.ts';
-import { LaterFrame } from './pictures.tsx';
-import { barOf, isGrouped, monthsOn, type TimeAxis, type View } from './state.ts';
+import { variantOf } from './finding.ts';
+import { LazyPicture } from './pictures.tsx';
+import { isGrouped, listAxisMonths, locateRun, type TimeAxis, type View } from './state.ts';
 
 /** Ads drawn at once; more are drawn when a reader comes near the end. */
-const part = 30;
+const adsPerBatch = 30;
 /** After a change of filters or of their order, the board draws no more than that at once. */
-const maxDrawn = 4 * part;
+const maxDrawnAfterChange = 4 * adsPerBatch;
 
 export function AdList({ view }: { view: View }) {
-  const { cards, mode, selected, ads } = view.state;
-  const [drawn, setDrawn] = useState({ cards, count: part });
+  const { cards, mode, selectedIds, ads } = view.state;
+  const [drawn, setDrawn] = useState({ cards, count: adsPerBatch });
   const end = useRef<HTMLDivElement>(null);
-  const count = Math.min(cards.length, drawn.cards === cards ? drawn.count : Math.min(drawn.count, maxDrawn));
+  const drawnCount = Math.min(
+    cards.length,
+    drawn.cards === cards ? drawn.count : Math.min(drawn.count, maxDrawnAfterChange),
+  );
   useEffect(() => {
-    const more = new IntersectionObserver(
-      ([entry]) => entry?.isIntersecting && setDrawn({ cards, count: count + part }),
+    const endObserver = new IntersectionObserver(
+      ([entry]) => entry?.isIntersecting && setDrawn({ cards, count: drawnCount + adsPerBatch }),
       // The frame's own window: margins do not reach beyond it from another origin.
       { root: document, rootMargin: '1200px' },
     );
-    if (end.current) more.observe(end.current);
-    return () => more.disconnect();
-  }, [cards, count]);
+    if (end.current) endObserver.observe(end.current);
+    return () => endObserver.disconnect();
+  }, [cards, drawnCount]);
   const Item = mode === 'cards' ? CardItem : RowItem;
   return (
     <>
-      {mode === 'timeline' && cards.length > 0 && view.state.axis && (
-        <Axis axis={view.state.axis} formats={view.state.formats} />
+      {mode === 'timeline' && cards.length > 0 && view.state.timeAxis && (
+        <Axis axis={view.state.timeAxis} formats={view.state.formats} />
       )}
       {cards.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
-          {cards.slice(0, count).map((group) => {
+          {cards.slice(0, drawnCount).map((group) => {
             const ad = group[0] as BriefAd;
             return (
               <Item
                 key={ad.id}
                 view={view}
                 ad={ad}
-                axis={view.state.axis}
+                axis={view.state.timeAxis}
                 variants={group.length}
-                number={view.numberOf(ad)}
-                isSelected={group.some(({ id }) => selected.has(id))}
+                number={view.getNumber(ad)}
+                isSelected={group.some(({ id }) => selectedIds.has(id))}
               />
             );
           })}
@@ -53,12 +56,12 @@ export function AdList({ view }: { view: View }) {
       {cards.length === 0 && ads.length > 0 && (
         <div class="nothing">
           <p>No ad has all of these filters.</p>
-          <button type="button" class="primary" onClick={() => view.update({ chosen: {} })}>
+          <button type="button" class="primary" onClick={() => view.update({ chosenValues: {} })}>
             Clear filters
           </button>
         </div>
       )}
-      {count < cards.length && <div id="end" ref={end} />}
+      {drawnCount < cards.length && <div id="end" ref={end} />}
     </>
   );
 }
@@ -88,7 +91,7 @@ class CardItem extends Item {
         ad={buildCardAd(ad)}
         formats={view.state.formats}
         class={[isSelected && 'selected', variants > 1 && 'many'].filter(Boolean).join(' ')}
-        frame={<LaterFrame ad={ad} view={view} />}
+        frame={<LazyPicture ad={ad} view={view} />}
         bar={<RunBar ad={ad} axis={axis} />}
         name={<OpenButton {...this.props} />}
         corner={<SelectBox {...this.props} />}
@@ -104,7 +107,7 @@ class RowItem extends Item {
     return (
       <li class={`row ${isSelected ? 'selected' : ''}`}>
         <SelectBox {...this.props} />
-        <LaterFrame ad={ad} view={view} />
+        <LazyPicture ad={ad} view={view} />
         <div class="names">
           <p class="page" dir="auto">
             {ad.isNew && <b>New </b>}
@@ -121,7 +124,7 @@ class RowItem extends Item {
 }
 
 const OpenButton = ({ ad, view }: ItemProps) => (
-  <button type="button" class="open" dir="auto" onClick={() => view.update({ opened: ad.id })}>
+  <button type="button" class="open" dir="auto" onClick={() => view.update({ openAdId: ad.id })}>
     {pickTitle(buildCardAd(ad))}
   </button>
 );
@@ -129,7 +132,7 @@ const OpenButton = ({ ad, view }: ItemProps) => (
 function VariantsButton({ ad, variants, view }: ItemProps) {
   if (variants < 2) return null;
   const open = () => {
-    view.update({ message: messageOf(ad), chosen: view.state.chosen });
+    view.update({ openVariant: variantOf(ad), chosenValues: view.state.chosenValues });
     document.querySelector<HTMLElement>('#back')?.focus();
   };
   return (
@@ -143,12 +146,13 @@ function VariantsButton({ ad, variants, view }: ItemProps) {
 function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   const toggle = () => {
     const { state } = view;
-    const selected = new Set(state.selected);
-    if (!isSelected) selected.add(ad.id);
+    const selectedIds = new Set(state.selectedIds);
+    if (!isSelected) selectedIds.add(ad.id);
     else if (isGrouped(state)) {
-      for (const other of state.shown) if (messageOf(other) === messageOf(ad)) selected.delete(other.id);
-    } else selected.delete(ad.id);
-    view.update({ selected });
+      for (const visibleAd of state.visibleAds)
+        if (variantOf(visibleAd) === variantOf(ad)) selectedIds.delete(visibleAd.id);
+    } else selectedIds.delete(ad.id);
+    view.update({ selectedIds });
   };
   return (
     <label class="pick">
@@ -166,7 +170,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
 }
 
 export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }) {
-  const bar = barOf(ad, axis);
+  const bar = locateRun(ad, axis);
   return (
     <div class={`track ${ad.active ? 'running' : ''}`} aria-hidden="true">
       {bar && <i style={{ insetInlineStart: `${100 * bar.start}%`, width: `${100 * bar.length}%` }} />}
@@ -182,17 +186,19 @@ function Axis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
     if (labels.current) follow.observe(labels.current);
     return () => follow.disconnect();
   }, []);
-  const months = width === 0 ? [] : monthsOn(axis, Math.floor(width / 84));
-  const lines = months.map(({ at }) => `linear-gradient(var(--line), var(--line)) ${100 * at}% 0 / 1px 100% no-repeat`);
+  const months = width === 0 ? [] : listAxisMonths(axis, Math.floor(width / 84));
+  const lines = months.map(
+    ({ position }) => `linear-gradient(var(--line), var(--line)) ${100 * position}% 0 / 1px 100% no-repeat`,
+  );
   useLayoutEffect(() => {
     document.documentElement.style.setProperty('--grid', lines.join() || 'none');
   });
   return (
     <div id="axis" aria-hidden="true">
       <div ref={labels}>
-        {months.map(({ at, name }) => (
+        {months.map(({ position, name }) => (
           // The first begins where the axis does, and the last ends there.
-          <span key={name} style={{ insetInlineStart: `${100 * at}%`, translate: `${-100 * at}%` }}>
+          <span key={name} style={{ insetInlineStart: `${100 * position}%`, translate: `${-100 * position}%` }}>
             {formats.formatMonth(name)}
           </span>
         ))}

@@ -2,166 +2,184 @@ import { render } from 'preact';
 import { createFormats } from '../../ui/formats.ts';
 import type { BoardAds, BriefAd } from '../payload.ts';
 import { Board } from './board.tsx';
-import { findingOf, messageOf } from './finding.ts';
-import { emptyText, filtersByTime } from './heading.ts';
+import { selectFinding, variantOf } from './finding.ts';
+import { formatEmptyResult, hasTimeFilter } from './heading.ts';
 import {
-  adsIn,
   applyTheme,
   canRetry,
   connectHost,
-  contextOf,
-  explanationIn,
-  followSize,
-  isDemo,
-  type Message,
-  serverBehind,
+  connectServer,
+  getExplanation,
+  isDemoResult,
+  type JsonObject,
+  observeDisplay,
+  readAdsInResult,
+  readBoardContext,
 } from './host.ts';
-import { createPictures } from './pictures.tsx';
-import { askToTryAgain, tellModel } from './selection.tsx';
-import { axisOf, changed, emptyState, problemFrom, type State, type View, wholeOf } from './state.ts';
+import { createPictureLoader } from './pictures.tsx';
+import { askToRetry, updateModelContext } from './selection.tsx';
+import {
+  applyChange,
+  countAllMatches,
+  createProblem,
+  createTimeAxis,
+  emptyState,
+  type State,
+  type View,
+} from './state.ts';
 
-/** How many ads are asked for in one call; the server sends as many of them as fit. */
-const perCall = 1000;
+/** The number of ids in one call. The server returns as many of these ads as fit into its result. */
+const idsPerCall = 1000;
 
 let state: State = emptyState;
-let capabilities: Message = {};
+let capabilities: JsonObject = {};
 const host = connectHost({
-  'ui/notifications/tool-input': (params) => view.update({ args: (params.arguments as State['args']) ?? {} }),
+  'ui/notifications/tool-input': (params) =>
+    view.update({ toolArguments: (params.arguments as State['toolArguments']) ?? {} }),
   'ui/notifications/tool-result': (result) => void showResult(result),
   'ui/notifications/tool-cancelled': () => view.update({ status: 'The call was cancelled.' }),
-  'ui/notifications/host-context-changed': (context) => follow(context),
+  'ui/notifications/host-context-changed': (context) => applyHostContext(context),
 });
-const server = serverBehind(host);
-/** The number of each message, and its ads in the order in which they were first drawn. */
-const numbers = new Map<string, { number: number; ids: string[] }>();
+const server = connectServer(host);
+/** The number of each variant, and the ids of its ads in the order in which they were first drawn. */
+const variantNumbers = new Map<string, { number: number; ids: string[] }>();
 
 const view: View = {
   get state() {
     return state;
   },
   update: (change) => {
-    const { selected } = state;
-    state = changed(state, change);
+    const { selectedIds } = state;
+    state = applyChange(state, change);
     render(<Board view={view} />, document.body);
-    if (state.selected !== selected) void tellModel(view);
+    if (state.selectedIds !== selectedIds) void updateModelContext(view);
   },
-  numberOf: (ad) => {
-    const message = messageOf(ad);
-    const { number, ids } = numbers.get(message) ?? { number: numbers.size + 1, ids: [] };
+  getNumber: (ad) => {
+    const variant = variantOf(ad);
+    const { number, ids } = variantNumbers.get(variant) ?? { number: variantNumbers.size + 1, ids: [] };
     if (!ids.includes(ad.id)) ids.push(ad.id);
-    numbers.set(message, { number, ids });
-    const at = ids.indexOf(ad.id);
-    return at === 0 ? String(number) : `${number}.${at + 1}`;
+    variantNumbers.set(variant, { number, ids });
+    const index = ids.indexOf(ad.id);
+    return index === 0 ? String(number) : `${number}.${index + 1}`;
   },
-  can: (capability) => capabilities[capability] !== undefined,
-  load: (ids) => reading(() => loadAds(ids)),
-  follow,
-  wholeAds: new Map(),
+  hasCapability: (capability) => capabilities[capability] !== undefined,
+  loadAds: (ids) => readWithStatus(() => loadAds(ids)),
+  applyHostContext,
+  fullAds: new Map(),
   server,
   host,
-  pictures: createPictures(server),
+  pictureLoader: createPictureLoader(server),
 };
 
-function follow(context: Message): void {
+function applyHostContext(context: JsonObject): void {
   applyTheme(context);
-  followMode(context);
+  applyDisplayContext(context);
 }
 
-async function showResult(result: Message): Promise<void> {
-  const context = { ...contextOf(result), isDemo: isDemo(result) };
+/** Shows the result of the tool call that opened the board. */
+async function showResult(result: JsonObject): Promise<void> {
+  const context = { ...readBoardContext(result), isDemo: isDemoResult(result) };
   view.update({ context, problem: undefined });
   if (result.isError === true) {
-    const canAsk = view.can('message') && canRetry(result);
-    const again = canAsk ? () => void askToTryAgain(view) : undefined;
-    return view.update({ status: '', problem: { text: explanationIn(result), again } });
+    const canAskToRetry = view.hasCapability('message') && canRetry(result);
+    const retry = canAskToRetry ? () => void askToRetry(view) : undefined;
+    return view.update({ status: '', problem: { text: getExplanation(result), retry } });
   }
   if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
   if (context.estimate && !context.gathering) return view.update({ status: '' });
-  await reading(() => (context.gathering ? loadGathering(context.gathering) : loadListed(result, context.ids ?? [])));
-  const { collectionId } = state.args;
-  if (collectionId === undefined || !state.offered.includes('list_collections')) return;
-  const collections = await server.collections().catch(() => []);
-  view.update({ collection: collections.find(({ id }) => id === collectionId)?.name });
+  await readWithStatus(() =>
+    context.gathering ? loadGathering(context.gathering) : loadListedAds(result, context.ids ?? []),
+  );
+  const { collectionId } = state.toolArguments;
+  if (collectionId === undefined || !state.offeredTools.includes('list_collections')) return;
+  const collections = await server.listCollections().catch(() => []);
+  view.update({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
-/** Ads that have come before a failure stay. */
-async function reading(read: () => Promise<void>): Promise<void> {
+/** Reads ads and shows the progress or the problem. If reading fails, the ads that arrived before stay on the board. */
+async function readWithStatus(read: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {
     await read();
-    view.update({ status: state.ads.length === 0 ? emptyText(state) : '' });
+    view.update({ status: state.ads.length === 0 ? formatEmptyResult(state) : '' });
   } catch (error) {
-    const { text, again } = problemFrom(error, () =>
-      reading(state.coming.length > 0 ? () => loadAds(state.coming) : read),
+    const { text, retry } = createProblem(error, () =>
+      readWithStatus(state.pendingIds.length > 0 ? () => loadAds(state.pendingIds) : read),
     );
-    view.update({ status: '', problem: { text: `The ads could not be read. ${text}`, again } });
+    view.update({ status: '', problem: { text: `The ads could not be read. ${text}`, retry } });
   }
 }
 
-/** Ads from the server, and for those that the server no longer has, what the result says of them. */
-async function loadListed(result: Message, ids: readonly string[]): Promise<void> {
+/** Loads listed ads from the server. For ads that the server no longer stores, uses the fields in the result. */
+async function loadListedAds(result: JsonObject, ids: readonly string[]): Promise<void> {
   const problem = await loadAds(ids).catch((error: unknown) => error);
-  const shown = new Set(state.ads.map(({ id }) => id.toLowerCase()));
-  const others = adsIn(result).filter(({ id }) => !shown.has(id.toLowerCase()));
-  if (others.length === 0 && problem !== undefined) throw problem;
-  const left = new Set(others.map(({ id }) => id.toLowerCase()));
-  for (const ad of others) view.wholeAds.set(ad.id, ad);
-  if (others.length > 0) add(others, { coming: [], missing: state.missing.filter((id) => !left.has(id)) });
+  const loadedIds = new Set(state.ads.map(({ id }) => id.toLowerCase()));
+  const otherAds = readAdsInResult(result).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
+  if (otherAds.length === 0 && problem !== undefined) throw problem;
+  const otherIds = new Set(otherAds.map(({ id }) => id.toLowerCase()));
+  for (const ad of otherAds) view.fullAds.set(ad.id, ad);
+  if (otherAds.length > 0)
+    addAds(otherAds, { pendingIds: [], missingIds: state.missingIds.filter((id) => !otherIds.has(id)) });
 }
 
 async function loadGathering(id: string): Promise<void> {
-  const first = await server.ads({ gathering: id });
-  view.update({ gathering: first.gathering, sort: 'days' });
-  show([first], first.left);
-  await loadAds(first.left);
+  const answer = await server.readAds({ gathering: id });
+  view.update({ gathering: answer.gathering, sort: 'days' });
+  showAnswers([answer], answer.left);
+  await loadAds(answer.left);
 }
 
-/** Draws the first ads at once, and all others together: a list that moves with every portion cannot be read. */
+/**
+ * Loads ads by their ids. The first ads are shown at once, and all others together at the end. A list that changes with
+ * each answer would be unreadable.
+ */
 async function loadAds(ids: readonly string[]): Promise<void> {
-  let come: BoardAds[] = [];
-  let left = [...ids];
+  let answers: BoardAds[] = [];
+  let remainingIds = [...ids];
   try {
-    while (left.length > 0) {
-      const answer = await server.ads({ ids: left.slice(0, perCall) });
-      if (answer.ads.length === 0 && answer.left.length > 0) throw new Error('The server gives none of them.');
-      left = [...answer.left, ...left.slice(perCall)];
-      come.push(answer);
-      if (state.ads.length > 0 && left.length > 0) view.update({ coming: left });
+    while (remainingIds.length > 0) {
+      const answer = await server.readAds({ ids: remainingIds.slice(0, idsPerCall) });
+      if (answer.ads.length === 0 && answer.left.length > 0) throw new Error('The server returned none of these ads.');
+      remainingIds = [...answer.left, ...remainingIds.slice(idsPerCall)];
+      answers.push(answer);
+      if (state.ads.length > 0 && remainingIds.length > 0) view.update({ pendingIds: remainingIds });
       else if (state.ads.length === 0) {
-        show(come, left);
-        come = [];
+        showAnswers(answers, remainingIds);
+        answers = [];
       }
     }
   } finally {
-    show(come, left);
+    showAnswers(answers, remainingIds);
   }
 }
 
-function show(answers: readonly BoardAds[], coming: readonly string[]): void {
-  const missing = [...state.missing, ...answers.flatMap((answer) => answer.missing)];
-  const { asOf, offered } = answers.at(-1) ?? state;
+function showAnswers(answers: readonly BoardAds[], pendingIds: readonly string[]): void {
+  const missingIds = [...state.missingIds, ...answers.flatMap((answer) => answer.missingIds)];
+  const { asOf, offeredTools } = answers.at(-1) ?? state;
   const readAt = [state.readAt, ...answers.map((answer) => answer.readAt)]
     .filter((time) => time !== undefined)
     .sort()[0];
-  add(
+  addAds(
     answers.flatMap(({ ads }) => ads),
-    { coming, missing, asOf, readAt, offered },
+    { pendingIds, missingIds, asOf, readAt, offeredTools },
   );
 }
 
-function add(more: readonly BriefAd[], change: Partial<State>): void {
-  const listedIds = new Set(state.ads.map(({ id }) => id));
-  const others = more.filter(({ id }) => !listedIds.has(id));
-  // The first ones were drawn before all were sorted.
-  if (others.length > 0 && state.coming.length > 0) numbers.clear();
-  const ads = [...state.ads, ...others];
-  const next = { ...state, ...change, ads };
-  const hasAllLaunches = wholeOf(next) === undefined && !filtersByTime(next.args);
-  const isRead = next.coming.length === 0;
+function addAds(ads: readonly BriefAd[], change: Partial<State>): void {
+  const knownIds = new Set(state.ads.map(({ id }) => id));
+  const newAds = ads.filter(({ id }) => !knownIds.has(id));
+  // The first ads were numbered before all ads were sorted, so they get new numbers.
+  if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
+  const allAds = [...state.ads, ...newAds];
+  const next = { ...state, ...change, ads: allAds };
+  const hasAllLaunches = countAllMatches(next) === undefined && !hasTimeFilter(next.toolArguments);
+  const isComplete = next.pendingIds.length === 0;
   view.update({
     ...change,
-    ...(others.length > 0 && { ads, axis: axisOf(ads, next.asOf) }),
-    finding: isRead ? findingOf(ads, { readAt: next.readAt, hasAllLaunches, formats: next.formats }) : undefined,
+    ...(newAds.length > 0 && { ads: allAds, timeAxis: createTimeAxis(allAds, next.asOf) }),
+    finding: isComplete
+      ? selectFinding(allAds, { readAt: next.readAt, hasAllLaunches, formats: next.formats })
+      : undefined,
   });
 }
 
@@ -170,13 +188,13 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
   appInfo: { name: 'ad-library-board', version: '1.0.0' },
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
 });
-const context = (hostContext as Message | undefined) ?? {};
-if (typeof context.locale === 'string') state = { ...state, formats: createFormats(context.locale) };
-capabilities = (hostCapabilities as Message | undefined) ?? {};
+const initialContext = (hostContext as JsonObject | undefined) ?? {};
+if (typeof initialContext.locale === 'string') state = { ...state, formats: createFormats(initialContext.locale) };
+capabilities = (hostCapabilities as JsonObject | undefined) ?? {};
 host.notify('ui/notifications/initialized', {});
-const followMode = followSize(host, (display) => {
-  // What is behind the board belongs to the conversation.
+const applyDisplayContext = observeDisplay(host, (display) => {
+  // An inline board is transparent, so that the background of the conversation shows.
   document.documentElement.classList.toggle('inline', display.mode === 'inline');
   view.update({ display });
 });
-follow(context);
+applyHostContext(initialContext);

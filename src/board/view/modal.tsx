@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { problemOf, type View } from './state.ts';
+import { getErrorText, type View } from './state.ts';
 
 interface ModalProps {
   id: string;
@@ -12,9 +12,9 @@ interface ModalProps {
 
 /** A dialog above the board: it keeps the focus, and gives it back when it closes. */
 export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialogRef = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    const element = dialog.current;
+    const element = dialogRef.current;
     element?.showModal();
     // A click beside the dialog.
     element?.addEventListener('click', ({ target }) => target === element && element.close());
@@ -23,7 +23,7 @@ export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
     <dialog
       id={id}
       aria-labelledby={`${id}-title`}
-      ref={dialog}
+      ref={dialogRef}
       onClose={onClose}
       onKeyDown={(event) => onKeyDown?.(event.key)}
     >
@@ -43,26 +43,26 @@ export const CloseButton = () => (
   </button>
 );
 
-/** Reads what the server knows of ads beyond their facts, into `view.wholeAds`, and says where it could not. */
-export function WholeAds({ view, ids }: { view: View; ids: readonly string[] }) {
+/** Reads what the server knows of ads beyond their facts, into `view.fullAds`, and says where it could not. */
+export function FullAdLoader({ view, ids }: { view: View; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();
-  const wanted = ids.filter((id) => !view.wholeAds.has(id));
-  const read = async () => {
-    if (wanted.length === 0) return;
+  const unreadIds = ids.filter((id) => !view.fullAds.has(id));
+  const readFullAds = async () => {
+    if (unreadIds.length === 0) return;
     setProblem(undefined);
     try {
-      const { ads } = await view.server.fullAds(wanted);
-      for (const ad of ads) view.wholeAds.set(ad.id, ad);
+      const { ads } = await view.server.readFullAds(unreadIds);
+      for (const ad of ads) view.fullAds.set(ad.id, ad);
       view.update({});
     } catch (error) {
-      setProblem(`The rest could not be read. ${problemOf(error)}`);
+      setProblem(`The rest could not be read. ${getErrorText(error)}`);
     }
   };
-  useEffect(() => void read(), [ids.join()]);
-  return problem === undefined || wanted.length === 0 ? null : (
+  useEffect(() => void readFullAds(), [ids.join()]);
+  return problem === undefined || unreadIds.length === 0 ? null : (
     <div class="problem" role="alert">
       <p dir="auto">{problem}</p>
-      <button type="button" onClick={() => void read()}>
+      <button type="button" onClick={() => void readFullAds()}>
         Try again
       </button>
     </div>

@@ -4,61 +4,70 @@ import type { Formats } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
 
-/** Pictures requested for in one call, and calls in flight at once. */
-const perCall = 12;
-const maxCalls = 2;
+/** The number of pictures in one call. */
+const picturesPerCall = 12;
+const maxConcurrentCalls = 2;
 
-type Show = (picture: BoardPicture) => void;
+type ShowPicture = (picture: BoardPicture) => void;
 
-export type Pictures = ReturnType<typeof createPictures>;
+/** Loads pictures when their frames come into view. */
+export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
-/** The frames that came into sight last go first, because a reader has scrolled past the others. */
-export function createPictures(server: Pick<Server, 'pictures'>) {
-  const cached = new Map<string, BoardPicture>();
-  const frames = new Map<Element, { id: string; show: Show }>();
-  const requested = new Set<string>();
-  let waiting: string[] = [];
-  let calls = 0;
+/**
+ * Returns a picture loader. Frames that came into view last are served first, because the reader may have scrolled past
+ * the others.
+ */
+export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
+  const loadedPictures = new Map<string, BoardPicture>();
+  const frames = new Map<Element, { id: string; show: ShowPicture }>();
+  const requestedIds = new Set<string>();
+  let queue: string[] = [];
+  let activeCalls = 0;
 
-  const askNext = async (): Promise<void> => {
-    if (calls >= maxCalls || waiting.length === 0) return;
-    const ids = waiting.slice(-perCall).reverse();
-    waiting = waiting.slice(0, -perCall);
-    calls++;
+  const requestNextPictures = async (): Promise<void> => {
+    if (activeCalls >= maxConcurrentCalls || queue.length === 0) return;
+    const ids = queue.slice(-picturesPerCall).reverse();
+    queue = queue.slice(0, -picturesPerCall);
+    activeCalls++;
     try {
-      const { pictures, left } = await server.pictures(ids);
+      const { pictures, left } = await server.readPictures(ids);
       for (const picture of pictures) {
-        if (picture.isLate) requested.delete(picture.id);
-        else cached.set(picture.id, picture);
+        if (picture.isLate) requestedIds.delete(picture.id);
+        else loadedPictures.set(picture.id, picture);
       }
       for (const { id, show } of frames.values()) {
-        const picture = ids.includes(id) && cached.get(id);
+        const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) show(picture);
       }
-      if (pictures.length === 0) throw new Error('The same call would be made for ever.');
-      waiting.push(...left.toReversed());
+      // Without this check, the loader would repeat the same call for ever.
+      if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
+      queue.push(...left.toReversed());
     } catch {
-      for (const id of ids) requested.delete(id);
+      for (const id of ids) requestedIds.delete(id);
     }
-    calls--;
-    void askNext();
+    activeCalls--;
+    void requestNextPictures();
   };
   const observer = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {
         const id = frames.get(target)?.id;
-        if (!isIntersecting || id === undefined || cached.has(id) || requested.has(id)) continue;
-        requested.add(id);
-        waiting.push(id);
+        if (!isIntersecting || id === undefined || loadedPictures.has(id) || requestedIds.has(id)) continue;
+        requestedIds.add(id);
+        queue.push(id);
       }
-      for (let call = 0; call < maxCalls; call++) void askNext();
+      for (let call = 0; call < maxConcurrentCalls; call++) void requestNextPictures();
     },
     { root: document, rootMargin: '300px' },
   );
   return {
-    get: (id: string) => cached.get(id),
-    /** Shows the picture of that id when it comes: it is requested for once its frame comes into sight. */
-    watch: (id: string, frame: Element, show: Show) => {
+    /** Returns a picture that has already been loaded. */
+    get: (id: string) => loadedPictures.get(id),
+    /**
+     * Requests the picture with an id when its frame comes into view, and shows it when it arrives.
+     * @returns a function that stops watching the frame
+     */
+    watch: (id: string, frame: Element, show: ShowPicture) => {
       frames.set(frame, { id, show });
       observer.observe(frame);
       return () => {
@@ -69,26 +78,27 @@ export function createPictures(server: Pick<Server, 'pictures'>) {
   };
 }
 
-interface LaterFrameProps {
+interface LazyPictureProps {
   ad: BriefAd;
-  view: { pictures: Pictures; state: { formats: Formats } };
-  /** The number of one of its cards. */
+  view: { pictureLoader: PictureLoader; state: { formats: Formats } };
+  /** The number of the card whose picture is shown, instead of the ad's own picture. */
   card?: number;
 }
 
-export function LaterFrame({ ad, view: { pictures, state }, card }: LaterFrameProps) {
+/** Renders the picture of an ad or of one of its cards. The picture is loaded when the frame comes into view. */
+export function LazyPicture({ ad, view: { pictureLoader, state }, card }: LazyPictureProps) {
   const id = card === undefined ? ad.id : `${ad.id}#${card}`;
-  const box = useRef<HTMLDivElement>(null);
-  const [picture, show] = useState(pictures.get(id));
+  const frame = useRef<HTMLDivElement>(null);
+  const [picture, setPicture] = useState(pictureLoader.get(id));
   useEffect(
-    () => (box.current && picture === undefined ? pictures.watch(id, box.current, show) : undefined),
+    () => (frame.current && picture === undefined ? pictureLoader.watch(id, frame.current, setPicture) : undefined),
     [id, picture === undefined],
   );
   const src = picture?.src?.startsWith('data:image/jpeg;base64,') ? picture.src : undefined;
-  const shown = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
+  const cardPicture = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });
   return (
-    <div class="picture" ref={box}>
-      <PictureFrame ad={{ ...buildCardAd(ad), picture: shown }} formats={state.formats} />
+    <div class="picture" ref={frame}>
+      <PictureFrame ad={{ ...buildCardAd(ad), picture: cardPicture }} formats={state.formats} />
     </div>
   );
 }

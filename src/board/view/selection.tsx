@@ -1,47 +1,51 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { joinWithAnd } from '../../ui/formats.ts';
 import { isWord } from '../../views/safe-text.ts';
-import { messageOf } from './finding.ts';
+import { variantOf } from './finding.ts';
 import { Modal } from './modal.tsx';
-import { isGrouped, problemOf, type View } from './state.ts';
+import { getErrorText, isGrouped, type View } from './state.ts';
 
 interface ActionsProps {
   view: View;
   ids: readonly string[];
-  /** What the conversation is asked to do where a reader asks nothing else. */
-  opening?: string;
+  /** The beginning of the message to the conversation if the reader enters no question. */
+  defaultRequest?: string;
 }
 
-/** What can be done with some ads: a question about them, where the host takes one, and saving, where the server does. */
-export function Actions({ view, ids, opening = 'Tell me about' }: ActionsProps) {
-  const question = useRef<HTMLInputElement>(null);
+/**
+ * Renders the actions on some ads. The reader can ask a question about them if the host takes messages, and can save them
+ * if the server offers the tools for that.
+ */
+export function Actions({ view, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
+  const questionInput = useRef<HTMLInputElement>(null);
   const [isBusy, setBusy] = useState(false);
   const isSending = useRef(false);
   const ask = async () => {
     if (isSending.current) return;
     isSending.current = true;
     setBusy(true);
-    const words = question.current?.value.trim() ?? '';
-    if ((await askAbout(view, ids, { words, opening })) && question.current) question.current.value = '';
+    const question = questionInput.current?.value.trim() ?? '';
+    if ((await sendQuestion(view, ids, { question, defaultRequest })) && questionInput.current)
+      questionInput.current.value = '';
     isSending.current = false;
     setBusy(false);
   };
-  // A form would not be sent: hosts allow none in the frame.
+  // Hosts do not allow forms in the frame, so the Enter key is handled here.
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
     if (event.key === 'Enter' && !event.isComposing) void ask();
   };
-  const canSave = ['list_collections', 'add_collection_item'].every((tool) => view.state.offered.includes(tool));
+  const canSave = ['list_collections', 'add_collection_item'].every((tool) => view.state.offeredTools.includes(tool));
   return (
     <div class="actions">
-      {view.can('message') && (
+      {view.hasCapability('message') && (
         <>
           <input
             class="question"
             aria-label="Your question"
             placeholder="Ask …"
             maxLength={2000}
-            ref={question}
+            ref={questionInput}
             onKeyDown={onKeyDown}
           />
           <button type="button" class="primary" disabled={isBusy} onClick={() => void ask()}>
@@ -50,7 +54,7 @@ export function Actions({ view, ids, opening = 'Tell me about' }: ActionsProps) 
         </>
       )}
       {canSave && (
-        <button type="button" onClick={() => view.update({ saving: ids })}>
+        <button type="button" onClick={() => view.update({ idsToSave: ids })}>
           Save …
         </button>
       )}
@@ -58,158 +62,174 @@ export function Actions({ view, ids, opening = 'Tell me about' }: ActionsProps) 
   );
 }
 
-const block = (text: string) => [{ type: 'text', text }];
+const toTextContent = (text: string) => [{ type: 'text', text }];
 
-/** Writes into the conversation, and shows on the board whether the host took the message. */
-async function write(view: View, text: string, done: string): Promise<boolean> {
+/** Sends a message to the conversation. The board's status shows whether the host accepted the message. */
+async function sendMessage(view: View, text: string, successStatus: string): Promise<boolean> {
   try {
-    const { isError } = await view.host.request('ui/message', { role: 'user', content: block(text) });
+    const { isError } = await view.host.request('ui/message', { role: 'user', content: toTextContent(text) });
     if (isError === true) throw new Error('The host refused.');
-    view.update({ status: done });
+    view.update({ status: successStatus });
     return true;
   } catch (error) {
-    view.update({ status: `The conversation did not take the message: ${problemOf(error)}` });
+    view.update({ status: `The conversation did not take the message: ${getErrorText(error)}` });
     return false;
   }
 }
 
-const numbers = new Intl.Collator('en', { numeric: true });
+const numberCollator = new Intl.Collator('en', { numeric: true });
 
-const adOf = (view: View, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
+const findAd = (view: View, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
 
-const adsText = (view: View, ids: readonly string[]): string => {
-  const named = ids.map((id) => view.numberOf(adOf(view, id))).sort(numbers.compare);
-  return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(named)}`;
+/** Returns the numbers of ads on the board, such as `ads 1, 2 and 4`. */
+const formatAdNumbers = (view: View, ids: readonly string[]): string => {
+  const numbers = ids.map((id) => view.getNumber(findAd(view, id))).sort(numberCollator.compare);
+  return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
-/** Which ad a number stands for: an id that holds no sentence, and nothing that an advertiser wrote. */
-function idText(view: View, id: string): string {
-  const ad = adOf(view, id);
-  const message = messageOf(ad);
-  const others = view.state.ads.filter((ad) => messageOf(ad) === message).length;
-  const isOne = !isGrouped(view.state) || others < 2 || !isWord(message);
-  return `ad ${view.numberOf(ad)} is ${id}${isOne ? '' : `, one of ${others} ads of variant ${message}`}`;
+/** Returns a text that tells the model which id a number stands for. The text contains nothing that an advertiser wrote. */
+function describeId(view: View, id: string): string {
+  const ad = findAd(view, id);
+  const variant = variantOf(ad);
+  const adCount = view.state.ads.filter((ad) => variantOf(ad) === variant).length;
+  const isSingleAd = !isGrouped(view.state) || adCount < 2 || !isWord(variant);
+  return `ad ${view.getNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${adCount} ads of variant ${variant}`}`;
 }
 
-/** The model gets the ids beside the conversation where the host can do that, and else in the message. */
-async function askAbout(
+/**
+ * Sends a question about ads to the conversation. If the host lets the board update the model's context, the ids are sent
+ * there. Otherwise they are part of the message.
+ */
+async function sendQuestion(
   view: View,
-  all: readonly string[],
-  { words, opening }: { words: string; opening: string },
+  allIds: readonly string[],
+  { question, defaultRequest }: { question: string; defaultRequest: string },
 ): Promise<boolean> {
   const { formatCount, formatNumber } = view.state.formats;
-  const ids = all.filter(isWord);
+  const ids = allIds.filter(isWord);
   if (ids.length === 0) {
     view.update({ status: 'The conversation does not take the ids of these ads.' });
     return false;
   }
-  const about = `${adsText(view, ids)} of the board.`;
-  view.update({ sent: [...new Set([...view.state.sent, ...ids])] });
-  const isKnown = await tellModel(view);
-  const question = words === '' ? `${opening} ${about}` : `${words}\n\nThis is about ${about}`;
-  const text = isKnown ? question : `${question} Ids: ${ids.map((id) => idText(view, id)).join('; ')}.`;
-  const without =
-    ids.length === all.length ? '' : `, without ${formatNumber(all.length - ids.length)} whose ids it does not take`;
-  return write(view, text, `${formatCount(ids.length, 'ad')} handed to the conversation${without}.`);
+  const subject = `${formatAdNumbers(view, ids)} of the board.`;
+  view.update({ sharedIds: [...new Set([...view.state.sharedIds, ...ids])] });
+  const isContextUpdated = await updateModelContext(view);
+  const request = question === '' ? `${defaultRequest} ${subject}` : `${question}\n\nThis is about ${subject}`;
+  const text = isContextUpdated ? request : `${request} Ids: ${ids.map((id) => describeId(view, id)).join('; ')}.`;
+  const omittedText =
+    ids.length === allIds.length
+      ? ''
+      : `, without ${formatNumber(allIds.length - ids.length)} whose ids it does not take`;
+  return sendMessage(view, text, `${formatCount(ids.length, 'ad')} handed to the conversation${omittedText}.`);
 }
 
-/** The call is repeated in the conversation, where the model reads the answer and the person agrees to the price. */
-export const askToTryAgain = (view: View): Promise<boolean> =>
-  write(
+/**
+ * Asks the model to repeat the failed call. The board does not repeat the call itself: in the conversation, the model
+ * reads the result, and the person agrees to the price.
+ */
+export const askToRetry = (view: View): Promise<boolean> =>
+  sendMessage(
     view,
     'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.',
     'The conversation was asked to try again.',
   );
 
-/** Lets the model know, for its next turn, what is selected, and which ads the numbers of messages stand for. */
-export async function tellModel(view: View): Promise<boolean> {
-  if (!view.can('updateModelContext')) return false;
-  const selected = [...view.state.selected].filter(isWord);
-  const chosenIds = [...new Set([...view.state.sent, ...selected])].map((id) => idText(view, id));
-  const choice = selected.length === 0 ? 'No ad is selected on the board.' : `Selected: ${adsText(view, selected)}.`;
-  const text = chosenIds.length === 0 ? choice : `On the board, ${chosenIds.join('; ')}. ${choice}`;
-  const silence = new Promise<{ isError: true }>((resolve) => setTimeout(resolve, 3000, { isError: true }));
+/**
+ * Tells the model which ads are selected, and which ids the numbers in earlier messages stand for.
+ * @returns false if the host does not support this, refuses, or does not answer within three seconds
+ */
+export async function updateModelContext(view: View): Promise<boolean> {
+  if (!view.hasCapability('updateModelContext')) return false;
+  const selectedIds = [...view.state.selectedIds].filter(isWord);
+  const descriptions = [...new Set([...view.state.sharedIds, ...selectedIds])].map((id) => describeId(view, id));
+  const selection =
+    selectedIds.length === 0 ? 'No ad is selected on the board.' : `Selected: ${formatAdNumbers(view, selectedIds)}.`;
+  const text = descriptions.length === 0 ? selection : `On the board, ${descriptions.join('; ')}. ${selection}`;
+  const timeout = new Promise<{ isError: true }>((resolve) => setTimeout(resolve, 3000, { isError: true }));
   try {
-    const answer = view.host.request('ui/update-model-context', { content: block(text) });
-    return (await Promise.race([answer, silence])).isError !== true;
+    const answer = view.host.request('ui/update-model-context', { content: toTextContent(text) });
+    return (await Promise.race([answer, timeout])).isError !== true;
   } catch {
     return false;
   }
 }
 
-/** In milliseconds: saving cannot be taken back once it was sent, so it waits for second thoughts. */
+/** The time in which the reader can cancel, in milliseconds. An ad that was saved cannot be removed by the board. */
 const undoMs = 5000;
 
-type Collection = Awaited<ReturnType<View['server']['collections']>>[number];
+type Collection = Awaited<ReturnType<View['server']['listCollections']>>[number];
 
-/** Asks for a collection, and saves ads to it. Closing the dialog stops what was not sent yet. */
-export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
+/** Renders the dialog that saves ads to a collection. Closing the dialog cancels all calls that were not sent yet. */
+export function SaveDialog({ view, ids }: { view: View; ids: readonly string[] }) {
   const { formatCount, formatNumber } = view.state.formats;
-  const all = formatCount(ids.length, 'ad');
+  const adsText = formatCount(ids.length, 'ad');
   const [collections, setCollections] = useState<Collection[]>([]);
   const [message, setMessage] = useState('Reading your collections …');
-  const [closing, setClosing] = useState<'Cancel' | 'Undo' | 'Stop' | 'Close'>('Cancel');
+  const [closeLabel, setCloseLabel] = useState<'Cancel' | 'Undo' | 'Stop' | 'Close'>('Cancel');
   const isClosed = useRef(false);
-  const saveNow = useRef(() => {});
-  const close = useRef<HTMLButtonElement>(null);
+  const endUndoTime = useRef(() => {});
+  const closeButton = useRef<HTMLButtonElement>(null);
 
-  const read = async () => {
+  const readCollections = async () => {
     try {
-      const found = await view.server.collections();
-      setCollections(found);
-      setMessage(found.length === 0 ? 'You have no collection for ads yet.' : '');
+      const collections = await view.server.listCollections();
+      setCollections(collections);
+      setMessage(collections.length === 0 ? 'You have no collection for ads yet.' : '');
     } catch (error) {
-      setMessage(problemOf(error));
+      setMessage(getErrorText(error));
     }
   };
   useEffect(() => {
-    void read();
+    void readCollections();
     return () => {
       isClosed.current = true;
-      saveNow.current();
+      endUndoTime.current();
     };
   }, []);
   useEffect(() => {
-    if (closing === 'Undo') close.current?.focus();
-  }, [closing]);
+    if (closeLabel === 'Undo') closeButton.current?.focus();
+  }, [closeLabel]);
 
   const save = async ({ id, name = id }: Collection) => {
-    setClosing('Undo');
+    setCloseLabel('Undo');
     setMessage(
-      `Saving ${all} to ${name} in five seconds. The board cannot take them out again; the service’s own app can.`,
+      `Saving ${adsText} to ${name} in five seconds. The board cannot take them out again; the service’s own app can.`,
     );
     await new Promise<void>((resolve) => {
-      saveNow.current = resolve;
+      endUndoTime.current = resolve;
       setTimeout(resolve, undoMs);
     });
-    setClosing('Stop');
-    let [added, done] = [0, 0];
+    setCloseLabel('Stop');
+    let [addedCount, doneCount] = [0, 0];
     let problem = '';
     try {
       for (const adId of ids) {
         if (isClosed.current) break;
-        setMessage(`Saving ${formatNumber(done + 1)} of ${formatNumber(ids.length)} …`);
-        if (await view.server.save(id, adId)) added++;
-        done++;
+        setMessage(`Saving ${formatNumber(doneCount + 1)} of ${formatNumber(ids.length)} …`);
+        if (await view.server.saveAd(id, adId)) addedCount++;
+        doneCount++;
       }
     } catch (error) {
-      problem = problemOf(error);
+      problem = getErrorText(error);
     }
-    const present = done - added;
-    const already = present === 0 ? '' : `, ${present === done ? 'all' : formatNumber(present)} of them there already`;
-    const part = done < ids.length ? `${formatNumber(done)} of ` : '';
-    const saved = done === 0 ? 'Nothing was saved.' : `${part}${all} saved to ${name}${already}.`;
-    const outcome = `${saved} ${problem}`.trim();
+    const presentCount = doneCount - addedCount;
+    const presentText =
+      presentCount === 0
+        ? ''
+        : `, ${presentCount === doneCount ? 'all' : formatNumber(presentCount)} of them there already`;
+    const countText = doneCount < ids.length ? `${formatNumber(doneCount)} of ` : '';
+    const savedText = doneCount === 0 ? 'Nothing was saved.' : `${countText}${adsText} saved to ${name}${presentText}.`;
+    const outcome = `${savedText} ${problem}`.trim();
     view.update({ status: outcome });
     setMessage(outcome);
-    setClosing('Close');
-    if (problem === '' && !isClosed.current) close.current?.closest('dialog')?.close();
+    setCloseLabel('Close');
+    if (problem === '' && !isClosed.current) closeButton.current?.closest('dialog')?.close();
   };
   return (
-    <Modal id="save" onClose={() => view.update({ saving: undefined })}>
-      <h2 id="save-title">Save {all} to a collection</h2>
+    <Modal id="save" onClose={() => view.update({ idsToSave: undefined })}>
+      <h2 id="save-title">Save {adsText} to a collection</h2>
       <p role="status">{message}</p>
-      {closing === 'Cancel' && (
+      {closeLabel === 'Cancel' && (
         <div class="choices">
           {collections.map((collection) => (
             <button type="button" key={collection.id} dir="auto" onClick={() => void save(collection)}>
@@ -220,11 +240,15 @@ export function Save({ view, ids }: { view: View; ids: readonly string[] }) {
         </div>
       )}
       <div class="actions">
-        <button type="button" ref={close} onClick={({ currentTarget }) => currentTarget.closest('dialog')?.close()}>
-          {closing}
+        <button
+          type="button"
+          ref={closeButton}
+          onClick={({ currentTarget }) => currentTarget.closest('dialog')?.close()}
+        >
+          {closeLabel}
         </button>
-        {closing === 'Undo' && (
-          <button type="button" class="primary" onClick={() => saveNow.current()}>
+        {closeLabel === 'Undo' && (
+          <button type="button" class="primary" onClick={() => endUndoTime.current()}>
             Save now
           </button>
         )}

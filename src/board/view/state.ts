@@ -2,338 +2,404 @@ import { countValues } from '../../ui/bars.tsx';
 import { englishFormats, type Formats, formatConstant, formatCountry } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
-import { type Finding, groupsBy, messageOf } from './finding.ts';
-import { type Display, type Host, type Message, type Server, ToolError } from './host.ts';
-import type { Pictures } from './pictures.tsx';
+import { type Finding, groupBy, variantOf } from './finding.ts';
+import { type Display, type Host, type JsonObject, type Server, ToolError } from './host.ts';
+import type { PictureLoader } from './pictures.tsx';
 
+/** Everything that the board shows. A change replaces the whole object. */
 export interface State {
-  /** How the reader writes numbers and dates. */
+  /** Writes numbers and dates in the reader's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
-  shown: readonly BriefAd[];
-  /** The ads of each card in the order shown: one ad, or all that the filters leave of a message. */
+  /** The ads that match the chosen filter values. */
+  visibleAds: readonly BriefAd[];
+  /** The ads of each card, in the order shown: one ad, or all visible ads of a variant. */
   cards: readonly (readonly BriefAd[])[];
-  /** Undefined where no ad has a date. */
-  axis?: TimeAxis | undefined;
+  /** The time axis for the runs of all ads; undefined if no ad has a date. */
+  timeAxis?: TimeAxis | undefined;
   finding?: Finding | undefined;
-  /** Ids of ads that are still to come. */
-  coming: readonly string[];
-  /** Ids of ads that were listed and that the server no longer has. */
-  missing: readonly string[];
-  chosen: Chosen;
-  message?: string | undefined;
-  /** Whether a message has one card; undefined until a reader chooses. */
-  byMessage?: boolean | undefined;
+  /** Ids of ads that the board has not received yet. */
+  pendingIds: readonly string[];
+  /** Ids of ads that a result listed and that the server no longer stores. */
+  missingIds: readonly string[];
+  chosenValues: ChosenValues;
+  /** The id of the variant whose ads the board shows alone. */
+  openVariant?: string | undefined;
+  /** Whether each variant has one card; undefined until the reader chooses. */
+  isGroupingChosen?: boolean | undefined;
   sort: SortName;
   mode: 'cards' | 'timeline';
-  /** Whether charts and filters are shown; undefined until a reader chooses: then they are where there is room. */
-  panel?: boolean | undefined;
-  selected: ReadonlySet<string>;
-  /** Ids that were handed to the conversation. */
-  sent: readonly string[];
-  /** Ids of the ads in each of the dialogs. */
-  opened?: string | undefined;
-  compared?: readonly string[] | undefined;
-  saving?: readonly string[] | undefined;
-  offered: readonly string[];
-  /** The time of the last call, and when the ads were read; undefined until the server has told. In ISO text. */
+  /** Whether charts and filters are shown; undefined until the reader chooses. Then they are shown if there is space. */
+  isPanelOpen?: boolean | undefined;
+  selectedIds: ReadonlySet<string>;
+  /** Ids of ads that the reader has asked the conversation about. */
+  sharedIds: readonly string[];
+  /** The id of the ad in the drawer. */
+  openAdId?: string | undefined;
+  /** The ids of the ads in the comparison. */
+  comparedIds?: readonly string[] | undefined;
+  /** The ids of the ads in the dialog that saves ads. */
+  idsToSave?: readonly string[] | undefined;
+  /** The tools that the view may call and that the server offers. */
+  offeredTools: readonly string[];
+  /** The time of the last call, in ISO text; undefined until the server has answered. */
   asOf?: string | undefined;
+  /** When the ads were read from the service, in ISO text; undefined until the server has answered. */
   readAt?: string | undefined;
   gathering?: BoardGathering | undefined;
-  /** What the tool was called with, and what it said to the board. */
-  args: Readonly<Record<string, unknown>>;
+  /** The arguments of the tool call that opened the board. */
+  toolArguments: Readonly<Record<string, unknown>>;
+  /** The data for the board in the result of that call. */
   context: BoardContext;
-  collection?: string | undefined;
+  collectionName?: string | undefined;
   display: Display;
+  /** The status line below the ads. */
   status: string;
   problem?: Problem | undefined;
 }
 
+/** An error that the board shows. */
 export interface Problem {
   text: string;
-  /** Tries again; undefined where that cannot help, or the board cannot. */
-  again?: (() => void) | undefined;
+  /** Tries the failed step again; undefined if another attempt cannot help, or the board cannot make one. */
+  retry?: (() => void) | undefined;
 }
 
+/** The state of the board, and everything that its components can do. */
 export interface View {
   readonly state: Readonly<State>;
-  update(change: Partial<Omit<State, 'shown' | 'cards'>>): void;
+  /** Applies a change to the state and renders the board again. */
+  update(change: Partial<Omit<State, 'visibleAds' | 'cards'>>): void;
   /**
-   * The number by which a reader and the conversation name an ad. Ads have numbers in the order in which they are first
-   * drawn, and keep them; the second ad of message 3 is 3.2.
+   * Returns the number by which a reader and the conversation name an ad. Ads are numbered in the order in which they are
+   * first drawn, and a number never changes. The second ad of variant 3 has the number 3.2.
    */
-  numberOf(ad: BriefAd): string;
-  follow(context: Message): void;
-  /** Whether the host announced a capability, as `message`. */
-  can(capability: string): boolean;
-  /** Adds ads that the server has by their ids. */
-  load(ids: readonly string[]): Promise<void>;
-  /** Whole ads by id. At first, the board has only the facts of an ad. */
-  wholeAds: Map<string, FullAd>;
+  getNumber(ad: BriefAd): string;
+  /** Applies the theme and the size that the host announces. */
+  applyHostContext(context: JsonObject): void;
+  /** Returns true if the host announced a capability, such as `message`. */
+  hasCapability(capability: string): boolean;
+  /** Requests ads from the server by their ids and adds them to the board. */
+  loadAds(ids: readonly string[]): Promise<void>;
+  /** The ads by id of which the board has all fields. At first, the board has only the facts of each ad. */
+  fullAds: Map<string, FullAd>;
   server: Server;
   host: Host;
-  pictures: Pictures;
+  pictureLoader: PictureLoader;
 }
 
+/** The state before the first result arrives. */
 export const emptyState: State = {
   formats: englishFormats,
   ads: [],
-  shown: [],
+  visibleAds: [],
   cards: [],
-  coming: [],
-  missing: [],
-  chosen: {},
+  pendingIds: [],
+  missingIds: [],
+  chosenValues: {},
   sort: 'relevance',
   mode: 'cards',
-  selected: new Set(),
-  sent: [],
-  offered: [],
-  args: {},
+  selectedIds: new Set(),
+  sharedIds: [],
+  offeredTools: [],
+  toolArguments: {},
   context: {},
   display: { isTight: false, canExpand: false },
   status: 'Waiting for ads …',
 };
 
-export const problemOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** Returns the message of an error. */
+export const getErrorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-export const problemFrom = (error: unknown, again: () => unknown): Problem => ({
-  text: problemOf(error),
-  again: error instanceof ToolError && !error.canRetry ? undefined : () => void again(),
+/** Returns a problem for an error. The problem offers a retry unless the server says that a retry cannot help. */
+export const createProblem = (error: unknown, retry: () => unknown): Problem => ({
+  text: getErrorText(error),
+  retry: error instanceof ToolError && !error.canRetry ? undefined : () => void retry(),
 });
 
-/** How many ads match in all; `Infinity` if there are more, and their number is unknown; undefined if the board has all. */
-export function wholeOf({ ads, args, context, gathering, coming, missing }: State): number | undefined {
-  const here = ads.length + coming.length + missing.length;
+/**
+ * Returns how many ads match in total, if the board does not have all of them; undefined if it has all. Returns
+ * `Infinity` if there are more ads and their number is unknown.
+ */
+export function countAllMatches({
+  ads,
+  toolArguments,
+  context,
+  gathering,
+  pendingIds,
+  missingIds,
+}: State): number | undefined {
+  const listedCount = ads.length + pendingIds.length + missingIds.length;
   const { totalHits = 0, cursor } = context;
-  const matching = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
-  if (matching > ads.length || here > ads.length) return Math.max(matching, here);
-  const hasMore = gathering ? !gathering.complete : Boolean(cursor || args.cursor);
+  const matchCount = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
+  if (matchCount > ads.length || listedCount > ads.length) return Math.max(matchCount, listedCount);
+  const hasMore = gathering ? !gathering.complete : Boolean(cursor || toolArguments.cursor);
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
 }
 
-/** The same ads are counted in several places each time the board is drawn. */
-const counted = new WeakMap<readonly BriefAd[], number>();
-export function messagesIn(ads: readonly BriefAd[]): number {
-  const messages = counted.get(ads) ?? new Set(ads.map(messageOf)).size;
-  counted.set(ads, messages);
-  return messages;
+const variantCounts = new WeakMap<readonly BriefAd[], number>();
+
+/**
+ * Returns how many variants a list of ads has. The count is cached, because several components count the same list each
+ * time the board is rendered.
+ */
+export function countVariants(ads: readonly BriefAd[]): number {
+  const variantCount = variantCounts.get(ads) ?? new Set(ads.map(variantOf)).size;
+  variantCounts.set(ads, variantCount);
+  return variantCount;
 }
 
-/** Whether each message has one card: as the reader chose, or because a quarter of the ads repeat another ad. */
-export const isGrouped = ({ ads, message, byMessage }: State): boolean =>
-  message === undefined && (byMessage ?? messagesIn(ads) <= 0.75 * ads.length);
+/**
+ * Returns true if each variant has one card. The reader decides; until then, variants have one card if at least a quarter
+ * of the ads repeat another ad.
+ */
+export const isGrouped = ({ ads, openVariant, isGroupingChosen }: State): boolean =>
+  openVariant === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
-/** The ads that filters choose from: all, or those of the message that is opened. */
-export const choosable = ({ ads, message }: State): readonly BriefAd[] =>
-  message === undefined ? ads : ads.filter((ad) => messageOf(ad) === message);
+/** Returns the ads to which filters apply: all ads, or the ads of the open variant. */
+export const selectFilterableAds = ({ ads, openVariant }: State): readonly BriefAd[] =>
+  openVariant === undefined ? ads : ads.filter((ad) => variantOf(ad) === openVariant);
 
-/** The state after a change, with what follows from it: no part is made anew that stays as it was. */
-export function changed(before: State, change: Partial<State>): State {
+/**
+ * Returns the state after a change, with everything that is derived from the changed fields. Derived fields that the
+ * change does not affect stay the same objects, so components that use them are not rendered again.
+ */
+export function applyChange(before: State, change: Partial<State>): State {
   const state = { ...before, ...change };
   const hasChanged = (...names: (keyof State)[]) => names.some((name) => state[name] !== before[name]);
-  if (hasChanged('ads', 'message', 'chosen')) state.shown = filtered(choosable(state), state.chosen);
-  if (hasChanged('shown', 'sort', 'byMessage', 'message'))
+  if (hasChanged('ads', 'openVariant', 'chosenValues'))
+    state.visibleAds = filterAds(selectFilterableAds(state), state.chosenValues);
+  if (hasChanged('visibleAds', 'sort', 'isGroupingChosen', 'openVariant'))
     state.cards = [
-      ...groupsBy(sorted(state.shown, state.sort), isGrouped(state) ? messageOf : ({ id }) => id).values(),
+      ...groupBy(sortAds(state.visibleAds, state.sort), isGrouped(state) ? variantOf : ({ id }) => id).values(),
     ];
   return state;
 }
 
-/** A property to filter by: the values of an ad, and how one reads. */
+/** A property by which a reader can filter ads. */
 interface Facet {
   title: string;
-  values(ad: BriefAd): readonly string[];
-  read(value: string, formats: Formats): string;
-  /** In the order of the values rather than of how many ads have them. */
-  inOrder?: true;
+  /** Returns the values that an ad has. */
+  getValues(ad: BriefAd): readonly string[];
+  /** Returns a value as a reader sees it. */
+  formatValue(value: string, formats: Formats): string;
+  /** True if values are listed in their own order. By default, the most common values come first. */
+  isSortedByValue?: true;
 }
 
-const one = (value: string | undefined) => (value === undefined ? [] : [value]);
-const same = (value: string) => value;
+const toArray = (value: string | undefined) => (value === undefined ? [] : [value]);
+const keepAsIs = (value: string) => value;
 
+/** The facets of the service's fields. */
 export const facets = {
   state: {
     title: 'State',
-    values: ({ active }) => [active === undefined ? 'Unknown' : active ? 'Running' : 'Ended'],
-    read: (state) => (state === 'Unknown' ? 'State unknown' : state),
-    inOrder: true,
+    getValues: ({ active }) => [active === undefined ? 'Unknown' : active ? 'Running' : 'Ended'],
+    formatValue: (state) => (state === 'Unknown' ? 'State unknown' : state),
+    isSortedByValue: true,
   },
-  format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: formatConstant },
-  cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: formatConstant },
-  advertiser: { title: 'Advertiser', values: ({ pageName }) => one(pageName), read: same },
-  country: { title: 'Country', values: ({ countries = [] }) => countries, read: formatCountry },
-  landing: { title: 'Landing page', values: ({ landing }) => one(landing), read: same },
+  format: { title: 'Format', getValues: ({ displayFormat }) => toArray(displayFormat), formatValue: formatConstant },
+  cta: { title: 'Call to action', getValues: ({ ctaType }) => toArray(ctaType), formatValue: formatConstant },
+  advertiser: { title: 'Advertiser', getValues: ({ pageName }) => toArray(pageName), formatValue: keepAsIs },
+  country: { title: 'Country', getValues: ({ countries = [] }) => countries, formatValue: formatCountry },
+  landing: { title: 'Landing page', getValues: ({ landing }) => toArray(landing), formatValue: keepAsIs },
   month: {
     title: 'Started',
-    values: ({ startedAt }) => one(startedAt?.slice(0, 7)),
-    read: (month, { formatMonth }) => formatMonth(month),
-    inOrder: true,
+    getValues: ({ startedAt }) => toArray(startedAt?.slice(0, 7)),
+    formatValue: (month, { formatMonth }) => formatMonth(month),
+    isSortedByValue: true,
   },
 } satisfies Record<string, Facet>;
 
-/** Facets of the service's fields, and one for each label, such as `#hook`. */
+/** The name of a facet of the service's fields, or of a label. The facet of the label `hook` is named `#hook`. */
 export type FacetName = keyof typeof facets | `#${string}`;
 
-const isOfLabel = (name: FacetName): name is `#${string}` => name.startsWith('#');
+const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
 
-export function facetOf(name: FacetName): Facet {
-  if (!isOfLabel(name)) return facets[name];
+/** Returns the facet with a name. */
+export function getFacet(name: FacetName): Facet {
+  if (!isLabelFacet(name)) return facets[name];
   const title = name.slice(1);
   return {
     title,
-    values: ({ labels = [] }) => labels.flatMap(({ label, value = '' }) => (label === title ? [value] : [])),
-    read: (value) => value || title,
+    getValues: ({ labels = [] }) => labels.flatMap(({ label, value = '' }) => (label === title ? [value] : [])),
+    formatValue: (value) => value || title,
   };
 }
 
+/** The most labels that become facets. */
 const maxLabels = 12;
 
-function facetNamesOf(ads: readonly BriefAd[]): FacetName[] {
+function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
   const labels = new Set<FacetName>();
   for (const ad of ads) for (const { label } of ad.labels ?? []) if (labels.size < maxLabels) labels.add(`#${label}`);
   return [...(Object.keys(facets) as FacetName[]), ...labels];
 }
 
-/** The chosen values: any of those of one facet, and all facets together. */
-export type Chosen = Partial<Record<FacetName, ReadonlySet<string>>>;
+/**
+ * The filter values that the reader has chosen. An ad matches if it has, for each facet with chosen values, at least one
+ * of these values.
+ */
+export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** The facets with chosen values where the ad has none of the chosen values. */
-const lackedBy = (ad: BriefAd, chosen: ReturnType<typeof chosenFacets>): FacetName[] =>
-  chosen.flatMap(({ name, facet, wanted }) => (facet.values(ad).some((value) => wanted.has(value)) ? [] : [name]));
+/** Returns the facets of which the ad has none of the chosen values. */
+const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
+  chosenFacets.flatMap(({ name, facet, values }) =>
+    facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
+  );
 
-const chosenFacets = (chosen: Chosen) =>
-  (Object.keys(chosen) as FacetName[]).flatMap((name) => {
-    const wanted = chosen[name];
-    return wanted?.size ? [{ name, facet: facetOf(name), wanted }] : [];
+const listChosenFacets = (chosenValues: ChosenValues) =>
+  (Object.keys(chosenValues) as FacetName[]).flatMap((name) => {
+    const values = chosenValues[name];
+    return values?.size ? [{ name, facet: getFacet(name), values }] : [];
   });
 
-function filtered(ads: readonly BriefAd[], chosen: Chosen): BriefAd[] {
-  const facets = chosenFacets(chosen);
-  return ads.filter((ad) => lackedBy(ad, facets).length === 0);
+function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd[] {
+  const chosenFacets = listChosenFacets(chosenValues);
+  return ads.filter((ad) => findUnmetFacets(ad, chosenFacets).length === 0);
 }
 
-export type FacetValue = ReturnType<typeof facetValues>[number][number];
+/** A value of a facet, with the number of ads that the board would show if the reader chose it. */
+export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
-/** With more values of one ad each, they are names and no filter. */
-const maxSingle = 8;
+/** A facet with more values, each of which only one ad has, is not offered. Its values are names rather than a filter. */
+const maxValuesOfSingleAds = 8;
 
 /**
- * The values of each facet that tells ads apart, each with the number of ads that choosing it would show beside the
- * choices in other facets.
+ * Returns the values of each facet that distinguishes ads. `ads` of a value is the number of ads that have the value and
+ * match the choices in all other facets.
  */
-export function facetValues(ads: readonly BriefAd[], chosen: Chosen, formats: Formats) {
-  const chosenNow = chosenFacets(chosen);
-  const lacked = ads.map((ad) => lackedBy(ad, chosenNow));
-  return facetNamesOf(ads).flatMap((facet) => {
-    const { values, read, inOrder } = facetOf(facet);
-    const counts = new Map<string, { ads: number; ofAll: number }>();
-    ads.forEach((ad, at) => {
-      const isCounted = lacked[at]?.every((name) => name === facet) === true;
-      for (const value of values(ad)) {
-        const count = counts.get(value) ?? { ads: 0, ofAll: 0 };
-        if (count.ofAll++ === 0) counts.set(value, count);
-        if (isCounted) count.ads++;
+export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
+  const chosenFacets = listChosenFacets(chosenValues);
+  const unmetFacets = ads.map((ad) => findUnmetFacets(ad, chosenFacets));
+  return listFacetNames(ads).flatMap((facet) => {
+    const { getValues, formatValue, isSortedByValue } = getFacet(facet);
+    const counts = new Map<string, { matchingAds: number; allAds: number }>();
+    ads.forEach((ad, index) => {
+      const matchesOtherFacets = unmetFacets[index]?.every((name) => name === facet) === true;
+      for (const value of getValues(ad)) {
+        const count = counts.get(value) ?? { matchingAds: 0, allAds: 0 };
+        if (count.allAds++ === 0) counts.set(value, count);
+        if (matchesOtherFacets) count.matchingAds++;
       }
     });
-    // What all ads have filters nothing, and what each has for itself leaves one.
+    // A value that all ads have filters nothing. Values that only one ad has each are no useful filter.
     const isFilter = [...counts.values()].some(
-      ({ ofAll }) => ofAll < ads.length && (ofAll > 1 || counts.size <= maxSingle),
+      ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
     );
-    if (!isFilter && !chosen[facet]?.size) return [];
-    // By the number among all ads, so that no choice moves a value from where a reader saw it.
-    const all = [...counts].sort(inOrder ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.ofAll - a.ofAll);
-    const shown = all.flatMap(([value, { ads }], rank) => {
-      const isChosen = chosen[facet]?.has(value) === true;
-      return ads > 0 || isChosen ? { facet, value, text: read(value, formats), ads, rank, isChosen } : [];
+    if (!isFilter && !chosenValues[facet]?.size) return [];
+    // The order depends on all ads instead of the matching ads, so values do not move when the reader chooses one.
+    const sortedCounts = [...counts].sort(
+      isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
+    );
+    const values = sortedCounts.flatMap(([value, { matchingAds }], rank) => {
+      const isChosen = chosenValues[facet]?.has(value) === true;
+      if (matchingAds === 0 && !isChosen) return [];
+      return { facet, value, text: formatValue(value, formats), ads: matchingAds, rank, isChosen };
     });
-    return shown.length > 0 ? [shown] : [];
+    return values.length > 0 ? [values] : [];
   });
 }
 
-export function toggled(chosen: Chosen, facet: FacetName, value: string): Chosen {
-  const values = new Set(chosen[facet]);
+/** Returns the chosen values after one value was added, or removed if it was chosen before. */
+export function toggleValue(chosenValues: ChosenValues, facet: FacetName, value: string): ChosenValues {
+  const values = new Set(chosenValues[facet]);
   if (!values.delete(value)) values.add(value);
-  return { ...chosen, [facet]: values };
+  return { ...chosenValues, [facet]: values };
 }
 
-const descending = (value: (ad: BriefAd) => number | string | undefined) => (a: BriefAd, b: BriefAd) => {
-  const [left, right] = [value(a), value(b)];
+/** Returns a comparator that sorts the highest value first, and ads without a value last. */
+const compareDescending = (getValue: (ad: BriefAd) => number | string | undefined) => (a: BriefAd, b: BriefAd) => {
+  const [left, right] = [getValue(a), getValue(b)];
   if (left === right) return 0;
   if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
   return left < right ? 1 : -1;
 };
 
-const names = new Intl.Collator('en');
+const nameCollator = new Intl.Collator('en');
+/** A character that sorts after all names, for ads without an advertiser. */
+const lastCharacter = '\uffff';
 
-/** Ways to order ads, with their names. Ads that lack a value come last. */
-const orders = {
+/** The orders in which ads can be sorted: the title and the comparator of each. Ads without a value come last. */
+const sortOrders = {
   relevance: ['As listed', () => 0],
-  days: ['Days running', descending(({ daysRunning }) => daysRunning)],
-  newest: ['Newest first', descending(({ startedAt }) => startedAt)],
+  days: ['Days running', compareDescending(({ daysRunning }) => daysRunning)],
+  newest: ['Newest first', compareDescending(({ startedAt }) => startedAt)],
   variants: ['Variants', () => 0],
-  duplicates: ['Copies of the ad', descending(({ duplicates }) => duplicates)],
-  reach: ['Reach', descending(({ audienceReach }) => audienceReach)],
-  advertiser: ['Advertiser', (a: BriefAd, b: BriefAd) => names.compare(a.pageName ?? '￿', b.pageName ?? '￿')],
+  duplicates: ['Copies of the ad', compareDescending(({ duplicates }) => duplicates)],
+  reach: ['Reach', compareDescending(({ audienceReach }) => audienceReach)],
+  advertiser: [
+    'Advertiser',
+    (a: BriefAd, b: BriefAd) => nameCollator.compare(a.pageName ?? lastCharacter, b.pageName ?? lastCharacter),
+  ],
 } satisfies Record<string, [string, (a: BriefAd, b: BriefAd) => number]>;
 
-export type SortName = keyof typeof orders;
-export const sortNames = Object.keys(orders) as SortName[];
-export const sortTitle = (name: SortName): string => orders[name][0];
+/** The name of a sort order. */
+export type SortName = keyof typeof sortOrders;
+/** The names of all sort orders, in the order of the menu. */
+export const sortNames = Object.keys(sortOrders) as SortName[];
+/** Returns the title of a sort order. */
+export const getSortTitle = (name: SortName): string => sortOrders[name][0];
 
-export function sorted(ads: readonly BriefAd[], name: SortName): BriefAd[] {
-  if (name !== 'variants') return [...ads].sort(orders[name][1]);
-  const counts = countValues(ads.map(messageOf));
-  return [...ads].sort(descending((ad) => counts.get(messageOf(ad))));
+/** Returns the ads in a sort order. */
+export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
+  if (name !== 'variants') return [...ads].sort(sortOrders[name][1]);
+  const adsPerVariant = countValues(ads.map(variantOf));
+  return [...ads].sort(compareDescending((ad) => adsPerVariant.get(variantOf(ad))));
 }
 
-/** One axis for the runs of all ads, so that bars can be compared. */
+/** The time axis that the runs of all ads share, so that readers can compare their bars. Times are in milliseconds. */
 export interface TimeAxis {
   from: number;
   to: number;
 }
 
-const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
+const parseDay = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
 
-const lastDayOf = ({ endDate, lastSeenAt, active }: BriefAd): number => dayOf(active === false ? endDate : lastSeenAt);
+const getLastDay = ({ endDate, lastSeenAt, active }: BriefAd): number =>
+  parseDay(active === false ? endDate : lastSeenAt);
 
-/** No ad is older; a wrong date must not squeeze all others. */
-const maxDays = 3653;
+/** The longest time axis, ten years in days. Without a limit, one wrong date would shrink all other bars. */
+const maxAxisDays = 3653;
 
-/** Returns an axis from the first ad to the last, at most to today. Returns undefined where no ad has a date. */
-export function axisOf(ads: readonly BriefAd[], today: string | undefined): TimeAxis | undefined {
-  const end = dayOf(today) || Number.POSITIVE_INFINITY;
+/** Returns an axis from the first day of all ads to the last, but not beyond today; undefined if no ad has a date. */
+export function createTimeAxis(ads: readonly BriefAd[], today: string | undefined): TimeAxis | undefined {
+  const end = parseDay(today) || Number.POSITIVE_INFINITY;
   const isPast = (time: number) => time <= end;
-  const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
+  const starts = ads.map(({ startedAt }) => parseDay(startedAt)).filter(isPast);
   const to = ads
-    .map(lastDayOf)
+    .map(getLastDay)
     .concat(starts)
     .filter(isPast)
     .reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
   if (to === Number.NEGATIVE_INFINITY) return undefined;
-  const from = starts.reduce((first, time) => Math.min(first, time), to - 7 * dayMs);
-  return { from: Math.max(from, to - maxDays * dayMs), to };
+  const from = starts.reduce((earliest, time) => Math.min(earliest, time), to - 7 * dayMs);
+  return { from: Math.max(from, to - maxAxisDays * dayMs), to };
 }
 
-/** Returns a run as fractions of the axis; undefined if its dates are not known. */
-export function barOf(ad: BriefAd, axis: TimeAxis | undefined) {
+/** Returns the start and the length of a run as fractions of the axis; undefined if its dates are unknown. */
+export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
   if (axis === undefined) return undefined;
   const { from, to } = axis;
-  const start = dayOf(ad.startedAt);
-  const end = Math.max(start, lastDayOf(ad) || start);
+  const start = parseDay(ad.startedAt);
+  const end = Math.max(start, getLastDay(ad) || start);
   if (Number.isNaN(start) || start > to) return undefined;
-  const at = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
-  return { start: at(start), length: at(end) - at(start) };
+  const toFraction = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
+  return { start: toFraction(start), length: toFraction(end) - toFraction(start) };
 }
 
-/** The first days of months on the axis, at most as many as there is room for. */
-export function monthsOn({ from, to }: TimeAxis, room: number) {
+/**
+ * Returns the months that begin on the axis, with the position of their first day as a fraction of the axis. Leaves out
+ * months at equal intervals if there are more than `maxMonths`.
+ */
+export function listAxisMonths({ from, to }: TimeAxis, maxMonths: number) {
   const first = new Date(from);
-  const all: { at: number; name: string }[] = [];
-  for (let month = first.getUTCMonth() + 1; all.length < 600; month++) {
+  const months: { position: number; name: string }[] = [];
+  for (let month = first.getUTCMonth() + 1; months.length < 600; month++) {
     const time = Date.UTC(first.getUTCFullYear(), month);
     if (time > to) break;
-    all.push({ at: (time - from) / (to - from), name: new Date(time).toISOString().slice(0, 7) });
+    months.push({ position: (time - from) / (to - from), name: new Date(time).toISOString().slice(0, 7) });
   }
-  const step = Math.ceil(all.length / Math.max(1, room));
-  return all.filter((_, index) => index % step === 0);
+  const step = Math.ceil(months.length / Math.max(1, maxMonths));
+  return months.filter((_, index) => index % step === 0);
 }

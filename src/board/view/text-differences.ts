@@ -1,50 +1,55 @@
 import { diffArrays } from 'diff';
 
-/** A part of a text, and whether another text lacks it. */
-export interface Part {
+/** A piece of a text. */
+export interface TextPart {
   text: string;
+  /** True if a compared text lacks these words. */
   isDifferent: boolean;
 }
 
-/** In milliseconds: texts that take longer to compare have little in common. */
-const timeout = 150;
+/** The most time for one comparison. Texts that take longer to compare have little in common. */
+const timeoutMs = 150;
 
-/** Words of any writing, which are not always between spaces. */
+/** Splits words in any script. In some scripts, such as Chinese, words are not separated by spaces. */
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
-const wordsOf = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
+const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
-/** Where texts share a smaller part of their words, marks would say nothing. */
-const minCommon = 0.3;
+/** If texts share less than this part of their words, nothing is marked, because almost everything would be. */
+const minCommonShare = 0.3;
 
-const lengthOf = (words: readonly string[]) => words.reduce((length, word) => length + word.trim().length, 0);
+const countCharacters = (words: readonly string[]) => words.reduce((length, word) => length + word.trim().length, 0);
 
-/** Each text in parts: the words of the first that one of the others lacks, and those of the others that the first lacks. */
-export function wordsThatDiffer(texts: readonly string[]): Part[][] {
-  const [first = [], ...others] = texts.map(wordsOf);
-  const lacked = first.map(() => false);
-  const marked = others.map((words) => {
-    const changes = diffArrays(first, words, { timeout }) ?? [];
-    const common = changes.flatMap(({ value, added, removed }) => (added || removed ? [] : value));
-    if (lengthOf(common) < minCommon * Math.max(lengthOf(first), lengthOf(words))) return joined(words, () => false);
-    const areDifferent: boolean[] = [];
-    let at = 0;
+/**
+ * Compares the first text with each of the others and returns every text in parts. In the first text, words that at least
+ * one other text lacks are marked as different. In the other texts, words that the first text lacks are marked.
+ */
+export function markDifferences(texts: readonly string[]): TextPart[][] {
+  const [firstWords = [], ...otherTexts] = texts.map(splitWords);
+  const isDifferentInFirst = firstWords.map(() => false);
+  const otherParts = otherTexts.map((words) => {
+    const changes = diffArrays(firstWords, words, { timeout: timeoutMs }) ?? [];
+    const commonWords = changes.flatMap(({ value, added, removed }) => (added || removed ? [] : value));
+    const longerLength = Math.max(countCharacters(firstWords), countCharacters(words));
+    if (countCharacters(commonWords) < minCommonShare * longerLength) return joinWords(words, () => false);
+    const isDifferentHere: boolean[] = [];
+    let index = 0;
     for (const { count, added, removed } of changes) {
-      if (removed) lacked.fill(true, at, at + count);
-      else areDifferent.push(...Array<boolean>(count).fill(added));
-      if (!added) at += count;
+      if (removed) isDifferentInFirst.fill(true, index, index + count);
+      else isDifferentHere.push(...Array<boolean>(count).fill(added));
+      if (!added) index += count;
     }
-    return joined(words, (at) => areDifferent[at] === true);
+    return joinWords(words, (index) => isDifferentHere[index] === true);
   });
-  return [joined(first, (at) => lacked[at] === true), ...marked];
+  return [joinWords(firstWords, (index) => isDifferentInFirst[index] === true), ...otherParts];
 }
 
-/** Neighbours of one kind as one part, with the spaces between them. */
-function joined(words: readonly string[], differs: (at: number) => boolean): Part[] {
-  const parts: Part[] = [];
-  for (const [at, text] of words.entries()) {
-    const isDifferent = differs(at) || (text === ' ' && differs(at - 1) && differs(at + 1));
-    const last = parts.at(-1);
-    if (last?.isDifferent === isDifferent) last.text += text;
+/** Joins successive words of the same kind into one part. A space between two different words is also different. */
+function joinWords(words: readonly string[], isDifferentAt: (index: number) => boolean): TextPart[] {
+  const parts: TextPart[] = [];
+  for (const [index, text] of words.entries()) {
+    const isDifferent = isDifferentAt(index) || (text === ' ' && isDifferentAt(index - 1) && isDifferentAt(index + 1));
+    const lastPart = parts.at(-1);
+    if (lastPart?.isDifferent === isDifferent) lastPart.text += text;
     else parts.push({ text, isDifferent });
   }
   return parts;
