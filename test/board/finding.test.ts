@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BriefAd } from '../../src/board/payload.ts';
-import { type Finding, selectFinding, variantOf, minAdsForOverview } from '../../src/board/view/finding.ts';
+import { type Finding, minAdsForOverview, selectFinding, variantOf } from '../../src/board/view/finding.ts';
 import { markDifferences } from '../../src/board/view/text-differences.ts';
 import { createFormats } from '../../src/ui/formats.ts';
 
