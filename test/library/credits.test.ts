@@ -6,22 +6,25 @@ const served = await serveLibrary();
 afterAll(() => served.close());
 await served.importRecords(...Array.from({ length: 45 }, (_, at) => ({ id: uuid(at), pageId: `page-${at}` })));
 
-const credits = async (key: string) => (await served.get('/v1/credits', key)).body;
+const readCredits = async (key: string) => (await served.get('/v1/credits', key)).body;
 const readAd = (key: string) => served.get(`/v1/ads/${uuid(1)}`, key);
 const search = (key: string, body: object) => served.search(body, { key });
-const chargedBy = ({ headers }: { headers: Headers }) => Number(headers.get('x-service-credits-charged'));
+const readCharge = ({ headers }: { headers: Headers }) => Number(headers.get('x-service-credits-charged'));
 
-test.each([1, 10, 11, 45])('a search that answers %i items costs 1 for each 10 begun; none is free', async (limit) => {
-  const price = Math.ceil(limit / 10);
-  const key = served.key({ credits: 100 });
-  const answer = await search(key, { limit });
-  expect(chargedBy(answer)).toBe(price);
-  expect(answer.headers.get('x-service-credits-remaining')).toBe(String(100 - price));
-  expect(await credits(key)).toMatchObject({ credits: 100 - price, creditsMax: 100 });
-  expect(chargedBy(await search(key, { query: 'nowhere' }))).toBe(0);
-});
+test.each([1, 10, 11, 45])(
+  'a search that returns %i items costs 1 credit per started 10 items, and an empty search is free',
+  async (limit) => {
+    const price = Math.ceil(limit / 10);
+    const key = served.key({ credits: 100 });
+    const answer = await search(key, { limit });
+    expect(readCharge(answer)).toBe(price);
+    expect(answer.headers.get('x-service-credits-remaining')).toBe(String(100 - price));
+    expect(await readCredits(key)).toMatchObject({ credits: 100 - price, creditsMax: 100 });
+    expect(readCharge(await search(key, { query: 'nowhere' }))).toBe(0);
+  },
+);
 
-test('calls at once in any mix agree in charges, balance and spending', async () => {
+test('the charges of concurrent calls add up to the decrease of the balance and stay within all limits', async () => {
   const calls: Record<string, (key: string) => ReturnType<typeof readAd>> = {
     ad: readAd,
     page: (key) => served.get('/v1/pages/page-1', key),
@@ -33,22 +36,25 @@ test('calls at once in any mix agree in charges, balance and spending', async ()
   };
   const names = fc.array(fc.constantFrom(...Object.keys(calls)), { maxLength: 40 });
   await fc.assert(
-    fc.asyncProperty(names, fc.nat(30), fc.nat(30), async (chosen, credit, hourlyLimit) => {
-      const key = served.key({ credits: credit, hourlyLimit });
-      const answers = await Promise.all(chosen.map((name) => calls[name]?.(key)));
+    fc.asyncProperty(names, fc.nat(30), fc.nat(30), async (callNames, creditsMax, hourlyLimit) => {
+      const key = served.key({ credits: creditsMax, hourlyLimit });
+      const answers = await Promise.all(callNames.map((name) => calls[name]?.(key)));
       for (const answer of answers)
         if (answer?.status !== 200) expect(answer?.headers.has('x-service-credits-charged')).toBe(false);
-      const total = answers.reduce((sum, answer) => sum + (answer ? chargedBy(answer) : 0), 0);
-      expect(total).toBeLessThanOrEqual(Math.min(credit, hourlyLimit));
-      expect(await credits(key)).toMatchObject({ credits: credit - total, usageLimit: { hourlyCredits: total } });
+      const total = answers.reduce((sum, answer) => sum + (answer ? readCharge(answer) : 0), 0);
+      expect(total).toBeLessThanOrEqual(Math.min(creditsMax, hourlyLimit));
+      expect(await readCredits(key)).toMatchObject({
+        credits: creditsMax - total,
+        usageLimit: { hourlyCredits: total },
+      });
     }),
     { numRuns: 30 },
   );
 });
 
-test('an hourly window opens again with the next hour of the clock, a daily one with the next day', async () => {
+test('an hourly limit resets at the next full hour, and a daily limit resets at midnight UTC', async () => {
   const key = served.key({ hourlyLimit: 2, dailyLimit: 3 });
-  const steps: [time: number, status: number, limitType?: string][] = [
+  const expectations: [time: number, status: number, limitType?: string][] = [
     [testStartTime, 200],
     [testStartTime + 1, 200],
     [Date.UTC(2026, 2, 15, 10, 59, 59, 999), 429, 'hourly'],
@@ -57,43 +63,43 @@ test('an hourly window opens again with the next hour of the clock, a daily one 
     [Date.UTC(2026, 2, 15, 23, 59, 59, 999), 429, 'daily'],
     [Date.UTC(2026, 2, 16), 200],
   ];
-  for (const [time, expected, limitType] of steps) {
+  for (const [time, expected, limitType] of expectations) {
     served.clock.now = time;
     const { status, body } = await readAd(key);
     expect([status, body.error?.details.usageLimit.limitType]).toEqual([expected, limitType]);
     if (limitType === 'hourly')
-      expect((await credits(key)).usageLimit).toEqual({
+      expect((await readCredits(key)).usageLimit).toEqual({
         ...{ isLimitReached: true, limitType, hourlyCredits: 2, hourlyLimit: 2, dailyCredits: 2, dailyLimit: 3 },
       });
   }
   served.clock.now = testStartTime;
 });
 
-test('credits are renewed at the start of a month', async () => {
+test('the credit balance is full again at the start of a calendar month', async () => {
   const key = served.key({ credits: 1 });
   expect((await readAd(key)).status).toBe(200);
   const { error } = (await readAd(key)).body;
   expect(error).toMatchObject({ code: 'credits_exhausted', details: { credits: 0, price: 1 } });
   const [periodStart, periodEnd] = [Date.UTC(2026, 2) / 1000, Date.UTC(2026, 3) / 1000];
-  expect(await credits(key)).toMatchObject({ periodStart, periodEnd });
+  expect(await readCredits(key)).toMatchObject({ periodStart, periodEnd });
   served.clock.now = Date.UTC(2026, 3);
   expect((await readAd(key)).headers.get('x-service-credits-remaining')).toBe('0');
   served.clock.now = testStartTime;
 });
 
-test('without a subscription there is no period and no balance', async () => {
+test('an account without a subscription has no billing period and no balance', async () => {
   const key = served.key({ subscription: false });
-  const none = { planId: null, periodStart: null, periodEnd: null, credits: null, creditsMax: null };
-  expect(await credits(key)).toMatchObject(none);
+  const noSubscription = { planId: null, periodStart: null, periodEnd: null, credits: null, creditsMax: null };
+  expect(await readCredits(key)).toMatchObject(noSubscription);
   const { body } = await served.get('/v1/whoami', key);
   expect(body.user).toMatchObject({ planId: 'none', subscriptionStatus: 'none' });
 });
 
-test('calls with an unmetered key cost nothing and meet no limits', async () => {
+test('calls with an unmetered key cost nothing and are not limited', async () => {
   const key = served.key({ unmetered: true });
   served.library.context.database.run('UPDATE accounts SET creditsMax = 0, hourlyLimit = 0, dailyLimit = 0');
   for (const answer of [await readAd(key), await search(key, {})])
-    expect([answer.status, chargedBy(answer)]).toEqual([200, 0]);
-  const { usageLimit } = await credits(key);
+    expect([answer.status, readCharge(answer)]).toEqual([200, 0]);
+  const { usageLimit } = await readCredits(key);
   expect(usageLimit).toMatchObject({ isLimitReached: false, limitType: 'none', hourlyCredits: 0 });
 });

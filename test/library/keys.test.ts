@@ -1,42 +1,42 @@
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 
-test('only a hash of a key is kept', ({ served: { library } }) => {
+test('the database stores only the hash of a key', ({ served: { library } }) => {
   const { key } = library.keys.create({ name: 'Mine' });
-  const kept = [library.context.database.all('SELECT * FROM keys'), library.keys.list()];
-  expect(JSON.stringify(kept)).not.toContain(key.slice('svc_live_'.length));
+  const storedData = [library.context.database.all('SELECT * FROM keys'), library.keys.list()];
+  expect(JSON.stringify(storedData)).not.toContain(key.slice('svc_live_'.length));
 });
 
-test('a key can be revoked by itself, its id or its prefix, and stops working at once', async ({
+test('a key can be revoked by its secret, its id or its prefix, and stops working immediately', async ({
   served: { library, get, clock },
 }) => {
-  for (const name of ['key', 'id', 'keyPrefix'] as const) {
-    const made = library.keys.create();
-    expect((await get('/v1/whoami', made.key)).status).toBe(200);
-    const { revokedAt } = library.keys.revoke(made[name]);
+  for (const property of ['key', 'id', 'keyPrefix'] as const) {
+    const createdKey = library.keys.create();
+    expect((await get('/v1/whoami', createdKey.key)).status).toBe(200);
+    const { revokedAt } = library.keys.revoke(createdKey[property]);
     expect(revokedAt).toBe(clock.now++);
-    expect((await get('/v1/whoami', made.key)).status).toBe(401);
-    expect(library.keys.revoke(made.id).revokedAt).toBe(revokedAt);
+    expect((await get('/v1/whoami', createdKey.key)).status).toBe(401);
+    expect(library.keys.revoke(createdKey.id).revokedAt).toBe(revokedAt);
   }
 });
 
-test('a name that no key has revokes nothing', ({ served: { library } }) => {
+test('revoking an id or prefix that no key has fails and revokes nothing', ({ served: { library } }) => {
   const { keyPrefix } = library.keys.create();
-  const before = library.keys.list();
+  const keysBefore = library.keys.list();
   for (const name of ['svc_live_', keyPrefix.slice(0, -1), `svc_live_${'0'.repeat(40)}`, 'svc_live_zzz', ''])
     expect(() => library.keys.revoke(name)).toThrow(/^No key has that id or prefix\. "library key list" shows them\.$/);
-  expect(library.keys.list()).toEqual(before);
+  expect(library.keys.list()).toEqual(keysBefore);
 });
 
-test('every key has an account of its own with the two default collections', async ({ served }) => {
-  const first = served.key();
-  const list = async (key: string) => (await served.get('/v1/collections', key)).body.items;
-  const mine = await list(first);
-  expect(mine).toMatchObject([
+test('each new key has its own account with two default collections', async ({ served }) => {
+  const key = served.key();
+  const listCollections = async (key: string) => (await served.get('/v1/collections', key)).body.items;
+  const collections = await listCollections(key);
+  expect(collections).toMatchObject([
     { name: 'Saved ads', isDefault: true, defaultType: 'ads', isOwner: true, adCount: 0, pageCount: 0 },
     { name: 'Saved pages', isDefault: true, defaultType: 'pages', isOwner: true },
   ]);
-  expect((await list(served.key()))[0].id).not.toBe(mine[0].id);
+  expect((await listCollections(served.key()))[0].id).not.toBe(collections[0].id);
 });
 
 test.for([
@@ -48,18 +48,23 @@ test.for([
   ...[{ credits: 0 }, { hourlyLimit: 1 }, { dailyLimit: 1 }, { subscription: false }].map(
     (options) => [{ unmetered: true, ...options }, /^An unmetered key has no credits or limits/] as const,
   ),
-] as const)('%j is refused and leaves nothing behind', ([options, message], { served: { library } }) => {
-  const accounts = () => library.context.database.all('SELECT * FROM accounts').length;
-  const before = accounts();
-  expect(() => library.keys.create(options)).toThrow(message);
-  expect(accounts()).toBe(before);
-});
+] as const)(
+  'creating a key with %j is refused and leaves no account behind',
+  ([options, message], { served: { library } }) => {
+    const countAccounts = () => library.context.database.all('SELECT * FROM accounts').length;
+    const countBefore = countAccounts();
+    expect(() => library.keys.create(options)).toThrow(message);
+    expect(countAccounts()).toBe(countBefore);
+  },
+);
 
-test('the header is read as HTTP says: the scheme in any case, spaces around', async ({ served }) => {
+test('the Authorization header may have its scheme in any case and extra spaces, as HTTP allows', async ({
+  served,
+}) => {
   const key = served.key();
-  const statusFor = async (Authorization: string) =>
+  const getStatus = async (Authorization: string) =>
     (await served.ask('GET', '/v1/whoami', { headers: { Authorization } })).status;
-  for (const value of [`bearer ${key}`, `BEARER   ${key}`, `Bearer ${key} `]) expect(await statusFor(value)).toBe(200);
+  for (const value of [`bearer ${key}`, `BEARER   ${key}`, `Bearer ${key} `]) expect(await getStatus(value)).toBe(200);
   for (const value of [key, `Basic ${key}`, `Bearer ${key} x`, 'Bearer', `Bearer ${key.toUpperCase()}`])
-    expect(await statusFor(value)).toBe(401);
+    expect(await getStatus(value)).toBe(401);
 });

@@ -9,12 +9,12 @@ import { startCommand } from '../support/process.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 import { serveOnLoopback, testStartTime, uuid } from './support/served-library.ts';
 
-const target = (database: string) => ({ database, now: () => testStartTime });
-const serve = (database: string) => serveLibrary({ ...target(database), listen: serveOnLoopback });
-const namesIn = async (database: string) => (await listKeys(target(database))).map(({ name }) => name);
-const asOwner = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
+const createTarget = (database: string) => ({ database, now: () => testStartTime });
+const serve = (database: string) => serveLibrary({ ...createTarget(database), listen: serveOnLoopback });
+const listKeyNames = async (database: string) => (await listKeys(createTarget(database))).map(({ name }) => name);
+const withToken = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
 
-/** The built command, serving. */
+/** Starts the built command, which serves a database until `kill` is called. */
 async function startServer(database: string) {
   const server = startCommand(['library', 'serve', '--port', '0', '--database', database]);
   const kill = async () => {
@@ -23,11 +23,14 @@ async function startServer(database: string) {
   };
   onTestFinished(kill);
   const [, url = ''] = await server.says(/library on (http:\S+)/);
-  const statusFor = async (key: string) => (await fetch(`${url}/v1/whoami`, asOwner(key))).status;
-  return { kill, statusFor };
+  const getStatus = async (key: string) => (await fetch(`${url}/v1/whoami`, withToken(key))).status;
+  return { kill, getStatus };
 }
 
-test('a symbolic link has the same owner, even before the file exists', async ({ folder, database }) => {
+test('a database that is served through a symbolic link is also locked under its real path', async ({
+  folder,
+  database,
+}) => {
   const link = join(folder, 'link.db');
   await symlink(database, link);
   const served = await serve(link);
@@ -35,88 +38,101 @@ test('a symbolic link has the same owner, even before the file exists', async ({
   await expect(serve(database)).rejects.toThrow(`held by process ${process.pid} of`);
 });
 
-test('a killed server keeps every key that was reported, and the revoked stay so', async ({ database }) => {
+test('after a server is killed, every reported key works and a revoked key stays revoked', async ({ database }) => {
   const server = await startServer(database);
-  const reported: string[] = [];
-  const revoked = await createKey(target(database), { name: 'Revoked' });
-  await revokeKey(target(database), revoked.id);
+  const reportedKeys: string[] = [];
+  const revokedKey = await createKey(createTarget(database), { name: 'Revoked' });
+  await revokeKey(createTarget(database), revokedKey.id);
   let isKilled = false;
-  const creating = Array.from({ length: 4 }, async () => {
-    while (!isKilled) reported.push((await createKey(target(database), {})).key);
+  const creations = Array.from({ length: 4 }, async () => {
+    while (!isKilled) reportedKeys.push((await createKey(createTarget(database), {})).key);
   }).map((loop) => loop.catch(() => {}));
-  await waitUntil(() => reported.length >= 25);
+  await waitUntil(() => reportedKeys.length >= 25);
   isKilled = true;
   await server.kill();
-  await Promise.all(creating);
+  await Promise.all(creations);
 
-  const next = await startServer(database);
-  for (const key of reported) expect(await next.statusFor(key)).toBe(200);
-  expect(await next.statusFor(revoked.key)).toBe(401);
-  expect((await namesIn(database)).length).toBeGreaterThanOrEqual(reported.length + 1);
+  const restartedServer = await startServer(database);
+  for (const key of reportedKeys) expect(await restartedServer.getStatus(key)).toBe(200);
+  expect(await restartedServer.getStatus(revokedKey.key)).toBe(401);
+  expect((await listKeyNames(database)).length).toBeGreaterThanOrEqual(reportedKeys.length + 1);
 });
 
-test('a process that does not serve is named; killed, it takes nothing saved', async ({ folder, database }) => {
-  await createKey(target(database), { name: 'Saved' });
-  const importing = startCommand(['library', 'import', '-', '--database', database]);
-  onTestFinished(() => void importing.child.kill('SIGKILL'));
-  importing.child.stdin?.on('error', () => {}).write(`{"id":"${uuid(1)}"}\n`.repeat(20_000));
+test('a command names the process of a running import, and works without data loss after that process is killed', async ({
+  folder,
+  database,
+}) => {
+  await createKey(createTarget(database), { name: 'Saved' });
+  const importProcess = startCommand(['library', 'import', '-', '--database', database]);
+  onTestFinished(() => void importProcess.child.kill('SIGKILL'));
+  importProcess.child.stdin?.on('error', () => {}).write(`{"id":"${uuid(1)}"}\n`.repeat(20_000));
   await waitUntil(() => existsSync(`${database}.lock`));
-  importing.child.kill('SIGSTOP');
-  await expect(listKeys(target(database))).rejects.toMatchObject({
-    failure: { kind: 'busy', problem: expect.stringContaining(`held by process ${importing.child.pid} of`) },
+  importProcess.child.kill('SIGSTOP');
+  await expect(listKeys(createTarget(database))).rejects.toMatchObject({
+    failure: { kind: 'busy', problem: expect.stringContaining(`held by process ${importProcess.child.pid} of`) },
   });
-  importing.child.kill('SIGKILL');
-  await importing.ended;
+  importProcess.child.kill('SIGKILL');
+  await importProcess.ended;
   expect(await readdir(folder)).toContain('ad-library.db.lock');
-  expect(await namesIn(database)).toEqual(['Saved']);
+  expect(await listKeyNames(database)).toEqual(['Saved']);
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
-test('the owner’s note holds the token of commands, for the user alone', async ({ folder, database }) => {
+test('commands reach a server only with the token from the lock file, which only its user can read', async ({
+  folder,
+  database,
+}) => {
   const { url, close } = await serve(database);
-  const note = `${database}.owner`;
-  expect((await stat(note)).mode & 0o777).toBe(0o600);
-  const { token } = JSON.parse(await readFile(note, 'utf8')).address;
-  const ask = (path: string, key: string, body?: string) =>
-    fetch(`${url}/-/${path}`, { method: 'POST', ...asOwner(key), ...(body && { body }) });
-  expect((await ask('list', token, '[]')).status).toBe(200);
-  expect((await ask('list', 'wrong', '[]')).status).toBe(404);
+  const lockPath = `${database}.owner`;
+  expect((await stat(lockPath)).mode & 0o777).toBe(0o600);
+  const { token } = JSON.parse(await readFile(lockPath, 'utf8')).address;
+  const send = (path: string, token: string, body?: string) =>
+    fetch(`${url}/-/${path}`, { method: 'POST', ...withToken(token), ...(body && { body }) });
+  expect((await send('list', token, '[]')).status).toBe(200);
+  expect((await send('list', 'wrong', '[]')).status).toBe(404);
   expect((await fetch(`${url}/-/list`)).status).toBe(404);
-  const wrong = await ask('create', token, '[{"scopes":["ads:eat"]}]');
-  expect(await wrong.json()).toEqual({ message: expect.stringMatching(/Unknown scope ads:eat/) });
-  expect(await (await ask('import', token)).json()).toMatchObject({ ads: 0, pages: 0 });
+  const refusal = await send('create', token, '[{"scopes":["ads:eat"]}]');
+  expect(await refusal.json()).toEqual({ message: expect.stringMatching(/Unknown scope ads:eat/) });
+  expect(await (await send('import', token)).json()).toMatchObject({ ads: 0, pages: 0 });
   const stdin = Readable.from([Buffer.from(`{"id":"${uuid(1)}"}\n`)]);
-  expect(await importFiles(target(database), ['-'], stdin)).toMatchObject([{ ads: 1, skipped: 0 }]);
+  expect(await importFiles(createTarget(database), ['-'], stdin)).toMatchObject([{ ads: 1, skipped: 0 }]);
   await close();
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
-const replace = (file: string, write: (other: string) => Promise<void>) =>
-  write(`${file}.new`).then(() => rename(`${file}.new`, file));
+const replaceFile = (file: string, writeNewFile: (newPath: string) => Promise<void>) =>
+  writeNewFile(`${file}.new`).then(() => rename(`${file}.new`, file));
 
-test.for<[name: string, code: string, move: (database: string) => Promise<unknown>]>([
+test.for<[name: string, code: string, damage: (database: string) => Promise<unknown>]>([
   ['file is deleted', 'database_replaced', (file) => rm(file)],
-  ['file is replaced', 'database_replaced', (file) => replace(file, (other) => writeFile(other, ''))],
-  ['file is replaced by its copy', 'database_replaced', (file) => replace(file, (other) => copyFile(file, other))],
+  ['file is replaced', 'database_replaced', (file) => replaceFile(file, (newPath) => writeFile(newPath, ''))],
+  [
+    'file is replaced by its copy',
+    'database_replaced',
+    (file) => replaceFile(file, (newPath) => copyFile(file, newPath)),
+  ],
   ['lock is deleted', 'database_taken_over', (file) => rm(`${file}.owner`)],
-])('a server whose %s acknowledges nothing more and says so', async ([_, code, move], { database }) => {
-  const { key } = await createKey(target(database), {});
+])('a server whose %s answers every further request with 503', async ([_, code, damage], { database }) => {
+  const { key } = await createKey(createTarget(database), {});
   const served = await serve(database);
-  const ask = () => fetch(`${served.url}/v1/collections`, asOwner(key));
+  const ask = () => fetch(`${served.url}/v1/collections`, withToken(key));
   expect((await ask()).status).toBe(200);
-  await move(database);
+  await damage(database);
   const answer = await ask();
   expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code } }]);
   await served.close();
 });
 
-test('what was saved stays in a file that was moved away, not in another there', async ({ folder, database }) => {
+test('a server whose file was moved writes to the moved file and not to a new file in its place', async ({
+  folder,
+  database,
+}) => {
   const served = await serve(database);
-  await createKey(target(database), { name: 'Saved' });
+  await createKey(createTarget(database), { name: 'Saved' });
   await rename(database, `${database}.old`);
   await writeFile(database, '');
   await served.close();
-  expect(await namesIn(database)).toEqual([]);
-  expect(await namesIn(`${database}.old`)).toEqual(['Saved']);
+  expect(await listKeyNames(database)).toEqual([]);
+  expect(await listKeyNames(`${database}.old`)).toEqual(['Saved']);
   expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.old']);
 });

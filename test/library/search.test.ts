@@ -9,7 +9,8 @@ afterAll(async () => {
   await served.close();
 });
 
-type Model = {
+/** The fields of an ad that the model of the filters reads. */
+type ModelAd = {
   headline?: string;
   countries?: string[];
   publisherPlatform?: string[];
@@ -23,28 +24,28 @@ type Model = {
   website?: { siteDomain: string };
 };
 
-const orMissing = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+const orUndefined = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 const isoDay = (offset: number) => new Date(testStartTime + offset * 86_400_000).toISOString();
-const days = fc.integer({ min: -5, max: 5 }).map(isoDay);
-/** In halves of a day, with the zone and without: that is UTC, too. */
+const dayTimes = fc.integer({ min: -5, max: 5 }).map(isoDay);
+/** Times in steps of half a day, with a time zone or without. A time without a zone is UTC, too. */
 const times = fc
   .tuple(fc.integer({ min: -10, max: 10 }), fc.boolean())
-  .map(([half, zone]) => isoDay(half / 2).slice(0, zone ? undefined : -1));
+  .map(([halfDays, hasZone]) => isoDay(halfDays / 2).slice(0, hasZone ? undefined : -1));
 
-const someAds: fc.Arbitrary<Model[]> = fc.array(
+const adLists: fc.Arbitrary<ModelAd[]> = fc.array(
   fc
     .record({
-      headline: orMissing(fc.constantFrom('red tea', 'green tea', 'red shoes', '')),
-      countries: orMissing(fc.subarray(['US', 'DE', 'KR', 'BR'])),
-      publisherPlatform: orMissing(fc.subarray(['FACEBOOK', 'INSTAGRAM'])),
-      ctaType: orMissing(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', null)),
-      startedAt: orMissing(times),
-      lastSeenAt: orMissing(fc.option(times)),
-      endDate: orMissing(fc.option(times)),
-      duplicates: orMissing(fc.option(fc.integer({ min: 0, max: 4 }))),
-      adSpendMin: orMissing(fc.integer({ min: 0, max: 5 })),
-      adSpendMax: orMissing(fc.integer({ min: 5, max: 9 })),
-      website: orMissing(
+      headline: orUndefined(fc.constantFrom('red tea', 'green tea', 'red shoes', '')),
+      countries: orUndefined(fc.subarray(['US', 'DE', 'KR', 'BR'])),
+      publisherPlatform: orUndefined(fc.subarray(['FACEBOOK', 'INSTAGRAM'])),
+      ctaType: orUndefined(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', null)),
+      startedAt: orUndefined(times),
+      lastSeenAt: orUndefined(fc.option(times)),
+      endDate: orUndefined(fc.option(times)),
+      duplicates: orUndefined(fc.option(fc.integer({ min: 0, max: 4 }))),
+      adSpendMin: orUndefined(fc.integer({ min: 0, max: 5 })),
+      adSpendMax: orUndefined(fc.integer({ min: 5, max: 9 })),
+      website: orUndefined(
         fc.constantFrom('a.example', 'shop.a.example', 'b.example').map((siteDomain) => ({ siteDomain })),
       ),
     })
@@ -52,155 +53,168 @@ const someAds: fc.Arbitrary<Model[]> = fc.array(
   { maxLength: 20 },
 );
 
-const stillRunning = (ad: Model) => computeRun(ad, testStartTime).stillRunning;
-const daysRunning = (ad: Model) => computeRun(ad, testStartTime).daysRunning;
-const lacks: Record<string, (ad: Model) => boolean> = {
-  active: (ad) => stillRunning(ad) === undefined,
+const isStillRunning = (ad: ModelAd) => computeRun(ad, testStartTime).stillRunning;
+const countDaysRunning = (ad: ModelAd) => computeRun(ad, testStartTime).daysRunning;
+/** Whether an ad has no value for a key of `missing`. */
+const hasNoValue: Record<string, (ad: ModelAd) => boolean> = {
+  active: (ad) => isStillRunning(ad) === undefined,
   headline: (ad) => !ad.headline,
   countries: (ad) => !ad.countries?.length,
   ctaType: (ad) => ad.ctaType == null,
   startedAt: (ad) => ad.startedAt == null,
-  daysRunning: (ad) => daysRunning(ad) === undefined,
+  daysRunning: (ad) => countDaysRunning(ad) === undefined,
   duplicates: (ad) => ad.duplicates == null,
   adSpend: (ad) => (ad.adSpendMin ?? ad.adSpendMax) === undefined,
 };
 
-/** A range without an upper end reaches up to any number, one without a lower end begins at zero. */
-const highestSpend = ({ adSpendMin, adSpendMax }: Model) =>
+/** A range without an upper end extends to any number, and a range without a lower end begins at zero. */
+const getHighestSpend = ({ adSpendMin, adSpendMax }: ModelAd) =>
   adSpendMax ?? (adSpendMin === undefined ? undefined : Number.POSITIVE_INFINITY);
-const lowestSpend = ({ adSpendMin, adSpendMax }: Model) => adSpendMin ?? (adSpendMax === undefined ? undefined : 0);
+const getLowestSpend = ({ adSpendMin, adSpendMax }: ModelAd) =>
+  adSpendMin ?? (adSpendMax === undefined ? undefined : 0);
 
-const has = (ad: Model, word: string) => ad.headline?.split(' ').includes(word) === true;
-const holdsOne = (any: string | string[], values: unknown) =>
-  [any].flat().some((one) => [values].flat().includes(one.toUpperCase()));
-const whole = (least: number, most: number) => fc.integer({ min: least, max: most });
+const hasWord = (ad: ModelAd, word: string) => ad.headline?.split(' ').includes(word) === true;
+/** Returns true if the values of an ad contain a filter value in upper case. The filter may be a single value. */
+const hasAny = (filter: string | string[], values: unknown) =>
+  [filter].flat().some((value) => [values].flat().includes(value.toUpperCase()));
+const wholeNumber = (min: number, max: number) => fc.integer({ min, max });
 
-/** What each filter takes, and which ads it finds. */
+/** The values that each filter takes, and the model of which ads the filter finds. */
 const rules = {
   query: [
     fc.constantFrom('tea', '-tea', 'red tea', 'red -tea'),
-    (ad, text: string) => text.split(' ').every((one) => (one[0] === '-' ? !has(ad, one.slice(1)) : has(ad, one))),
+    (ad, text: string) =>
+      text.split(' ').every((word) => (word[0] === '-' ? !hasWord(ad, word.slice(1)) : hasWord(ad, word))),
   ],
-  countries: [fc.subarray(['us', 'DE', 'KR'], { minLength: 1 }), (ad, any: string[]) => holdsOne(any, ad.countries)],
-  publisherPlatform: [fc.constant('INSTAGRAM'), (ad, one: string) => ad.publisherPlatform?.includes(one)],
+  countries: [
+    fc.subarray(['us', 'DE', 'KR'], { minLength: 1 }),
+    (ad, countries: string[]) => hasAny(countries, ad.countries),
+  ],
+  publisherPlatform: [fc.constant('INSTAGRAM'), (ad, platform: string) => ad.publisherPlatform?.includes(platform)],
   ctaType: [
     fc.constantFrom(['SHOP_NOW'], ['shop_now', 'LEARN_MORE']),
-    (ad, any: string[]) => holdsOne(any, ad.ctaType),
+    (ad, ctaTypes: string[]) => hasAny(ctaTypes, ad.ctaType),
   ],
   domain: [
     fc.constantFrom('a.example', 'shop.a.example', 'example', 'xa.example'),
-    (ad, one: string) => `.${ad.website?.siteDomain}`.endsWith(`.${one}`),
+    (ad, domain: string) => `.${ad.website?.siteDomain}`.endsWith(`.${domain}`),
   ],
-  duplicatesFrom: [whole(0, 4), (ad, least: number) => (ad.duplicates ?? -1) >= least],
-  duplicatesTo: [whole(0, 4), (ad, most: number) => (ad.duplicates ?? 99) <= most],
-  adSpendFrom: [whole(0, 9), (ad, least: number) => (highestSpend(ad) ?? -1) >= least],
-  adSpendTo: [whole(0, 9), (ad, most: number) => (lowestSpend(ad) ?? 99) <= most],
-  daysRunningFrom: [whole(0, 6), (ad, least: number) => (daysRunning(ad) ?? -1) >= least],
-  daysRunningTo: [whole(0, 6), (ad, most: number) => (daysRunning(ad) ?? 99) <= most],
-  startedAtFrom: [days, (ad, from: string) => Number(parseTime(ad.startedAt)) >= Number(parseTime(from))],
+  duplicatesFrom: [wholeNumber(0, 4), (ad, least: number) => (ad.duplicates ?? -1) >= least],
+  duplicatesTo: [wholeNumber(0, 4), (ad, most: number) => (ad.duplicates ?? 99) <= most],
+  adSpendFrom: [wholeNumber(0, 9), (ad, least: number) => (getHighestSpend(ad) ?? -1) >= least],
+  adSpendTo: [wholeNumber(0, 9), (ad, most: number) => (getLowestSpend(ad) ?? 99) <= most],
+  daysRunningFrom: [wholeNumber(0, 6), (ad, least: number) => (countDaysRunning(ad) ?? -1) >= least],
+  daysRunningTo: [wholeNumber(0, 6), (ad, most: number) => (countDaysRunning(ad) ?? 99) <= most],
+  startedAtFrom: [dayTimes, (ad, from: string) => Number(parseTime(ad.startedAt)) >= Number(parseTime(from))],
   startedAtTo: [
-    days.map((time) => time.slice(0, 10)),
+    dayTimes.map((time) => time.slice(0, 10)),
     (ad, to: string) => ad.startedAt != null && ad.startedAt.slice(0, 10) <= to,
   ],
-  active: [fc.boolean(), (ad, active: boolean) => stillRunning(ad) === active],
+  active: [fc.boolean(), (ad, active: boolean) => isStillRunning(ad) === active],
   missing: [
-    fc.subarray(Object.keys(lacks), { minLength: 1, maxLength: 2 }),
-    (ad, keys: string[]) => keys.every((key) => lacks[key]?.(ad)),
+    fc.subarray(Object.keys(hasNoValue), { minLength: 1, maxLength: 2 }),
+    (ad, keys: string[]) => keys.every((key) => hasNoValue[key]?.(ad)),
   ],
   // biome-ignore lint/suspicious/noExplicitAny: each rule has a value of its own type
-} as Record<string, [fc.Arbitrary<any>, (ad: Model, value: any) => boolean | undefined]>;
+} as Record<string, [fc.Arbitrary<any>, (ad: ModelAd, value: any) => boolean | undefined]>;
 
-/** At most three at once: more find nothing. */
-const someFilters = fc
+/** At most three filters, because ads that match more are rare. */
+const filterSets = fc
   .subarray(Object.keys(rules), { maxLength: 3 })
   .chain((keys) => fc.record(Object.fromEntries(keys.map((key) => [key, rules[key]?.[0] ?? fc.constant(0)]))));
 
 type Filters = Record<string, unknown> & { not?: Record<string, unknown> };
 
-function isFound(ad: Model, { not = {}, ...filters }: Filters): boolean {
-  const finds = ([key, value]: [string, unknown]) => rules[key]?.[1](ad, value) === true;
-  // Each key of `missing` counts by itself there.
+/** The model of a search: returns true if the search finds the ad. */
+function isFound(ad: ModelAd, { not = {}, ...filters }: Filters): boolean {
+  const matches = ([key, value]: [string, unknown]) => rules[key]?.[1](ad, value) === true;
+  // Inside `not`, each key of `missing` counts as a filter of its own.
   const { missing = [], ...others } = not as { missing?: string[] };
   const excluded = [...Object.entries(others), ...missing.map((key): [string, unknown] => ['missing', [key]])];
-  return Object.entries(filters).every(finds) && !excluded.some(finds);
+  return Object.entries(filters).every(matches) && !excluded.some(matches);
 }
 
-const sortValues: Record<string, (ad: Model) => number | null | undefined> = {
+const sortValues: Record<string, (ad: ModelAd) => number | null | undefined> = {
   startedAt: (ad) => parseTime(ad.startedAt),
   duplicates: (ad) => ad.duplicates,
-  adSpend: highestSpend,
-  daysRunning,
+  adSpend: getHighestSpend,
+  daysRunning: countDaysRunning,
 };
 
-/** In the order of a measure, then as they were stored; those without a value last. */
-function sorted<Item extends Model>(ads: Item[], { sort = 'startedAt', order = 'desc' }): Item[] {
+/** The model of the sort: by a measure, then in the order of storage. Ads without a value come last. */
+function sortAds<Item extends ModelAd>(ads: Item[], { sort = 'startedAt', order = 'desc' }): Item[] {
   const sign = order === 'asc' ? 1 : -1;
   return ads
-    .map((ad, at) => ({ ad, value: sortValues[sort]?.(ad) ?? null, at }))
+    .map((ad, index) => ({ ad, value: sortValues[sort]?.(ad) ?? null, index }))
     .sort((left, right) => {
-      if (left.value === right.value) return sign * (left.at - right.at);
+      if (left.value === right.value) return sign * (left.index - right.index);
       if (left.value === null || right.value === null) return left.value === null ? 1 : -1;
       return sign * (left.value - right.value);
     })
     .map(({ ad }) => ad);
 }
 
-const countable: Record<string, (ad: Model) => unknown[]> = {
+/** The values of an ad for each key that can be counted. */
+const countableValues: Record<string, (ad: ModelAd) => unknown[]> = {
   countries: ({ countries = [] }) => countries,
   publisherPlatform: ({ publisherPlatform = [] }) => publisherPlatform,
   ctaType: ({ ctaType }) => [ctaType ?? []].flat(),
   domain: ({ website: { siteDomain = '' } = {} }) => [siteDomain || []].flat(),
-  active: (ad) => [stillRunning(ad) ?? []].flat(),
+  active: (ad) => [isStillRunning(ad) ?? []].flat(),
 };
 
-test('a search and its counts agree with a plain reading of the filters, page by page, in any time zone, after records were replaced', async () => {
-  const sorting = fc.record(
+test('a search and its counts agree with a simple model of the filters in every time zone, even after records were replaced', async () => {
+  const sortOptions = fc.record(
     { sort: fc.constantFrom(...Object.keys(sortValues)), order: fc.constantFrom('asc', 'desc') },
     { requiredKeys: [] },
   );
-  const wanted = fc.tuple(someFilters, fc.option(someFilters, { nil: undefined }));
-  const counted = fc.constantFrom(...Object.keys(countable));
+  const filterPairs = fc.tuple(filterSets, fc.option(filterSets, { nil: undefined }));
+  const countByKeys = fc.constantFrom(...Object.keys(countableValues));
   let run = 0;
   await fc.assert(
     fc.asyncProperty(
-      fc.tuple(someAds, someAds),
-      wanted,
-      sorting,
-      whole(1, 12),
-      counted,
-      async ([earlier, later], [some, not], sort, limit, countBy) => {
+      fc.tuple(adLists, adLists),
+      filterPairs,
+      sortOptions,
+      wholeNumber(1, 12),
+      countByKeys,
+      async ([firstImport, secondImport], [positiveFilters, not], sort, limit, countBy) => {
         run++;
         const pageId = `run ${run}`;
-        const withId = (ads: Model[]) => ads.map((ad, at) => ({ ...ad, id: uuid(100 * run + at), pageId }));
-        const filters = { ...some, ...(not && { not }) };
+        const withIds = (ads: ModelAd[]) => ads.map((ad, index) => ({ ...ad, id: uuid(100 * run + index), pageId }));
+        const filters = { ...positiveFilters, ...(not && { not }) };
         vi.stubEnv('TZ', 'Asia/Tokyo');
-        await served.importRecords(...withId(earlier));
-        await served.importRecords(...withId(later));
+        await served.importRecords(...withIds(firstImport));
+        await served.importRecords(...withIds(secondImport));
         vi.stubEnv('TZ', 'America/Los_Angeles');
-        // A record that replaces another keeps its place.
-        const stored = [...new Map([...withId(earlier), ...withId(later)].map((ad) => [ad.id, ad])).values()];
-        const expected = sorted(stored, sort).filter((ad) => isFound(ad, filters));
+        // A record that replaces another keeps the place of that record.
+        const storedAds = [
+          ...new Map([...withIds(firstImport), ...withIds(secondImport)].map((ad) => [ad.id, ad])).values(),
+        ];
+        const expected = sortAds(storedAds, sort).filter((ad) => isFound(ad, filters));
         const { items, totalHits } = await served.searchAll({ ...filters, ...sort, pageId, limit });
         expect(items.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
         expect(totalHits).toBe(expected.length);
 
-        const { [countBy]: _, ...others } = filters as Filters;
-        const { body } = await served.search({ ...others, pageId, countBy, limit: 1 });
-        const found = stored.filter((ad) => isFound(ad, others));
-        const totals = new Map<unknown, number>(countBy === 'active' ? [true, false].map((one) => [one, 0]) : []);
-        const valuesOf = (ad: Model) => countable[countBy]?.(ad) ?? [];
-        for (const value of found.flatMap(valuesOf))
-          totals.set(value, found.filter((ad) => rules[countBy]?.[1](ad, value)).length);
+        const { [countBy]: _, ...otherFilters } = filters as Filters;
+        const { body } = await served.search({ ...otherFilters, pageId, countBy, limit: 1 });
+        const matchingAds = storedAds.filter((ad) => isFound(ad, otherFilters));
+        const totals = new Map<unknown, number>(countBy === 'active' ? [true, false].map((value) => [value, 0]) : []);
+        const getValues = (ad: ModelAd) => countableValues[countBy]?.(ad) ?? [];
+        for (const value of matchingAds.flatMap(getValues))
+          totals.set(value, matchingAds.filter((ad) => rules[countBy]?.[1](ad, value)).length);
         const { values, none } = body.counts;
-        expect(new Map(values.map((one: { value: unknown; total: number }) => [one.value, one.total]))).toEqual(totals);
-        expect(none).toBe(found.filter((ad) => valuesOf(ad).length === 0).length);
+        expect(new Map(values.map(({ value, total }: { value: unknown; total: number }) => [value, total]))).toEqual(
+          totals,
+        );
+        expect(none).toBe(matchingAds.filter((ad) => getValues(ad).length === 0).length);
       },
     ),
     { numRuns: 150 },
   );
 });
 
-test('for every key that can be counted, the number of a value is what its filter finds', async () => {
+test('for every countable key, the count of a value equals the number of records that its filter finds', async () => {
   const word = fc.constantFrom(
     'a',
     'A',
@@ -221,48 +235,48 @@ test('for every key that can be counted, the number of a value is what its filte
   const text = fc.oneof(word, fc.string({ unit: 'binary', maxLength: 3 }));
   const host = fc.constantFrom('a.example', 'shop.a.example', 'www.a.example', 'b.example', 'example', '中文.example');
   const link = host.map((name) => `https://${name}/x`);
-  const wrapped = link.map((url) => `https://l.facebook.com/l.php?u=${encodeURIComponent(url)}`);
+  const redirectLink = link.map((url) => `https://l.facebook.com/l.php?u=${encodeURIComponent(url)}`);
   const list = fc.array(text, { maxLength: 3 });
-  const flag = fc.boolean();
+  const boolean = fc.boolean();
   const ad = fc.record(
     {
       page: fc.record({ pageName: text }),
       ...{ countries: list, languages: list, publisherPlatform: list },
-      ...{ displayFormat: text, ctaType: text, currency: text, isStorePlatformBestSeller: flag },
+      ...{ displayFormat: text, ctaType: text, currency: text, isStorePlatformBestSeller: boolean },
       media: fc.array(fc.record({ type: fc.constantFrom('VID', 'THUMB', 'PA_PP') }), { maxLength: 2 }),
       website: fc.record({ siteDomain: host }),
-      offerLink: fc.oneof(link, wrapped),
-      endDate: days,
+      offerLink: fc.oneof(link, redirectLink),
+      endDate: dayTimes,
     },
     { requiredKeys: [] },
   );
   const page = fc.record(
-    { countries: list, languages: list, technologySlugs: list, detailsEstimated: flag },
+    { countries: list, languages: list, technologySlugs: list, detailsEstimated: boolean },
     { requiredKeys: [] },
   );
   const { body: filters } = await served.get('/filters.json');
-  const countedKeys = (kind: 'ads' | 'pages') =>
+  const listCountedKeys = (kind: 'ads' | 'pages') =>
     filters[kind].filter(({ counted }: { counted?: boolean }) => counted).map(({ key }: { key: string }) => key);
   let run = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(ad, { maxLength: 12 }), fc.array(page, { maxLength: 6 }), async (ads, pages) => {
       run++;
-      const pageIds = pages.map((_, at) => `counted ${run} ${at}`);
+      const pageIds = pages.map((_, index) => `counted ${run} ${index}`);
       await served.importRecords(
-        ...ads.map((one, at) => ({ ...one, id: uuid(2_000_000 + 100 * run + at), pageId: `counted ${run}` })),
-        ...pages.map((one, at) => ({ ...one, pageId: pageIds[at], pageName: 'Counted' })),
+        ...ads.map((ad, index) => ({ ...ad, id: uuid(2_000_000 + 100 * run + index), pageId: `counted ${run}` })),
+        ...pages.map((page, index) => ({ ...page, pageId: pageIds[index], pageName: 'Counted' })),
       );
       for (const [kind, scope] of [
         ['ads', { pageId: `counted ${run}` }],
         ['pages', { pageId: pageIds.length > 0 ? pageIds : 'none' }],
       ] as const)
-        for (const key of countedKeys(kind)) {
-          const hits = async (more: object) =>
-            (await served.search({ ...scope, ...more, limit: 1 }, { kind })).body.totalHits;
+        for (const key of listCountedKeys(kind)) {
+          const countHits = async (filters: object) =>
+            (await served.search({ ...scope, ...filters, limit: 1 }, { kind })).body.totalHits;
           const { counts } = (await served.search({ ...scope, countBy: key, limit: 1 }, { kind })).body;
           for (const { value, total } of counts.values)
-            expect([key, value, total]).toEqual([key, value, await hits({ [key]: value })]);
-          expect([key, counts.none]).toEqual([key, await hits({ missing: [key] })]);
+            expect([key, value, total]).toEqual([key, value, await countHits({ [key]: value })]);
+          expect([key, counts.none]).toEqual([key, await countHits({ missing: [key] })]);
           if (key === 'active') expect(counts.values).toHaveLength(2);
         }
     }),
@@ -270,9 +284,9 @@ test('for every key that can be counted, the number of a value is what its filte
   );
 });
 
-describe('what filters find', () => {
+describe('Filters', () => {
   const pageId = 'examples';
-  const examples = [
+  const exampleAds = [
     {
       headline: 'Tea for two',
       body: 'Loose leaf tea, picked by hand and sent to your door within two days',
@@ -290,14 +304,16 @@ describe('what filters find', () => {
       body: '따뜻한 차 한 잔으로 하루를 시작하세요. 오늘만 무료배송',
       startedAt: '2026-02-05T00:00:00Z',
       page: { pageName: 'Leaf & Co Korea' },
-      // It was never seen, so it has not run for any days yet.
+      // The ad has no lastSeenAt and its end is in the future, so its days running are unknown.
       endDate: '2099-01-01T00:00:00Z',
       audienceSizeMin: 1000,
       impressionsMin: 1_000_001,
     },
   ];
-  const first = 1_000_001;
-  const loaded = served.importRecords(...examples.map((ad, at) => ({ ...ad, id: uuid(first + at), pageId })));
+  const firstNumber = 1_000_001;
+  const examplesImport = served.importRecords(
+    ...exampleAds.map((ad, index) => ({ ...ad, id: uuid(firstNumber + index), pageId })),
+  );
 
   test.each([
     [{ language: ['en'] }, [1]],
@@ -314,7 +330,7 @@ describe('what filters find', () => {
     [{ currency: 'eur' }, [1]],
     [{ impressionsFrom: 500, impressionsTo: 500 }, [1]],
     [{ impressionsTo: 99 }, []],
-    // A range with a lower end alone reaches up to any number, one with an upper end alone begins at zero.
+    // A range with only a lower end extends to any number, and a range with only an upper end begins at zero.
     [{ impressionsFrom: 2_000_000 }, [3]],
     [{ impressionsTo: 1_000_000 }, [1]],
     [{ audienceSizeFrom: 1000, audienceSizeTo: 1000 }, [3]],
@@ -324,7 +340,7 @@ describe('what filters find', () => {
     [{ adSpendFrom: 101 }, []],
     [{ missing: ['impressions'] }, [2]],
     [{ not: { missing: ['adSpend'] } }, [2]],
-    // The domain is the one where a visitor arrives.
+    // The domain is that of the page where a visitor arrives, behind redirects.
     [{ domain: 'leaf.example' }, [2]],
     [{ domain: 'shop.leaf.example' }, [2]],
     [{ domain: 'facebook.com' }, []],
@@ -335,28 +351,28 @@ describe('what filters find', () => {
     [{ countries: 'de', order: 'ASC' }, [1]],
     [{ startedAtTo: '2026-01-05T12:00+01:00' }, [1]],
     [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],
-  ] as const)('%j finds %j', async (filters, numbers) => {
-    await loaded;
+  ] as const)('the filters %j find the example ads %j and no others', async (filters, numbers) => {
+    await examplesImport;
     const { items } = await served.searchAll({ ...filters, pageId });
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('an ad in the highest bracket comes first and an ad without any value last, page by page', async () => {
-    await loaded;
+  test('an ad with an open-ended range is sorted first and an ad without a value last', async () => {
+    await examplesImport;
     const { items } = await served.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);
   });
 
-  test('pages are found by their languages, technologies and names', async () => {
+  test('advertiser pages are found by their languages, technologies, likes and names', async () => {
     await served.importRecords(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },
     );
-    const found = async (filters: object) =>
+    const searchPageIds = async (filters: object) =>
       (await served.searchAll({ ...filters }, 'pages')).items.map(({ pageId }) => pageId);
-    expect(await found({ query: 'mobel', sort: 'pageLikes' })).toEqual(['de-2', 'de-1']);
-    expect(await found({ languages: ['EN'], query: 'möbel' })).toEqual(['de-2']);
-    expect(await found({ technologySlugs: 'live-chat' })).toEqual(['de-1']);
-    expect(await found({ query: 'mobel', pageLikesTo: 10 })).toEqual(['de-1']);
+    expect(await searchPageIds({ query: 'mobel', sort: 'pageLikes' })).toEqual(['de-2', 'de-1']);
+    expect(await searchPageIds({ languages: ['EN'], query: 'möbel' })).toEqual(['de-2']);
+    expect(await searchPageIds({ technologySlugs: 'live-chat' })).toEqual(['de-1']);
+    expect(await searchPageIds({ query: 'mobel', pageLikesTo: 10 })).toEqual(['de-1']);
   });
 });

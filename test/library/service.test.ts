@@ -14,6 +14,7 @@ await served.importRecords(
   { pageId: 'page-2', pageName: 'Drink Shop' },
 );
 
+/** One key for each state of an account. */
 const keys = {
   good: served.key({ name: 'Good key' }),
   revoked: served.key(),
@@ -23,17 +24,17 @@ const keys = {
   stranger: served.key(),
 };
 served.library.keys.revoke(keys.revoked);
-const collectionOf = async (key: string) => (await served.get('/v1/collections', key)).body.items[0];
-const { id: collection } = await collectionOf(keys.good);
+const readFirstCollection = async (key: string) => (await served.get('/v1/collections', key)).body.items[0];
+const { id: defaultCollectionId } = await readFirstCollection(keys.good);
 
-/** `{collection}` in a path stands for that of the good key, or another one. */
+/** A request. `{collection}` in its path stands for the id of a collection, by default of the good key's first one. */
 type Call = { method?: string; path: string; body?: unknown };
-const ask = ({ method = 'GET', path, body }: Call, key?: string, of = collection) =>
-  served.ask(method, path.replace('{collection}', of), { key, body });
+const send = ({ method = 'GET', path, body }: Call, key?: string, collectionId = defaultCollectionId) =>
+  served.ask(method, path.replace('{collection}', collectionId), { key, body });
 
-/** Expects the document's error and no charge. */
-async function expectError(call: Call, key: string | undefined, status: number, code?: string, of?: string) {
-  const answer = await ask(call, key, of);
+/** Expects an error in the documented form and no charge. Returns the error. */
+async function expectError(call: Call, key: string | undefined, status: number, code?: string, collectionId?: string) {
+  const answer = await send(call, key, collectionId);
   expect(answer.status).toBe(status);
   expect(Object.keys(answer.body)).toEqual(['error']);
   const { error } = schemas.ErrorBody.parse(answer.body);
@@ -44,202 +45,283 @@ async function expectError(call: Call, key: string | undefined, status: number, 
   return error;
 }
 
-const searching = (body: unknown, kind = 'ads'): Call => ({ method: 'POST', path: `/v1/${kind}/search`, body });
-const items = '/v1/collections/{collection}/items';
-const adding = (body: unknown = { itemType: 'ads', itemId: uuid(1) }): Call => ({ method: 'POST', path: items, body });
-const itemsQuery = (query: string): Call => ({ path: `${items}?${query}` });
+const searchCall = (body: unknown, kind = 'ads'): Call => ({ method: 'POST', path: `/v1/${kind}/search`, body });
+const itemsPath = '/v1/collections/{collection}/items';
+const addItemCall = (body: unknown = { itemType: 'ads', itemId: uuid(1) }): Call => ({
+  method: 'POST',
+  path: itemsPath,
+  body,
+});
+const listItemsCall = (query: string): Call => ({ path: `${itemsPath}?${query}` });
 
-const charged = ['charged'];
-const both = ['charged', 'remaining'];
-const paging = { cursor: z.string().nullable(), hasMore: z.boolean(), totalHits: z.number().optional() };
-const listOf = (item: z.ZodType, more: z.ZodRawShape = paging) => z.looseObject({ items: z.array(item), ...more });
+const chargedHeader = ['charged'];
+const bothHeaders = ['charged', 'remaining'];
+const pageFields = { cursor: z.string().nullable(), hasMore: z.boolean(), totalHits: z.number().optional() };
+const listSchema = (item: z.ZodType, otherFields: z.ZodRawShape = pageFields) =>
+  z.looseObject({ items: z.array(item), ...otherFields });
 
-/** The document's operations: a call that succeeds, its scope, its price where it is gated, its 200 body and headers. */
+/** The operations of the document: a successful call, its scope, its price (0 if not gated), its 200 body and credit headers. */
 const documented: [name: string, call: Call, scope: string | undefined, price: 0 | 1, z.ZodType, headers: string[]][] =
   [
     ['whoami', { path: '/v1/whoami' }, undefined, 0, schemas.Identity, []],
     ['getAccount', { path: '/v1/account' }, 'account:read', 0, schemas.Account, []],
-    ['getCredits', { path: '/v1/credits' }, 'credits:read', 0, schemas.CreditStatus, both],
-    ['listCollections', { path: '/v1/collections' }, 'collections:read', 0, listOf(schemas.Collection, {}), charged],
-    ['addCollectionItem', adding(), 'collections:write', 0, schemas.AddCollectionItemResult, charged],
-    ['listCollectionItems', itemsQuery('itemType=ads'), 'collections:read', 1, schemas.CollectionItemsResult, both],
-    ['searchAds', searching({}), 'ads:read', 1, listOf(schemas.Ad), both],
-    ['getAd', { path: `/v1/ads/${uuid(1)}` }, 'ads:read', 1, schemas.Ad, both],
-    ['searchPages', searching({}, 'pages'), 'pages:read', 1, listOf(schemas.Page), both],
-    ['getPage', { path: '/v1/pages/page-1' }, 'pages:read', 1, schemas.Page, both],
+    ['getCredits', { path: '/v1/credits' }, 'credits:read', 0, schemas.CreditStatus, bothHeaders],
+    [
+      'listCollections',
+      { path: '/v1/collections' },
+      'collections:read',
+      0,
+      listSchema(schemas.Collection, {}),
+      chargedHeader,
+    ],
+    ['addCollectionItem', addItemCall(), 'collections:write', 0, schemas.AddCollectionItemResult, chargedHeader],
+    [
+      'listCollectionItems',
+      listItemsCall('itemType=ads'),
+      'collections:read',
+      1,
+      schemas.CollectionItemsResult,
+      bothHeaders,
+    ],
+    ['searchAds', searchCall({}), 'ads:read', 1, listSchema(schemas.Ad), bothHeaders],
+    ['getAd', { path: `/v1/ads/${uuid(1)}` }, 'ads:read', 1, schemas.Ad, bothHeaders],
+    ['searchPages', searchCall({}, 'pages'), 'pages:read', 1, listSchema(schemas.Page), bothHeaders],
+    ['getPage', { path: '/v1/pages/page-1' }, 'pages:read', 1, schemas.Page, bothHeaders],
   ];
 const scopes = new Set(documented.flatMap(([, , scope]) => scope ?? []));
 
-describe.each(documented)('%s', (name, call, scope, price, body, headers) => {
-  test('answers 200 with the documented body and headers', async () => {
-    const answer = await ask(call, keys.good);
+describe.each(documented)('The operation %s', (name, call, scope, price, body, headers) => {
+  test('a valid call returns 200 with the documented body and headers', async () => {
+    const answer = await send(call, keys.good);
     expect(answer.status).toBe(200);
     body.parse(answer.body);
-    expect(both.filter((header) => answer.headers.has(`x-service-credits-${header}`))).toEqual(headers);
+    expect(bothHeaders.filter((header) => answer.headers.has(`x-service-credits-${header}`))).toEqual(headers);
     expect(answer.headers.get('x-service-request-id')).toBeTruthy();
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     if (headers.length > 0) expect(answer.headers.get('x-service-credits-charged')).toBe(String(price));
   });
 
-  test('answers 401 without a key that works, 403 without its scope, and not with it alone', async () => {
+  test('a call without a valid key returns 401, and a call without the scope of the operation returns 403', async () => {
     await expectError(call, undefined, 401, 'missing_api_key');
     await expectError(call, 'svc_live_0000', 401, 'invalid_api_key');
     await expectError(call, keys.revoked, 401, 'revoked_api_key');
     if (scope === undefined) return;
-    const others = [...scopes].filter((other) => other !== scope);
-    const error = await expectError(call, served.key({ scopes: others }), 403, 'missing_scope');
+    const otherScopes = [...scopes].filter((other) => other !== scope);
+    const error = await expectError(call, served.key({ scopes: otherScopes }), 403, 'missing_scope');
     expect(error.message).toContain(scope);
-    // The collection is that of another account.
-    expect((await ask(call, served.key({ scopes: [scope] }))).status).toBe(name.includes('CollectionItem') ? 404 : 200);
+    // The scope alone is enough. The collection belongs to another account, so its operations return 404.
+    expect((await send(call, served.key({ scopes: [scope] }))).status).toBe(
+      name.includes('CollectionItem') ? 404 : 200,
+    );
   });
 
-  test('is gated as documented, for accounts that may not pay', async () => {
+  test('an account that cannot pay gets an error if and only if the operation is gated', async () => {
     for (const [state, status, code] of [
       ['unsubscribed', 402, 'subscription_required'],
       ['empty', 402, 'credits_exhausted'],
       ['limited', 429, 'usage_limit_exceeded'],
     ] as const) {
-      const { id } = await collectionOf(keys[state]);
+      const { id } = await readFirstCollection(keys[state]);
       if (price === 1) await expectError(call, keys[state], status, code, id);
-      else expect((await ask(call, keys[state], id)).status).toBe(200);
+      else expect((await send(call, keys[state], id)).status).toBe(200);
     }
   });
 });
 
-describe('what the document says of single operations', () => {
-  test('added is true once, and the counts match', async () => {
+describe('Details that the document states for single operations', () => {
+  test('added is true for the first of two equal additions only, and the collection counts one ad', async () => {
     const key = served.key();
-    const own = await collectionOf(key);
-    const collection = { ...own, adCount: 1 };
+    const emptyCollection = await readFirstCollection(key);
+    const collection = { ...emptyCollection, adCount: 1 };
     const added = { itemType: 'ads', itemId: uuid(1), added: true };
-    expect((await ask(adding(), key, own.id)).body).toEqual({ collection, ...added });
-    expect((await ask(adding(), key, own.id)).body).toMatchObject({ added: false, collection: { adCount: 1 } });
+    expect((await send(addItemCall(), key, emptyCollection.id)).body).toEqual({ collection, ...added });
+    expect((await send(addItemCall(), key, emptyCollection.id)).body).toMatchObject({
+      added: false,
+      collection: { adCount: 1 },
+    });
   });
 
-  test('appUrl is on list items only, and the cursor of the last page is null', async () => {
+  test('only list items have an appUrl, and the last page of a search has no cursor', async () => {
     const { body } = await served.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
     expect(body.items[0].appUrl).toBe(`${served.base}/ads/${uuid(1)}`);
     expect((await served.get(`/v1/ads/${uuid(1)}`)).body).not.toHaveProperty('appUrl');
   });
 
-  test('a page known only from its ads can be read', async () => {
+  test('an advertiser page that only ads name can be read', async () => {
     const page = { pageId: 'page-1', pageName: 'Sock Shop', detailsEstimated: true };
     expect((await served.get('/v1/pages/page-1')).body).toEqual(page);
   });
 
-  test('whoami names the key and never shows it', async () => {
+  test('whoami returns the name and prefix of the key but not the key', async () => {
     const { body } = await served.get('/v1/whoami', keys.good);
     expect(body.apiKey).toMatchObject({ name: 'Good key', keyPrefix: keys.good.slice(0, 17) });
     expect(JSON.stringify(body)).not.toContain(keys.good);
   });
 
-  test('a key is read from the header only', async () => {
+  test('a key in the query of a request is ignored', async () => {
     await expectError({ path: `/v1/account?api_key=${keys.good}` }, undefined, 401);
   });
 });
 
 test.each<[string, Call, key?: keyof typeof keys]>([
   ['collection', { path: `/v1/collections/${uuid(99)}/items?itemType=ads` }],
-  ['collection to add to', { ...adding(), path: `/v1/collections/${uuid(99)}/items` }],
-  ['collection of this account', itemsQuery('itemType=ads'), 'stranger'],
-  ['collection of this account to add to', adding(), 'stranger'],
+  ['collection to add to', { ...addItemCall(), path: `/v1/collections/${uuid(99)}/items` }],
+  ['collection of this account', listItemsCall('itemType=ads'), 'stranger'],
+  ['collection of this account to add to', addItemCall(), 'stranger'],
   ['ad', { path: `/v1/ads/${uuid(99)}` }],
   ['page', { path: '/v1/pages/nobody' }],
   ['page by an id that begins like one', { path: '/v1/pages/page-1%00x' }],
   ['picture', { path: '/media/kept/0.webp' }],
-  ['picture of the demo, where other data is served', { path: '/media/demo/mossgate-1-offer.webp' }],
-  ['ad to add', adding({ itemType: 'ads', itemId: uuid(99) })],
-  ['page to add', adding({ itemType: 'pages', itemId: 'nobody' })],
-])('a missing %s is a 404', async (_, call, key = 'good') => {
+  ['picture of the demo in a library without demo data', { path: '/media/demo/mossgate-1-offer.webp' }],
+  ['ad to add', addItemCall({ itemType: 'ads', itemId: uuid(99) })],
+  ['page to add', addItemCall({ itemType: 'pages', itemId: 'nobody' })],
+])('a request for a missing %s returns 404', async (_, call, key = 'good') => {
   await expectError(call, keys[key], 404, 'not_found');
 });
 
-test.each(['/', '/v1', '/v1/adverts', '/v2/account', '/v1/ads', '/v1/ads/a/b'])('%s is no path: 404', async (path) => {
-  await expectError({ path }, undefined, 404, 'no_such_path');
-});
+test.each(['/', '/v1', '/v1/adverts', '/v2/account', '/v1/ads', '/v1/ads/a/b'])(
+  'the unknown path %s returns 404',
+  async (path) => {
+    await expectError({ path }, undefined, 404, 'no_such_path');
+  },
+);
 
 const isoDate = 'an ISO 8601 date \\(2026-01-31\\) or date-time with its zone';
 
 test.each<[string, Call, RegExp]>([
-  ['a collection id that is no UUID', { path: '/v1/collections/7/items?itemType=ads' }, /UUID/],
-  ['no itemType', { path: items }, /itemType/],
-  ['an unknown itemType', itemsQuery('itemType=cats'), /ads or pages.*cats/],
-  ['limit 0', itemsQuery('itemType=ads&limit=0'), /1 to 100/],
-  ['limit 101', itemsQuery('itemType=ads&limit=101'), /1 to 100/],
-  ['limit 1.5', itemsQuery('itemType=ads&limit=1.5'), /whole number/],
-  ['limit ten', itemsQuery('itemType=ads&limit=ten'), /whole number/],
-  ['a made-up cursor', itemsQuery('itemType=ads&cursor=abc'), /cursor/],
-  ['an ad id that is no UUID', { path: '/v1/ads/7' }, /UUID/],
+  ['a collection id that is not a UUID', { path: '/v1/collections/7/items?itemType=ads' }, /UUID/],
+  ['a list of items without itemType', { path: itemsPath }, /itemType/],
+  ['a list of items with an unknown itemType', listItemsCall('itemType=cats'), /ads or pages.*cats/],
+  ['a list of items with limit 0', listItemsCall('itemType=ads&limit=0'), /1 to 100/],
+  ['a list of items with limit 101', listItemsCall('itemType=ads&limit=101'), /1 to 100/],
+  ['a list of items with limit 1.5', listItemsCall('itemType=ads&limit=1.5'), /whole number/],
+  ['a list of items with limit ten', listItemsCall('itemType=ads&limit=ten'), /whole number/],
+  ['a list of items with a made-up cursor', listItemsCall('itemType=ads&cursor=abc'), /cursor/],
+  ['an ad id that is not a UUID', { path: '/v1/ads/7' }, /UUID/],
   ['a page id that is too long', { path: `/v1/pages/${'x'.repeat(301)}` }, /300/],
-  ['a body without itemId', adding({ itemType: 'ads' }), /itemId/],
-  ['an empty itemId', adding({ itemType: 'pages', itemId: '' }), /itemId/],
-  ['a numeric itemId', adding({ itemType: 'pages', itemId: 1 }), /itemId/],
-  ['an ad to add whose id is no UUID', adding({ itemType: 'ads', itemId: 'x' }), /UUID/],
-  ['an item type nobody knows', adding({ itemType: 'x', itemId: 'x' }), /itemType/],
-  ['a body that is no JSON', searching('{"query":'), /not JSON/],
-  ['an empty body', searching(''), /empty/],
-  ['an array', searching([]), /JSON object/],
-  ['null', searching(null, 'pages'), /JSON object/],
-  ['a body that is too large', searching({ query: 'x'.repeat(70_000) }), /65536 bytes/],
-  ['too deep a body', searching(`{"limit":${'['.repeat(70)}${']'.repeat(70)}}`), /nested deeper than 64 levels/],
-  ['too deep a not', searching(`${'{"not":'.repeat(5000)}{}${'}'.repeat(5000)}`), /nested deeper than 64 levels/],
-  ['a search limit of 0', searching({ limit: 0 }), /1 to 100/],
-  ['a search limit of 101', searching({ limit: 101 }, 'pages'), /1 to 100/],
-  ['a search limit in words', searching({ limit: '20' }), /whole number.*"20"/],
-  ['a cursor that is no text', searching({ cursor: 7 }), /cursor/],
-  ['a cursor made up', searching({ cursor: 'e30.AAAA' }), /cursor/],
-  ['an unknown key', searching({ countrys: [] }), /Did you mean "countries"\?.*Known keys: cursor, limit, query/],
-  ['a key of the other search', searching({ languages: ['de'] }), /Unknown filter key "languages"/],
-  ['a text as boolean', searching({ active: 'yes' }), /"active" takes true or false; got "yes"/],
-  ['a number as text', searching({ query: 7 }), /"query" takes a text that is not empty; got 7/],
-  ['blanks', searching({ query: '  ' }), /"query" takes a text that is not empty; got " {2}"/],
-  ['a long text', searching({ query: 'x'.repeat(301) }), /"query" takes a text of at most 300 characters; got 301/],
-  ['an empty list', searching({ countries: [] }), /"countries" takes a list of texts; got \[\]/],
-  ['a mixed list', searching({ countries: ['DE', 1] }), /"countries" takes a list of texts; got \["DE",1\]/],
-  ['a long list', searching({ countries: Array(51).fill('DE') }), /takes a list of at most 50 texts; got 51/],
-  ['an unknown order', searching({ sort: 'luck' }), /"sort" takes one of startedAt, .*; got "luck"/],
-  ['a text as number', searching({ duplicatesFrom: 'many' }), /"duplicatesFrom" takes a number; got "many"/],
-  ['no date', searching({ startedAtFrom: 'yesterday' }), new RegExp(`takes ${isoDate}.*; got "yesterday"`)],
-  ['a day that is not', searching({ startedAtFrom: '2026-02-31T25:00:00Z' }), new RegExp(`takes ${isoDate}`)],
-  ['a number as date', searching({ startedAtFrom: 20_260_131 }), new RegExp(`takes ${isoDate}.*; got 20260131`)],
-  ['an unknown countBy', searching({ countBy: 'colour' }), /"countBy" takes one of active, advertiserExact, /],
-  ['countBy of a filter', searching({ countBy: 'active', active: true }), /not among the filters; got "active"/],
-  ['missing nothing known', searching({ missing: ['colour'] }), /"missing" takes one of headline, .*; got "colour"/],
-  ['missing __proto__', searching({ missing: ['__proto__'] }), /"missing" takes one of .*; got "__proto__"/],
-  ['a text as not', searching({ not: 'DE' }), /"not" takes an object of filters other than not, sort .*; got "DE"/],
-  ['a list as not', searching({ not: [] }), /"not" takes an object of filters other.*; got \[\]/],
-  ['not in not', searching({ not: { not: {} } }), /Unknown filter key "not"\. .*Known keys: query, /],
-  ['sort in not', searching({ not: { sort: 'startedAt' } }), /Unknown filter key "sort"/],
-  ['limit in not', searching({ not: { limit: 1 } }), /Unknown filter key "limit"\. .*Known keys: query, /],
-  ['a typo in not', searching({ not: { contries: ['DE'] } }), /key "contries"\. Did you mean "countries"\?/],
-  ['__proto__ in not', searching('{"not":{"__proto__":1}}'), /Unknown filter key "__proto__"/],
-])('%s is a 422 that says what was expected, and charges nothing', async (_, call, message) => {
+  ['an item to add without itemId', addItemCall({ itemType: 'ads' }), /itemId/],
+  ['an item to add with an empty itemId', addItemCall({ itemType: 'pages', itemId: '' }), /itemId/],
+  ['an item to add with a numeric itemId', addItemCall({ itemType: 'pages', itemId: 1 }), /itemId/],
+  ['an ad to add whose id is not a UUID', addItemCall({ itemType: 'ads', itemId: 'x' }), /UUID/],
+  ['an item to add of an unknown type', addItemCall({ itemType: 'x', itemId: 'x' }), /itemType/],
+  ['a body that is not JSON', searchCall('{"query":'), /not JSON/],
+  ['an empty body', searchCall(''), /empty/],
+  ['an array as the body', searchCall([]), /JSON object/],
+  ['null as the body', searchCall(null, 'pages'), /JSON object/],
+  ['a body that is too large', searchCall({ query: 'x'.repeat(70_000) }), /65536 bytes/],
+  [
+    'a body that is nested too deep',
+    searchCall(`{"limit":${'['.repeat(70)}${']'.repeat(70)}}`),
+    /nested deeper than 64 levels/,
+  ],
+  [
+    'a filter not that is nested too deep',
+    searchCall(`${'{"not":'.repeat(5000)}{}${'}'.repeat(5000)}`),
+    /nested deeper than 64 levels/,
+  ],
+  ['a search limit of 0', searchCall({ limit: 0 }), /1 to 100/],
+  ['a search limit of 101', searchCall({ limit: 101 }, 'pages'), /1 to 100/],
+  ['a search limit that is a text', searchCall({ limit: '20' }), /whole number.*"20"/],
+  ['a cursor that is a number', searchCall({ cursor: 7 }), /cursor/],
+  ['a made-up cursor of a search', searchCall({ cursor: 'e30.AAAA' }), /cursor/],
+  [
+    'an unknown filter key',
+    searchCall({ countrys: [] }),
+    /Did you mean "countries"\?.*Known keys: cursor, limit, query/,
+  ],
+  ['a filter key of the other search', searchCall({ languages: ['de'] }), /Unknown filter key "languages"/],
+  ['a text for a boolean filter', searchCall({ active: 'yes' }), /"active" takes true or false; got "yes"/],
+  ['a number for a text filter', searchCall({ query: 7 }), /"query" takes a text that is not empty; got 7/],
+  ['a text of blanks only', searchCall({ query: '  ' }), /"query" takes a text that is not empty; got " {2}"/],
+  [
+    'a text that is too long',
+    searchCall({ query: 'x'.repeat(301) }),
+    /"query" takes a text of at most 300 characters; got 301/,
+  ],
+  ['an empty list', searchCall({ countries: [] }), /"countries" takes a list of texts; got \[\]/],
+  [
+    'a list of texts and numbers',
+    searchCall({ countries: ['DE', 1] }),
+    /"countries" takes a list of texts; got \["DE",1\]/,
+  ],
+  [
+    'a list that is too long',
+    searchCall({ countries: Array(51).fill('DE') }),
+    /takes a list of at most 50 texts; got 51/,
+  ],
+  ['an unknown sort key', searchCall({ sort: 'luck' }), /"sort" takes one of startedAt, .*; got "luck"/],
+  ['a text for a number filter', searchCall({ duplicatesFrom: 'many' }), /"duplicatesFrom" takes a number; got "many"/],
+  [
+    'a word for a date filter',
+    searchCall({ startedAtFrom: 'yesterday' }),
+    new RegExp(`takes ${isoDate}.*; got "yesterday"`),
+  ],
+  ['a day that does not exist', searchCall({ startedAtFrom: '2026-02-31T25:00:00Z' }), new RegExp(`takes ${isoDate}`)],
+  [
+    'a number for a date filter',
+    searchCall({ startedAtFrom: 20_260_131 }),
+    new RegExp(`takes ${isoDate}.*; got 20260131`),
+  ],
+  ['an unknown key in countBy', searchCall({ countBy: 'colour' }), /"countBy" takes one of active, advertiserExact, /],
+  [
+    'a key in countBy that is also a filter',
+    searchCall({ countBy: 'active', active: true }),
+    /not among the filters; got "active"/,
+  ],
+  [
+    'an unknown key in missing',
+    searchCall({ missing: ['colour'] }),
+    /"missing" takes one of headline, .*; got "colour"/,
+  ],
+  ['__proto__ in missing', searchCall({ missing: ['__proto__'] }), /"missing" takes one of .*; got "__proto__"/],
+  [
+    'a text for the filter not',
+    searchCall({ not: 'DE' }),
+    /"not" takes an object of filters other than not, sort .*; got "DE"/,
+  ],
+  ['a list for the filter not', searchCall({ not: [] }), /"not" takes an object of filters other.*; got \[\]/],
+  ['a not inside not', searchCall({ not: { not: {} } }), /Unknown filter key "not"\. .*Known keys: query, /],
+  ['sort inside not', searchCall({ not: { sort: 'startedAt' } }), /Unknown filter key "sort"/],
+  ['limit inside not', searchCall({ not: { limit: 1 } }), /Unknown filter key "limit"\. .*Known keys: query, /],
+  [
+    'a misspelled key inside not',
+    searchCall({ not: { contries: ['DE'] } }),
+    /key "contries"\. Did you mean "countries"\?/,
+  ],
+  ['__proto__ inside not', searchCall('{"not":{"__proto__":1}}'), /Unknown filter key "__proto__"/],
+])('%s is refused with a 422 that states what was expected, and nothing is charged', async (_, call, message) => {
   expect((await expectError(call, keys.good, 422, 'invalid_request')).message).toMatch(message);
 });
 
-test('a body of another type, or not in UTF-8, is a 422', async () => {
-  const send = async (type: string, body: string | Uint8Array<ArrayBuffer>) => {
-    const headers = { Authorization: `Bearer ${keys.good}`, 'Content-Type': type };
+test('a body of another media type or another encoding is refused with a 422', async () => {
+  const sendBody = async (contentType: string, body: string | Uint8Array<ArrayBuffer>) => {
+    const headers = { Authorization: `Bearer ${keys.good}`, 'Content-Type': contentType };
     const response = await fetch(`${served.base}/v1/ads/search`, { method: 'POST', headers, body });
     return [response.status, schemas.ErrorBody.parse(await response.json()).error.message];
   };
-  expect(await send('text/plain', '{}')).toEqual([422, expect.stringContaining('application/json"; got "text/plain"')]);
-  expect(await send('', '{}')).toEqual([422, expect.stringContaining('application/json"; got ""')]);
-  expect(await send('application/json', new Uint8Array([0x7b, 0xff, 0x7d]))).toEqual([422, 'The body is not UTF-8.']);
+  expect(await sendBody('text/plain', '{}')).toEqual([
+    422,
+    expect.stringContaining('application/json"; got "text/plain"'),
+  ]);
+  expect(await sendBody('', '{}')).toEqual([422, expect.stringContaining('application/json"; got ""')]);
+  expect(await sendBody('application/json', new Uint8Array([0x7b, 0xff, 0x7d]))).toEqual([
+    422,
+    'The body is not UTF-8.',
+  ]);
 });
 
-test('the checks come in the order key, scope, request, existence, credits', async () => {
-  const bad = { path: '/v1/ads/not-a-uuid' };
-  await expectError(bad, 'svc_live_x', 401);
-  await expectError(bad, served.key({ scopes: ['pages:read'], credits: 0 }), 403);
-  await expectError(bad, keys.empty, 422);
+test('a request with several problems is refused for the first of key, scope, request, existence and credits', async () => {
+  const invalidCall = { path: '/v1/ads/not-a-uuid' };
+  await expectError(invalidCall, 'svc_live_x', 401);
+  await expectError(invalidCall, served.key({ scopes: ['pages:read'], credits: 0 }), 403);
+  await expectError(invalidCall, keys.empty, 422);
   await expectError({ path: `/v1/ads/${uuid(99)}` }, keys.empty, 404);
   await expectError({ path: `/v1/ads/${uuid(1)}` }, keys.empty, 402);
   await expectError({ path: `/v1/ads/${uuid(1)}` }, served.key({ credits: 0, hourlyLimit: 0 }), 402);
 });
 
-test('other methods are a 405 that names the right one; HEAD too, and it is never paid', async () => {
+test('a wrong method, HEAD included, returns 405 with the allowed methods and is never charged', async () => {
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST']) {
     await expectError({ method, path: '/v1/account' }, keys.good, 405, 'method_not_allowed');
     expect((await served.ask(method, '/v1/account')).headers.get('allow')).toBe('GET');
@@ -249,7 +331,7 @@ test('other methods are a 405 that names the right one; HEAD too, and it is neve
   expect((await served.get('/v1/credits', key)).body.credits).toBe(7);
 });
 
-test('any request at all gets an answer in the documented form', async () => {
+test('any request gets an answer in the documented form and never an internal error', async () => {
   const piece = fc.oneof(
     fc.constantFrom('v1', 'ads', 'pages', 'collections', 'items', 'search', 'media', 'logo.webp', uuid(1), '-', '..'),
     fc.webSegment(),
@@ -260,7 +342,7 @@ test('any request at all gets an answer in the documented form', async () => {
   const body = fc.oneof(fc.json(), fc.string());
   await fc.assert(
     fc.asyncProperty(method, path, fc.webQueryParameters(), body, async (method, path, query, body) => {
-      const answer = await ask({ method, path: `${path}?${query}`, ...(method !== 'GET' && { body }) }, keys.good);
+      const answer = await send({ method, path: `${path}?${query}`, ...(method !== 'GET' && { body }) }, keys.good);
       expect(answer.status).toBeLessThan(500);
       if (answer.status !== 200) schemas.ErrorBody.parse(answer.body);
     }),
@@ -268,7 +350,7 @@ test('any request at all gets an answer in the documented form', async () => {
   );
 });
 
-test('a page id may hold any character', async () => {
+test('an advertiser page can be read whatever characters its id has', async () => {
   const pageId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((id) => !/^\.\.?$/.test(id));
   await fc.assert(
     fc.asyncProperty(pageId, async (pageId) => {
@@ -278,13 +360,14 @@ test('a page id may hold any character', async () => {
   );
 });
 
-test('the filters are served without a key, in the form in which a file describes those of another service', async () => {
+test('filters.json needs no key and has the form of a search filter file', async () => {
   const { status, body } = await served.ask('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
   expect(readSearchFilters(body)).toEqual(libraryFilters);
 });
 
-test('no request caused an internal error; one reaches the log in full, and callers as a plain 500', async () => {
+test('an internal error is logged in full, and the caller sees only a 500 without details', async () => {
+  // None of the requests of this file has caused an internal error before.
   expect(served.errors).toEqual([]);
   served.library.context.database.run('DROP TABLE collection_items');
   const { status, headers, body } = await served.get('/v1/collections');
