@@ -11,7 +11,7 @@ import { createTemporaryFolder } from './support/temporary-folder.ts';
 const root = createTemporaryFolder();
 const isLinux = process.platform === 'linux';
 const { pid: endedPid } = spawnSync(process.execPath, ['--version']);
-/** The name of this process, changed: `pid start namespace boot machine`. */
+/** Returns the identity of this process with other values at some positions: pid, start time, namespace, boot, machine. */
 const identityWith = (change: Record<number, string | number>) =>
   identifyThisProcess()
     .split(' ')
@@ -19,7 +19,7 @@ const identityWith = (change: Record<number, string | number>) =>
     .join(' ');
 const createNote = (id: string, name: string) => JSON.stringify({ id, process: name, host: 'here' });
 
-test('a process has ended if its number is free or was given anew, or its machine was restarted; elsewhere it lives', () => {
+test('a process has ended if its pid is free, reused or from before a restart, and counts as living elsewhere', () => {
   expect(hasProcessEnded(identityWith({}))).toBe(false);
   expect(hasProcessEnded(identityWith({ 0: endedPid }))).toBe(true);
   expect(hasProcessEnded(identityWith({ 4: 'another' }))).toBe(false);
@@ -30,7 +30,7 @@ test('a process has ended if its number is free or was given anew, or its machin
   expect(hasProcessEnded(identityWith({ 2: 'a container' }))).toBe(false);
 });
 
-test('a lock that was left behind is taken by one at a time, however many find it', async () => {
+test('many threads that find the lock of an ended process take it one at a time', async () => {
   const folder = join(root, 'lost');
   const program = join(root, 'taking-child.mjs');
   const { pathname } = new URL('support/taking-child.ts', import.meta.url);
@@ -49,7 +49,7 @@ test('a lock that was left behind is taken by one at a time, however many find i
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('who waits gets busy with the process, the file and what to do; a lock that was deleted and taken again is left to its holder', async () => {
+test('a held lock fails with a busy error that names its process and file, and release does not remove a lock that another process has taken', async () => {
   const path = join(root, 'one.lock');
   const soon = () => AbortSignal.timeout(30);
   await writeFile(path, '');

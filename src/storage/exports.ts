@@ -293,7 +293,7 @@ interface Rejection {
 }
 
 /** A file as it is stored in the list of a tenant. The content is in chunks, which are items of a collection. */
-interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
+interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
   /** When the file expires, by the clock of the store; 0 for a file that newer files have displaced. */
@@ -334,7 +334,14 @@ export function openStoredExports(
     const list = keyOf(tenantId, 'exports');
     const items = openEncryptedItems(source, keyOf(tenantId, 'exported'));
     const chunkIdOf = (id: string, part: number) => `${id}:${part}`;
-    const createExportedFile = ({ id, parts, ends: _, link, isLinkEnded, ...about }: WrittenFile): ExportedFile => ({
+    const createExportedFile = ({
+      id,
+      parts,
+      ends: _,
+      link,
+      isLinkEnded,
+      ...about
+    }: StoredFileEntry): ExportedFile => ({
       ...about,
       ...(!isLinkEnded && { linkPath: `/files/${link}/${encodeURIComponent(about.name)}` }),
       ...(lifetimeText && { lifetimeText: lifetimeText }),
@@ -349,11 +356,11 @@ export function openStoredExports(
       },
     });
     const readFiles = async () => {
-      const { doc = [], now } = await documents.read<WrittenFile[]>(list);
+      const { doc = [], now } = await documents.read<StoredFileEntry[]>(list);
       return doc.filter(({ ends }) => ends > now);
     };
-    const disableLinks = (isEnded: (file: WrittenFile) => boolean = () => true) =>
-      documents.update<WrittenFile[], void>(list, (doc) => ({
+    const disableLinks = (isEnded: (file: StoredFileEntry) => boolean = () => true) =>
+      documents.update<StoredFileEntry[], void>(list, (doc) => ({
         ...(doc && { next: doc.map((file) => (isEnded(file) ? { ...file, isLinkEnded: true } : file)) }),
         ttlMs: linkTtlMs,
         result: undefined,
@@ -375,7 +382,7 @@ export function openStoredExports(
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
         const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
-        const update = await documents.update(list, (doc: WrittenFile[] = [], now) => {
+        const update = await documents.update(list, (doc: StoredFileEntry[] = [], now) => {
           const newFile = { ...description, ends: now + ttlMs };
           const all = [newFile, ...doc];
           const currentFiles = all.filter(({ ends }) => ends > now).slice(0, maxExports);

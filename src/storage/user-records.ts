@@ -44,7 +44,7 @@ const ttlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
 /** All records of one kind. They are one document, so that one atomic change can check the number of records. */
-interface WrittenRecords {
+interface StoredRecords {
   usedAt: number;
   records: [id: string, value: unknown][];
 }
@@ -52,10 +52,10 @@ interface WrittenRecords {
 /** Reads the records of a kind. Extends their lifetime in the background if they were not used for `touchIntervalMs`. */
 async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, kind: RecordKind) {
   const key = keyOf(tenantId, 'own', kind);
-  const { doc, now, version } = await documents.read<WrittenRecords>(key);
+  const { doc, now, version } = await documents.read<StoredRecords>(key);
   if (doc && now - doc.usedAt > touchIntervalMs)
     documents
-      .update<WrittenRecords, void>(key, (doc, now) => ({
+      .update<StoredRecords, void>(key, (doc, now) => ({
         ...(doc && { next: { ...doc, usedAt: now }, ttlMs }),
         result: undefined,
       }))
@@ -101,7 +101,7 @@ export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasti
   isLasting,
   read: async (kind) => (await readRecords(source, tenantId, kind)).records,
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
-    source.documents.update<WrittenRecords, Result>(source.keyOf(tenantId, 'own', kind), (doc, now) => {
+    source.documents.update<StoredRecords, Result>(source.keyOf(tenantId, 'own', kind), (doc, now) => {
       const records = new Map(doc?.records);
       const { result, put = [], remove: removed = [] } = change(records);
       const [entries, ids] = [[...new Map(put)], [...removed].filter((id) => records.has(id))];
@@ -148,6 +148,6 @@ export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
 const createFullError = () =>
   new AdLibraryError({
     kind: 'busy',
-    problem: 'This server has no room for more labels, watches and reports.',
+    problem: 'This server cannot store any more labels, watches and reports.',
     storage: 'full',
   });

@@ -145,7 +145,7 @@ export class Semaphore {
     const { maxRunning, maxRunningPerKey, workName } = this.#options;
     const roundsAhead = Math.max(this.#countWaiting(key) / maxRunningPerKey, this.waiting / maxRunning, 1);
     const seconds = Math.min(60, Math.max(1, Math.ceil((this.#typicalSlotMs / 1000) * roundsAhead)));
-    const problem = `Too many ${workName} are waiting. There should be room for one more in about ${seconds} s.`;
+    const problem = `Too many ${workName} are waiting. A place should be free in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };
     return new AdLibraryError({ kind: 'busy', problem, sent: false, details });
   }

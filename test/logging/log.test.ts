@@ -3,18 +3,18 @@ import { createLog, createStructuredLog } from '../../src/logging/log.ts';
 import { canaryKey } from '../support/key-encodings.ts';
 
 const logs = {
-  'of lines': createLog,
-  'of JSON': (...[level, write]: Parameters<typeof createLog>) => createStructuredLog(level, write, Date.now),
+  'for people': createLog,
+  'in JSON': (...[level, write]: Parameters<typeof createLog>) => createStructuredLog(level, write, Date.now),
 };
 
-describe.each(Object.entries(logs))('the log %s', (name, create) => {
+describe.each(Object.entries(logs))('The log %s', (name, create) => {
   const logged = (message: string, fields?: Record<string, unknown>): string => {
     const lines: string[] = [];
     create('debug', (line) => lines.push(line)).info(message, fields);
     return lines.join('');
   };
 
-  test('masks every word that begins like a key of the service, and every word after Bearer', () => {
+  test('every word that begins like an API key and every word after Bearer are masked', () => {
     const fields = {
       requestId: canaryKey,
       error: `Error: "${canaryKey}"\n    at Bearer ${canaryKey.slice(9)}`,
@@ -23,10 +23,10 @@ describe.each(Object.entries(logs))('the log %s', (name, create) => {
     const line = logged(`the service said: ${canaryKey}`, { ...fields, status: 422 });
     expect(line).not.toMatch(/canary/i);
     expect(line).toMatch(/status"?[=:]422/);
-    if (name === 'of JSON') expect(JSON.parse(line)).toMatchObject({ status: 422 });
+    if (name === 'in JSON') expect(JSON.parse(line)).toMatchObject({ status: 422 });
   });
 
-  test('shows everything else as it is', () => {
+  test('all other texts are logged unchanged', () => {
     const fields = { path: 'C:\\temp\\x', address: 'https://x.example/?a=b%20c&d=é', note: 'a "quoted" 100 % & more' };
     const line = logged('größer', fields);
     expect(line).toContain('größer');

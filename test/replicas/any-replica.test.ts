@@ -20,8 +20,8 @@ const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
 const host = await startPictureHost();
 afterAll(() => host.close());
 
-describeEveryServer('any replica', (server) => {
-  // All of this holds although the clocks of two are an hour wrong.
+describeEveryServer('Any replica', (server) => {
+  // All of these tests run although the clocks of two replicas are wrong by an hour.
   const args = ['--media-hosts', `${host.host.host}:${host.host.port}`];
   const fleet = startReplicasBeforeAll({ count: 3, server, args, clockAdvanceMinutes: [60, -60, 0] });
 
@@ -30,7 +30,7 @@ describeEveryServer('any replica', (server) => {
     return { service, ...fleet.createTenant(service.respond) };
   }
 
-  test('queries, counts and exports what one of them gathered, and reads what another exported', async () => {
+  test('any replica can query and export the ads that another one has gathered, and read the files that another one has exported', async () => {
     const { service, replicas } = startService(250);
     const [one, other, third] = replicas;
     expect((await one.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
@@ -51,7 +51,7 @@ describeEveryServer('any replica', (server) => {
     expect(service.chargedCredits).toBe(charged);
   });
 
-  test('goes on with what another one began, and knows what is newest and when it came', async () => {
+  test('a replica continues the gathering of another one, and all replicas agree on the newest version of an ad', async () => {
     const { service, replicas } = startService(250);
     const [fast, slow, right] = replicas;
     expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
@@ -75,7 +75,7 @@ describeEveryServer('any replica', (server) => {
     expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(10 * 60_000);
   });
 
-  test('writes the report of another again after a restart, and knows the pictures that it fetched', async () => {
+  test('a restarted replica writes the report of another one again and knows the pictures that the other one fetched', async () => {
     const { service, replicas, call } = startService(3);
     const media = [{ type: 'IMAGE', url: host.serve(await jpegOf()), nr: 0 }];
     service.ads = service.ads.map((ad) => ({ ...ad, media }));
@@ -96,7 +96,7 @@ describeEveryServer('any replica', (server) => {
     }
   });
 
-  test('takes turns with the others over one question, so that each page is paid once', async () => {
+  test('replicas that gather the same question at the same time pay for each page once', async () => {
     const { service, replicas } = startService(300);
     const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
@@ -104,7 +104,7 @@ describeEveryServer('any replica', (server) => {
     expect(service.chargedCredits).toBe(30);
   });
 
-  test('serves nothing to a key that any of them saw rejected, until any of them sees it accepted', async () => {
+  test('after a rejection at one replica, no replica serves the key until one of them sees it accepted', async () => {
     const { service, replicas } = startService(30);
     const [one, other, third] = replicas;
     await one.call('gather_ads', gather);
@@ -132,7 +132,7 @@ describeEveryServer('any replica', (server) => {
     expect(service.chargedCredits).toBe(chargedCredits);
   });
 
-  test('knows of a full usage window that another one has met', async () => {
+  test('a replica sends no call into a usage window that another one has found full', async () => {
     const { upstream, replicas } = fleet.createTenant(errorResponse(429));
     upstream.credits = json(creditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }));
     const [one, other] = replicas;
@@ -144,7 +144,7 @@ describeEveryServer('any replica', (server) => {
     expect(upstream.requests).toHaveLength(sent);
   });
 
-  test('pays for a list that is walked twice over all of them once, through a restart', async () => {
+  test('a list that is read twice across all replicas is paid once, even if a replica restarts', async () => {
     const { service, call } = startService(100);
     for (let walk = 0; walk < 2; walk++) {
       let cursor: string | null | undefined;
@@ -160,7 +160,7 @@ describeEveryServer('any replica', (server) => {
     expect(service.chargedCredits).toBe(10);
   });
 
-  test('sends one of many equal calls at once, and the others get its answer at no charge', async () => {
+  test('replicas send one of many simultaneous equal calls, and the others get its answer for free', async () => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       await gate.opened;
@@ -175,7 +175,7 @@ describeEveryServer('any replica', (server) => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('reads items after a write anew, although a read of before it is in progress', async () => {
+  test('a collection is read again after a write, even if an earlier read is still in progress', async () => {
     const gate = createGate();
     let reads = 0;
     const { upstream, replicas } = fleet.createTenant(async (request, response) => {
@@ -201,7 +201,7 @@ describeEveryServer('any replica', (server) => {
       expect((await replica.call('list_collection_items', collection)).data.items[0]?.headline).not.toBe('read 1');
   });
 
-  test('keeps nothing of a key or a collection that somebody made up for longer than a minute', async () => {
+  test('the store keeps data of an invented key or collection for at most a minute', async () => {
     const before = new Set(server.everything().map(({ name }) => name));
     const { call } = fleet.createTenant(errorResponse(401));
     const collectionId = deriveUuid('made up');
@@ -217,7 +217,7 @@ describeEveryServer('any replica', (server) => {
     expect(left.filter(({ remainingMs }) => remainingMs > 61_000).map(({ name }) => name)).toEqual([]);
   });
 
-  test('has kept nothing in clear, and nothing without an end', () => {
+  test('the store contains only encrypted values that expire', () => {
     const everything = server.everything();
     expect(everything.length).toBeGreaterThan(50);
     for (const { name, value, remainingMs } of everything) {

@@ -12,10 +12,10 @@ const adId = deriveUuid('ad');
 const getAd = (replica: Replica, id = adId) => replica.call('get_ad', { adId: id });
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 const mayBeCharged = { kind: 'network', retryable: false };
-/** The deadline of a call. The leases of the killed replica end ten seconds after it. */
+/** The deadline of a call, in milliseconds. The leases of the killed replica end ten seconds after this deadline. */
 const timeoutMs = 5000;
 const afterDeadline = { timeout: 60_000, interval: 500 };
-/** Repeats a call while it fails only because the killed replica still has the lease that the call needs. */
+/** Repeats a call as long as the killed replica still holds a lease that the call needs. */
 async function afterLease(call: () => Promise<Result>): Promise<Result> {
   for (;;) {
     const result = await call();
@@ -44,16 +44,16 @@ const createWaitingScenario =
       upstream.respondWith(documentedResponse);
       // The credits were reserved after the claim, so their lease ends a little later.
       await expect.poll(() => readSpending(other), afterDeadline).toMatchObject({ charged: 1, uncertain: 1 });
-      // A person who decides to ask again can.
+      // A person can decide to send the call again.
       expect(await getAd(other)).toMatchObject({ isError: false, data: { receipt: { charged: 1 } } });
     };
   };
 
 const scenarios: Record<string, Scenario> = {
-  'the next caller of a call whose replica was killed is told that it may have been charged, and the budget counts its price':
+  'the next caller of a call whose replica was killed learns that the call may have been charged, and the budget counts its price':
     createWaitingScenario(delays.hangs),
 
-  'the rest of the budget counts as spent when the killed replica had sent a call of unknown price': async (
+  'the remaining budget counts as spent if the killed replica had sent a call of unknown price': async (
     { upstream },
     [one, other],
   ) => {
@@ -94,7 +94,7 @@ const scenarios: Record<string, Scenario> = {
     return async () => {
       service.overrideResponse = () => undefined;
       const { error, data } = await afterLease(() => other.call('gather_ads', question));
-      // The page that was in progress may have been charged: nobody asks for it again unless told to.
+      // The page in progress may have been charged, so only a second call requests it again.
       const rest = error || !data.complete ? (await other.call('gather_ads', question)).data : data;
       expect(rest).toMatchObject({ read: 450, complete: true });
       expect((await third.call('query_ads', countAds)).data.rows).toEqual([[450]]);
@@ -103,7 +103,7 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
-describeEveryServer('killed replicas', (server) => {
+describeEveryServer('Killed replicas', (server) => {
   const fleet = startReplicasBeforeAll({
     count: 3,
     server,

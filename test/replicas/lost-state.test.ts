@@ -13,10 +13,10 @@ const readIds = async (replica: Replica) =>
   ((await replica.call('query_ads', { sql: 'SELECT id FROM ads' })).data.rows as string[][]).flat().toSorted();
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
-describeEveryServer('a store that loses data', (server) => {
+describeEveryServer('A store that loses data', (server) => {
   const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
 
-  test.each(['everything', 'what came since a copy'])(
+  test.each(['everything', 'all data since a backup'])(
     'after the store has lost %s, the replicas continue and forget the credits spent since',
     async (lost) => {
       const { replicas, call } = fleet.createTenant((request, response) => {
@@ -55,7 +55,7 @@ describeEveryServer('a store that loses data', (server) => {
     expect((await call('get_ad', ad('another'))).isError).toBe(false);
   });
 
-  test('after the store was restored from a copy, each replica shows the ads that come later', async () => {
+  test('after the store was restored from a backup, each replica shows the ads that come later', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const both = replicas.slice(0, 2);

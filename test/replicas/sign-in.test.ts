@@ -6,7 +6,7 @@ import { describeEveryServer } from '../support/stores.ts';
 
 const publicUrl = 'http://127.0.0.1:9';
 
-describeEveryServer('replicas behind one sign-in', (server) => {
+describeEveryServer('Replicas behind one sign-in', (server) => {
   const environment = { AD_LIBRARY_PUBLIC_URL: publicUrl, AD_LIBRARY_SIGN_IN_SECRET: signInSecret };
   const fleet = startReplicasBeforeAll({ count: 2, server, environment, args: ['--cache-seconds', '0'] });
   afterEach(async () => {
@@ -18,7 +18,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     return { one: createSignInClient(one, publicUrl), other: createSignInClient(other, publicUrl) };
   };
 
-  test('share connections and their budgets; what was used at one ends the connection when it comes to the other', async () => {
+  test('replicas share connections and budgets, and a refresh token that comes a second time at another replica ends the connection', async () => {
     const { one, other } = signIn();
     const service = new AdService(50);
     service.priceSearch = () => 2;
@@ -40,7 +40,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     for (const at of [one, other]) expect((await at.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(401);
   });
 
-  test('end a connection everywhere once a revocation is confirmed, however often the state was away before', async () => {
+  test('a confirmed revocation ends the connection at all replicas, even if the store was unreachable before', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     const revoke = async () => {
@@ -55,7 +55,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     expect((await other.call(access, 'whoami')).status).toBe(401);
   });
 
-  test('renew a connection after all when a renewal was carried out too late to be answered', async () => {
+  test('a client can repeat a renewal that got no answer because the store was late', async () => {
     const { one, other } = signIn();
     const { refresh, clientId } = await one.signIn();
     const renew = () => one.refreshTokens(refresh, clientId);
@@ -72,7 +72,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     await expect.poll(async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(200);
   });
 
-  test('take no token while their state is away, and keys as before', async () => {
+  test('replicas reject tokens temporarily while the store is unreachable, and accept API keys as before', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     await server.kill();

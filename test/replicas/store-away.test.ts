@@ -6,12 +6,12 @@ import { deriveUuid } from '../support/uuid-of.ts';
 const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId: deriveUuid(name) });
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
-describeEveryServer('replicas whose store goes away', (server) => {
-  describe('with a budget', () => {
+describeEveryServer('Replicas with an unreachable store', (server) => {
+  describe('With a credit budget', () => {
     beforeAll(() => server.kill());
     const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
 
-    test('start without the store, and share everything once it comes', async () => {
+    test('replicas start without the store and share their state once the store is reachable', async () => {
       const [one, other] = fleet.createTenant().replicas;
       expect(await one.readReadiness()).toBe('state unavailable');
       expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });
@@ -21,7 +21,7 @@ describeEveryServer('replicas whose store goes away', (server) => {
       expect((await getAd(other, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
     });
 
-    test('refuse paid calls while the store is away, say so, and heal by themselves', async () => {
+    test('replicas refuse paid calls while the store is unreachable, and recover without a restart', async () => {
       const { upstream, replicas } = fleet.createTenant();
       const [one, other] = replicas;
       for (const name of ['a', 'b', 'c']) await getAd(one, name);

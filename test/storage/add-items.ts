@@ -1,12 +1,14 @@
 import { createGathering } from '../../src/dataset/gatherings.ts';
 import type { Dataset, GatheringStep } from '../../src/storage/dataset.ts';
 
+/** Creates the description of an answer that came at a time. The time is also its sequence number. */
 export const createSource = (at: number) => ({ at, order: at, listedBy: 'searchAds', requestId: `r${at}` });
 
+/** Adds ads to a dataset. */
 export const addAds = (dataset: Dataset, at: number, ...items: unknown[]): Promise<void> =>
   dataset.addItems({ ...createSource(at), type: 'ads', items: () => items });
 
-/** A step of a gathering that is complete with it. */
+/** Creates the last step of a gathering. */
 export const createLastStep = (adIds: readonly string[], changes: Partial<GatheringStep> = {}): GatheringStep => ({
   ...createGathering({}, 1),
   ...{ id: 'g', listed: 0, ended: true, gatheredAt: 2, adIds, ...changes },

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { openFolderState } from '../../src/storage/folder.ts';
 import { addAds } from './add-items.ts';
 
-/** Adds one ad after the other to a dataset in files, each beside a large one that comes again, and says when it is in. */
+/**
+ * A program that adds ads to a dataset in a folder, one after the other, together with a large ad that changes each time.
+ * Prints one line of JSON after each ad.
+ */
 const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const warnings: string[] = [];

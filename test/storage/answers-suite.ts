@@ -18,14 +18,14 @@ const headlineOf = (cached: CachedAnswer | undefined) =>
 export interface AnswersUnderTest {
   answers: AnswerCache;
   now: () => number;
-  /** Lets time pass. */
+  /** Moves the clock forward. */
   advanceTime(ms: number): Promise<void>;
 }
 
-/** How long answers are cached in these tests. */
+/** The lifetime of cached answers in these tests, in milliseconds. */
 export const ttlMs = 60_000;
 
-/** A call, as far as a cache of answers needs it. */
+/** Creates a call with the fields that a cache of answers reads. */
 export const createCall = (tenantId = 't', signal = new AbortController().signal): Call => ({
   ...{ operation: operations.getAd, path: {}, query: {}, fingerprint: '', apiKey: 'k', tenantId, signal },
 });
@@ -37,7 +37,7 @@ interface AnswerToCache {
   cached: CachedAnswer;
 }
 
-/** Claims a call, and puts its answer. */
+/** Claims a call and caches its answer. */
 export async function cacheAnswer(
   answers: AnswerCache,
   { tenantId = 't', id = '1', group, cached }: AnswerToCache,
@@ -51,14 +51,14 @@ export async function claimCall(answers: AnswerCache, name: string | undefined, 
   return claim;
 }
 
-/** What every store of answers does, in memory or in Redis. */
+/** Tests a cache of answers, in memory or in a store. */
 export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
   const find = async (answers: AnswerCache, id: string, { tenantId = 't', group }: Partial<AnswerToCache> = {}) => {
     const name = await answers.resolveName(tenantId, answerNameOf(id, group));
     return name === undefined ? undefined : answers.get(tenantId, name);
   };
 
-  test('returns what was put, with its age, for its tenant and its call alone', async () => {
+  test('a cached answer is returned with its age, only to its tenant and only for its call', async () => {
     const { answers, now, advanceTime: pass } = await open();
     expect(await find(answers, '1')).toBeUndefined();
     const cached = cachedAnswer('one', now());
@@ -66,7 +66,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     await pass(5000);
     const found = await find(answers, '1');
     expect(found?.answer).toEqual(cached.answer);
-    // A store's clock tells milliseconds, ours their parts; and both go on.
+    // The clock of a store has whole milliseconds, and both clocks continue during the test.
     const age = now() - (found?.at ?? 0);
     expect(age).toBeGreaterThan(4990);
     expect(age).toBeLessThan(35_000);
@@ -79,7 +79,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(answers, '1', { tenantId: 'other' })).toBeUndefined();
   });
 
-  test('keeps the newest, until its time is over', async () => {
+  test('the newest answer replaces the earlier one and expires after its lifetime', async () => {
     const { answers, now, advanceTime: pass } = await open();
     for (const headline of ['one', 'two']) await cacheAnswer(answers, { cached: cachedAnswer(headline, now()) });
     expect(headlineOf(await find(answers, '1'))).toBe('two');
@@ -89,7 +89,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(answers, '1')).toBeUndefined();
   });
 
-  test('forgets one answer, of its tenant alone', async () => {
+  test('forgetting an answer removes no other answer and no answer of another tenant', async () => {
     const { answers, now } = await open();
     for (const [tenantId, id] of [
       ['t', '1'],
@@ -103,7 +103,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(headlineOf(await find(answers, '1', { tenantId: 'other' }))).toBe('1');
   });
 
-  test('forgets a group, and what was asked before that is not found', async () => {
+  test('forgetting a group also removes the answer to a call that began before', async () => {
     const { answers, now } = await open();
     const keep = (tenantId: string, id: string, group?: string) =>
       cacheAnswer(answers, { tenantId, id, group, cached: cachedAnswer(id, now()) });

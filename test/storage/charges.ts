@@ -1,13 +1,14 @@
 import type { Admission, CreditAccount, ReserveRequest, Settlement } from '../../src/credits/ledger.ts';
 import { maxPrice } from '../../src/credits/prices.ts';
 
-/** One settlement as a service states it. */
+/** Creates the settlement of a paid answer. */
 export const chargedSettlement = (credits: number): Settlement => ({
   charged: credits,
   uncertain: 0,
   isPaidAnswer: true,
 });
 
+/** Creates the request of a paid call, for the `reserve` method of a ledger. */
 export const requestCredits =
   (request: Partial<ReserveRequest> = {}) =>
   ({ prices }: CreditAccount): ReserveRequest => {
@@ -15,6 +16,7 @@ export const requestCredits =
     return { budget: 10, credits, atLeast: credits, paid: true, maxPrice: maxPrice(prices), ...request };
   };
 
+/** Returns the lease of a granted reservation. @throws Error if the reservation was not granted */
 export function getLease(admission: Admission) {
   if (admission.kind !== 'granted') throw new Error(`not granted but ${admission.kind}`);
   return admission.lease;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { CursorMemory } from '../../src/storage/call-state.ts';
 
-/** What every kind of memory for cursors has to do. */
+/** Tests a memory for cursors. */
 export function testCursors(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
-  describe(`cursors ${name}`, () => {
-    test('are recalled as they were remembered, by their own key alone', async () => {
+  describe(`Cursors ${name}`, () => {
+    test('a cursor is recalled with its search, and only for the key that it belongs to', async () => {
       const cursorsOf = await open();
       const [own, other] = [cursorsOf('a'), cursorsOf('b')];
       const short = { searchParams: { query: 'tea', countries: ['DE'] } };
@@ -20,7 +20,7 @@ export function testCursors(name: string, open: () => Promise<(tenantId: string)
         expect(await own.recall(odd)).toBeUndefined();
     });
 
-    test('are remembered anew when they come again', async () => {
+    test('remembering a cursor again replaces its search', async () => {
       const cursors = (await open())('a');
       for (const query of ['one', 'two']) await cursors.remember('@1.x', { searchParams: { query } });
       expect(await cursors.recall('@1.x')).toEqual({ searchParams: { query: 'two' } });

@@ -14,7 +14,7 @@ testUserRecords('in memory', async () => {
   return [datasets, datasets];
 });
 
-test('refuses records of a person when there is no more room for all, and takes them again when there is', async () => {
+test('new records are refused while the memory for records is full, and accepted after others were removed', async () => {
   const datasets = new MemoryDatasets();
   const fill = async (tenantId: string) => {
     const { userRecords: own } = await datasets.open({ tenantId });
@@ -28,13 +28,13 @@ test('refuses records of a person when there is no more room for all, and takes 
   const refused = all.filter(({ status }) => status === 'rejected');
   expect(refused.length).toBeGreaterThan(0);
   expect(refused[0]).toMatchObject({ reason: { failure: { kind: 'busy' } } });
-  await expect(fill('one more')).rejects.toThrow('no room');
+  await expect(fill('one more')).rejects.toThrow('cannot store any more');
   expect((await first.read('watch')).size).toBe(50);
   await first.update('watch', (found) => ({ remove: found.keys(), result: undefined }));
   expect(await fill('one more')).toBeDefined();
 });
 
-test('that comes late, or again, is an earlier version, adds what nothing newer has, and takes nothing away', () => {
+test('answers that are added late or twice become earlier versions and give the newest version only missing fields', () => {
   const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const fieldOf = (order: number) => `only ${order}`;
   fc.assert(
@@ -68,7 +68,7 @@ test('that comes late, or again, is an earlier version, adds what nothing newer 
   );
 });
 
-test('has the same of answers that repeat each other, whether they are read one by one or at the end', async () => {
+test('repeated answers give the same dataset whether it is read after each answer or only at the end', async () => {
   const ad = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y') });
   const ads = fc.uniqueArray(ad, { minLength: 1, maxLength: 2, selector: ({ id }) => id });
   const text = ads.map((all) => JSON.stringify(all));
@@ -90,7 +90,7 @@ test('has the same of answers that repeat each other, whether they are read one 
   );
 });
 
-test('takes no answer apart before somebody reads, unless very many wait', async () => {
+test('answers are parsed only when a caller reads the dataset or very many answers are waiting', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   let taken = 0;
   const items = () => [{ id: `ad-${taken++}` }];
@@ -106,11 +106,11 @@ test('takes no answer apart before somebody reads, unless very many wait', async
   expect((await dataset.readContents()).ads).toHaveLength(500);
 });
 
-describe('the room', () => {
+describe('The memory limit of datasets', () => {
   const text = 'x'.repeat(4000);
   const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
 
-  test('is kept to, however it is filled, and what is evicted is counted', async () => {
+  test('random additions never exceed the memory limit, and evicted ads are counted', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
@@ -132,7 +132,7 @@ describe('the room', () => {
     );
   });
 
-  test('of one key is never all of it, and what came last stays', async () => {
+  test('one key never uses the memory of all keys, and its newest ads stay', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 'greedy' });
     for (let at = 0; at < 1000; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -141,7 +141,7 @@ describe('the room', () => {
     expect(await dataset.findItem('ads', 'ad-0')).toBeUndefined();
   });
 
-  test('is shared fairly: whoever holds much gives up their own', async () => {
+  test('the key with the largest dataset evicts its own ads and not the ads of other keys', async () => {
     const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
     const open = (tenantId: string) => datasets.open({ tenantId });
     for (let tenant = 0; tenant < 20; tenant++)
@@ -154,7 +154,7 @@ describe('the room', () => {
     expect(ads.length).toBeGreaterThan(100);
   });
 
-  test('is enough for as many ads as it promises', async () => {
+  test('a gathering with the estimated number of ads fits without evictions', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -167,7 +167,7 @@ describe('the room', () => {
     expect((await dataset.readContents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
   });
 
-  test('for versions of one ad and for gatherings is bounded, too', async () => {
+  test('an ad keeps at most ten earlier versions, and a dataset keeps at most 500 gatherings', async () => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
       await addAds(dataset, at, { id: 'a', headline: `${at}` });

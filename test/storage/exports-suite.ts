@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ExportedFile, ExportStore, Exports } from '../../src/storage/exports.ts';
 
-/** Writes a file in several parts. */
+/** Writes a file in several pieces. */
 export const exportFile = (exports: Exports, name: string, ...parts: readonly (string | Uint8Array)[]) =>
   exports.create({
     name,
@@ -17,10 +17,10 @@ const readText = async (exports: Exports, uri: string) => {
   return file && Buffer.from(await file.content()).toString();
 };
 
-/** What every kind of store for exported files has to do. */
+/** Tests a store for exported files. */
 export function testExports(name: string, open: () => Promise<ExportStore>): void {
-  describe(`exports ${name}`, () => {
-    test('are listed with the newest first, and read as they were written', async () => {
+  describe(`Exported files ${name}`, () => {
+    test('files are listed with the newest first and read exactly as they were written', async () => {
       const exports = (await open()).forTenant('a');
       const first = await exportFile(exports, 'ads.csv', 'id\n', 'ä\n');
       const empty = await exportFile(exports, 'ads.csv');
@@ -34,7 +34,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await readText(exports, empty.uri)).toBe('');
     });
 
-    test('leave nothing behind when they fail', async () => {
+    test('a file whose writing fails is not listed', async () => {
       const exports = (await open()).forTenant('a');
       const failing = exports.create({
         name: 'x.csv',
@@ -48,7 +48,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await exports.list()).toEqual([]);
     });
 
-    test('have links, of which the last fifty lead to files until the key is rejected', async () => {
+    test('the links of the last fifty files work until the key is rejected', async () => {
       const { forTenant: of, links } = await open();
       const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
       const made: string[] = [];
@@ -89,13 +89,13 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
         expect(file.linkPath).toBeUndefined();
         expect((await file.content()).length).toBeGreaterThan(0);
       }
-      // A clock may tell whole milliseconds.
+      // A clock may have whole milliseconds only.
       await wait(5);
       const { linkPath = '' } = await exportFile(of('a'), 'x.csv', 'x');
       expect(await links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).not.toBe('ended');
     });
 
-    test('belong to one key', async () => {
+    test('two keys never share exported files', async () => {
       const store = await open();
       const [own, other] = [store.forTenant('a'), store.forTenant('b')];
       const { uri } = await exportFile(own, 'x.csv', 'own');

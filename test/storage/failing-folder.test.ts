@@ -16,7 +16,7 @@ function accountFile(files: string): string {
   return join(folder, readdirSync(folder).find((name) => name.endsWith('.log')) ?? '');
 }
 
-/** Puts a folder in the place of a file, so that reads and writes fail. Returns a function that brings the file back. */
+/** Replaces a file by a folder, so that reads and writes fail. Returns a function that restores the file. */
 function breakFile(file: string): () => void {
   renameSync(file, `${file}.away`);
   mkdirSync(file);
@@ -27,7 +27,7 @@ function breakFile(file: string): () => void {
 }
 
 test.for([1, 2, 3])(
-  'gather_ads states its charges when the folder fails while page %i is on its way, and a repeated call reads on',
+  'gather_ads states its charges when the folder fails during page %i, and a repeated call continues the gathering',
   async (failingPage, { upstream, start }) => {
     const service = serveAds(upstream, 250);
     const files = newFolder();

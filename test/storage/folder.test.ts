@@ -34,7 +34,7 @@ const cachedAnswer = {
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 
-/** The folder as one more process uses it. The first letter of a key is its account. */
+/** Opens a folder as another process would. The first letter of a key is the name of its account. */
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {
   const state = openFolderState({
     ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
@@ -54,7 +54,7 @@ async function findFile(folder: string, kind = 'accounts'): Promise<string> {
   return join(folder, kind, name);
 }
 
-/** One process for each key. */
+/** Opens a folder with one process for each key. */
 function openForEach(folder: string): Datasets {
   const processes = new Map<string, Datasets>();
   return {
@@ -73,7 +73,7 @@ testUserRecords('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
-test('another key of the same account finds the dataset after the process has ended, and no other account does', async () => {
+test('a new key of the same account finds the dataset after a restart, and other accounts do not', async () => {
   const folder = newFolder();
   const first = await openIn(folder).dataset('a-old');
   await addAds(first, 1, { id: 'x', headline: 'one' });
@@ -88,7 +88,7 @@ test('another key of the same account finds the dataset after the process has en
   expect(await readIds(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
 });
 
-test('only the owner can read the files, no API key is in them, and datasets and labels do not expire', async () => {
+test('files are readable only by their owner, contain no API key, and their datasets and labels never expire', async () => {
   const folder = newFolder();
   const { dataset, cursorsOf } = openIn(folder, { apiKey: 'a-secret-key' });
   await addAds(await dataset('a-secret-key'), 1, { id: 'x' });
@@ -106,7 +106,7 @@ test('only the owner can read the files, no API key is in them, and datasets and
   expect([await readIds(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
-test('one call of all processes has a slot at a time', async () => {
+test('only one call of all processes holds a slot at the same time', async () => {
   const folder = newFolder();
   const slots = [1, 2, 3].map(() => openIn(folder).slots);
   let [running, max] = [0, 0];
@@ -121,12 +121,12 @@ test('one call of all processes has a slot at a time', async () => {
   expect(max).toBe(1);
 });
 
-describe('writes that the file of a key does not take for the moment', () => {
+describe('Writes that fail temporarily', () => {
   const never = new AbortController().signal;
   const list = { fingerprint: '["getAd",{"id":"1"}]', group: 'a collection' };
   const request = { onLost: async () => {} };
 
-  /** Makes each write fail after five seconds, and lets reads succeed. */
+  /** Makes each write fail after five seconds. Reads succeed. */
   async function holdLock(file: string) {
     const lock = await acquireLock(`${file}.lock`);
     return async () => lock.release();
@@ -142,7 +142,7 @@ describe('writes that the file of a key does not take for the moment', () => {
     };
   }
 
-  /** A process that could write neither the end of a slot, nor the end of a claim, nor that a list has changed. */
+  /** Opens a process that cannot write the end of a slot, the end of a claim, and the change of a list. */
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
     const { answers, slots, cursorsOf } = openIn(folder, { ttlMs: 60_000 });
@@ -156,7 +156,7 @@ describe('writes that the file of a key does not take for the moment', () => {
     return { folder, answers, slots, cursorsOf, unblock };
   }
 
-  /** Verifies that another process gets the slot and the claim within a time, and does not find the list. */
+  /** Verifies that another process gets the slot and the claim within `ms` milliseconds, and does not find the list. */
   async function verifyFreed(folder: string, ms: number) {
     const other = openIn(folder, { ttlMs: 60_000 });
     const signal = AbortSignal.timeout(ms);
@@ -166,7 +166,7 @@ describe('writes that the file of a key does not take for the moment', () => {
     expect(await other.answers.get('t', name ?? '')).toBeUndefined();
   }
 
-  test('a changed list is not served from the cache, and this process can claim the same call again', async () => {
+  test('a changed list is not served from the cache while its removal waits, and the process can claim the call again', async () => {
     const { answers, unblock } = await withWaitingWrites(holdLock);
     expect(await answers.resolveName('t', list)).toBeUndefined();
     expect(await answers.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
@@ -200,8 +200,8 @@ describe('writes that the file of a key does not take for the moment', () => {
   );
 });
 
-describe('a file', () => {
-  /** A folder with three ads, each written by itself. */
+describe('The file of an account', () => {
+  /** Creates a folder with three ads. Each ad is a separate line of the file. */
   async function createFolderWithThreeAds() {
     const folder = newFolder();
     const process = openIn(folder);
@@ -212,7 +212,7 @@ describe('a file', () => {
     failure: { kind: 'unavailable', problem: expect.stringMatching(text) },
   });
 
-  test('with half a line is read without it, and goes on behind the line before', async () => {
+  test('an incomplete last line is ignored, and the next write replaces it', async () => {
     for (const cut of [1, 5, 100]) {
       const { folder, file, process } = await createFolderWithThreeAds();
       await truncate(file, (await stat(file)).size - cut);
@@ -222,7 +222,7 @@ describe('a file', () => {
     }
   });
 
-  test('with a damaged line is refused, stays as it is, and serves again without that line', async () => {
+  test('a file with a damaged line is refused and left unchanged, and works again when the line is removed', async () => {
     const { folder, file } = await createFolderWithThreeAds();
     const lines = (await readFile(file, 'latin1')).split('\n');
     const damaged = lines.map((line, at) =>
@@ -239,12 +239,12 @@ describe('a file', () => {
     );
     expect(await readFile(file, 'latin1')).toBe(damaged.join('\n'));
     await writeFile(file, damaged.toSpliced(2, 1).join('\n'), 'latin1');
-    // What came meanwhile was kept for that.
+    // The ad that was added while the file was refused has waited in memory.
     expect(await readIds(await dataset())).toEqual(['a', 'c', 'd']);
     await datasets.close();
   });
 
-  test('that an older copy takes the place of, or that is removed, is read anew by all', async () => {
+  test('all processes read a file again after an older copy has replaced it or after it was deleted', async () => {
     const { folder, file, process } = await createFolderWithThreeAds();
     const copy = join(folder, 'copy');
     await copyFile(file, copy);
@@ -258,7 +258,7 @@ describe('a file', () => {
     expect(await readIdsInNewProcess(folder)).toEqual(['z']);
   });
 
-  test('is written anew when most of it is superseded, and every process goes on with that', async () => {
+  test('a file is compacted when most of its lines are superseded, and all processes continue with the new file', async () => {
     const { folder, file, process } = await createFolderWithThreeAds();
     const beside = openIn(folder);
     const put = (value: number) => ({ put: [['x', 'y'.repeat(50_000) + value]] as const, result: undefined });
@@ -277,14 +277,14 @@ describe('a file', () => {
 
   test.each([
     [
-      'of another version',
+      'a file of another version',
       (file: string) => writeFile(file, '{"format":2,"id":"x","baseUrl":""}\n'),
       'another version',
     ],
-    ['that is a link', (file: string) => symlink('/dev/zero', file), 'a link is in the way'],
-    ['that is a folder', (file: string) => mkdir(file), 'cannot be'],
-    ['with a line without an end', (file: string) => writeFile(file, 'x'.repeat(80_000_000)), 'damaged'],
-  ])('%s is refused, left as it is, and nothing is lost to this process', async (_, make, text) => {
+    ['a symbolic link', (file: string) => symlink('/dev/zero', file), 'a link is in the way'],
+    ['a folder', (file: string) => mkdir(file), 'cannot be'],
+    ['a file with an endless line', (file: string) => writeFile(file, 'x'.repeat(80_000_000)), 'damaged'],
+  ])('%s in place of the file is refused and left unchanged, and the process loses no ads', async (_, make, text) => {
     const { folder, file } = await createFolderWithThreeAds();
     await rm(file);
     await make(file);
@@ -297,12 +297,12 @@ describe('a file', () => {
   });
 });
 
-describe('what calls spend on one day', () => {
+describe('The daily ledger', () => {
   const noon = Date.parse('2026-11-22T12:00:00Z');
   const hour = 3_600_000;
   const requestWholeBudget = requestCredits({ credits: 10 });
 
-  /** Each call opens the ledger of one more process; all have one clock. */
+  /** Creates a day. `open` opens the ledger of another process. All processes have the same clock. */
   function createDay(folder = newFolder()) {
     const clock = { now: noon };
     const warnings: string[] = [];
@@ -311,7 +311,7 @@ describe('what calls spend on one day', () => {
     return { clock, open, folder, warnings };
   }
 
-  test('each day has its budget, and a clock that jumps opens none twice', async () => {
+  test('each day has its own budget, and a clock that jumps back does not open a budget again', async () => {
     const { clock, open } = createDay();
     const spend = async (hours: number) => {
       clock.now = noon + hours * hour;
@@ -326,7 +326,7 @@ describe('what calls spend on one day', () => {
     expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spent: 10 });
   });
 
-  test('a day more than one ahead is an error of the clock, which names the file to delete', async () => {
+  test('an account of a day far in the future causes an error that names the file to delete', async () => {
     const { clock, open, folder } = createDay();
     clock.now = noon + 400 * 24 * hour;
     await open().settle('t', chargedSettlement(4));
@@ -340,18 +340,18 @@ describe('what calls spend on one day', () => {
     expect((await open().reserve('t', requestWholeBudget)).kind).toBe('granted');
   });
 
-  test('what is in progress at midnight counts on the day on which it ends, and is reserved until then', async () => {
+  test('a call in progress at midnight stays reserved and counts on the day on which it ends', async () => {
     const { clock, open } = createDay();
     const lease = getLease(await open().reserve('t', requestWholeBudget));
     clock.now = noon + 12 * hour + 1;
     const ledger = open();
-    // By the clock it lasts too long, so it counts as lost, until it says what it cost.
+    // After twelve hours the lease counts as abandoned, until the call settles it.
     expect((await ledger.reserve('t', requestWholeBudget)).kind).toBe('refused');
     await open().settle('t', chargedSettlement(4), lease);
     expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });
   });
 
-  test('where it cannot be read or written, no budget is open, and what was charged is logged', async () => {
+  test('no call is granted while the file is unreadable or unwritable, and unrecorded charges are logged', async () => {
     const { open, folder, warnings } = createDay();
     await open().settle('t', chargedSettlement(4));
     await appendFile(await findFile(folder, 'keys'), 'damaged\n');

@@ -27,18 +27,21 @@ const shapes: [name: string, json: string][] = [
   ['fractions among texts', listOf(200_000, (index) => (index % 2 ? '1.5' : '"a"'))],
 ];
 
-test.for(shapes)('%s are counted at no less than they take', ([_, json]) => {
+test.for(shapes)('the estimated memory of %s is at least the measured memory', ([_, json]) => {
   const before = heapUsed();
   const value = JSON.parse(json);
   const usedBytes = heapUsed() - before;
-  // An object with many keys doubles its table when it is full.
+  // V8 doubles the table of an object when the table is full, so the measured memory may be a little higher.
   expect(estimateJsonMemory(value)).toBeGreaterThan(0.9 * usedBytes);
 });
 
-test('answers of many tiny objects fill the cache by the memory they take', async ({ upstream, server }) => {
+test('the answer cache limits the memory of parsed answers, not the length of their texts', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
   const before = heapUsed();
-  // Each takes 25 MB, so that the cache has room for five; by their length it would keep them all.
+  // Each answer takes 25 MB of memory, so that five fit into the cache. By their length, all of them would fit.
   for (let index = 0; index < 12; index++) await server.call('get_page', { pageId: `${index}` });
   expect(heapUsed() - before).toBeLessThan(200 * 1024 * 1024);
 });

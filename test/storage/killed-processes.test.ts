@@ -14,19 +14,19 @@ import { addAds } from './add-items.ts';
 const folder = createTemporaryFolder();
 const baseUrl = 'https://api.example.com';
 
-/** What runs in processes of its own: from TypeScript, each would begin with a second of a processor. */
+/** The built program of the child processes. Loading TypeScript would take each of them a second of processor time. */
 const childProgram = join(createTemporaryFolder(), 'adding-child.mjs');
 const { pathname } = new URL('adding-child.ts', import.meta.url);
 buildSync({ entryPoints: [pathname], outfile: childProgram, bundle: true, platform: 'node', format: 'esm' });
 
-/** Runs it under a limit of the shell: what it says of each ad, one after the other. */
+/** Starts a child process. @param limit a command of the shell that limits resources */
 function startChild(name: string, limit = ':') {
   const child = spawn('sh', ['-c', `${limit}; exec "$0" "$1"`, process.execPath, childProgram], {
     env: { ...process.env, CHILD_ARGS: JSON.stringify({ folder, name, baseUrl }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout });
-  /** SIGKILL, so that nothing can be cleaned up. */
+  /** Kills the process with SIGKILL, so that it cannot clean up. */
   const kill = async () => {
     const closed = once(child, 'close');
     child.kill('SIGKILL');
@@ -46,7 +46,7 @@ function openInThisProcess() {
 const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
   (await (await open()).readContents()).ads.map(({ id }) => id);
 
-test('processes that are killed while they append and write the file anew lose nothing that they had answered', async () => {
+test('processes that are killed while they append to a file or compact it lose no ad that they had confirmed', async () => {
   const here = openInThisProcess();
   for (let at = 0; at < 60; at++) await addAds(await here.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
@@ -74,7 +74,7 @@ test('processes that are killed while they append and write the file anew lose n
   }
 });
 
-test('a process that finds the disk full loses nothing that it wrote before, and others go on', async () => {
+test('a process that meets a full disk loses no earlier ads, and other processes continue', async () => {
   const { lines, kill } = startChild('full', 'ulimit -f 2000');
   const written: string[] = [];
   let isFull = false;
@@ -94,7 +94,7 @@ test('a process that finds the disk full loses nothing that it wrote before, and
   }
 });
 
-test('a process that is suspended while it writes keeps the others out, which say so, and loses nothing to them', async () => {
+test('while a process is suspended during a write, other processes fail with busy, and no ads are lost afterwards', async () => {
   const { child, lines, kill } = startChild('suspended');
   const written: string[] = [];
   lines.on('line', (line) => written.push(JSON.parse(line).id));

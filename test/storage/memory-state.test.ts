@@ -12,7 +12,7 @@ import { exportFile, testExports } from './exports-suite.ts';
 
 const options = { ttlMs: ttlMs };
 
-describe('cached answers', () => {
+describe('Cached answers in memory', () => {
   testAnswers(async () => {
     let time = 1;
     const { answers } = openMemoryState({ ...options, now: () => time, monotonicNow: () => time });
@@ -23,10 +23,10 @@ describe('cached answers', () => {
   });
 });
 
-describe('cursors', () => {
+describe('Cursors in memory', () => {
   testCursors('in memory', async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).cursorsOf);
 
-  test('are remembered for a day', async () => {
+  test('a cursor is remembered for a day', async () => {
     let now = 1;
     const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).cursorsOf('a');
     await cursors.remember('@1.x', { searchParams: {} });
@@ -37,11 +37,11 @@ describe('cursors', () => {
   });
 });
 
-describe('exported files', () => {
+describe('Exported files', () => {
   let ticks = 1;
   testExports('in memory', async () => openMemoryExports(() => ++ticks));
 
-  test('can be read for an hour', async () => {
+  test('an exported file and its link can be read for an hour', async () => {
     let now = 1;
     const store = openMemoryExports(() => now);
     const exports = store.forTenant('a');
@@ -55,7 +55,7 @@ describe('exported files', () => {
   });
 
   const folder = createTemporaryFolder();
-  test('are the last fifty of a folder, whichever of them were read', async () => {
+  test('the list of a folder contains the last fifty files, whichever of them were read', async () => {
     const exports = openFolderExports({ folder }, () => 1).forTenant('a');
     const written: string[] = [];
     for (let at = 0; at < 52; at++) {
@@ -66,10 +66,10 @@ describe('exported files', () => {
   });
 });
 
-describe('the cache of many tenants', () => {
+describe('The tenant cache', () => {
   const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttlMs: 1000, now });
 
-  test('holds no more than its bound, however it is filled', () => {
+  test('random entries never exceed the memory limit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ tenant: fc.nat(5), name: fc.nat(30), bytes: fc.nat(20_000) }), { maxLength: 300 }),
@@ -85,7 +85,7 @@ describe('the cache of many tenants', () => {
     );
   });
 
-  test('lets a tenant who stores much evict only their own entries, the least recently used', () => {
+  test('a tenant with many entries evicts only its own least recently used entries', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 20; index++) store.set(`small ${index}`, 'only', { value: index, bytes: 8000 });
     store.set('greedy', 'used', { value: -1, bytes: 1000 });
@@ -98,7 +98,7 @@ describe('the cache of many tenants', () => {
     expect(store.get('greedy', 'n0')).toBeUndefined();
   });
 
-  test('lets the tenants give way who used theirs longest ago, and no more of them than necessary', () => {
+  test('the tenants that used their entries the longest time ago are evicted, and no more than necessary', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 100; index++) {
       store.set(`t${index}`, 'only', { value: index, bytes: 9000 });
@@ -109,7 +109,7 @@ describe('the cache of many tenants', () => {
     expect(store.bytes).toBeGreaterThan(900_000);
   });
 
-  test('drops entries that are too old, too large, or deleted', () => {
+  test('entries that are expired, too large or removed are not returned', () => {
     let time = 0;
     const store = open(100_000, () => time);
     store.set('t', 'old', { value: 1, bytes: 10 });
@@ -134,8 +134,8 @@ describe('the cache of many tenants', () => {
   });
 });
 
-describe('accounts', () => {
-  test('let a caller that leaves stop waiting', async () => {
+describe('The ledger in memory', () => {
+  test('waiting for a change of an account ends when the caller cancels', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     await ledger.reserve('t', requestCredits({ line: 'paid' }));
     const admission = await ledger.reserve('t', requestCredits({ line: 'paid' }));
@@ -146,20 +146,20 @@ describe('accounts', () => {
     await expect(changed).rejects.toThrow('left');
   });
 
-  test('count once what several processes found out of one call', async () => {
+  test('several settlements with the same id count once', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
   });
 
-  test('have numbers, however huge the charges, and refuse what is beyond a budget', async () => {
+  test('huge charges keep the sum finite, and further calls exceed the budget', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', chargedSettlement(credits));
     expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
     expect((await ledger.reserve('t', requestCredits({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
   });
 
-  test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
+  test('accounts with spending or with a call in progress survive thousands of other keys', async () => {
     const ledger = createMemoryLedger({ now: () => 0, maxBytes: 100_000 });
     await ledger.settle('spender', chargedSettlement(10));
     const lease = getLease(await ledger.reserve('caller', requestCredits({ credits: 10 })));
@@ -173,7 +173,7 @@ describe('accounts', () => {
     expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'granted' });
   });
 
-  test('count spending for 30 days after the last charge, also of a failure or of a call said to be free', async () => {
+  test('spending counts for 30 days after the last charge, even if the last charged call failed or was stated as free', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', chargedSettlement(4));
@@ -182,7 +182,7 @@ describe('accounts', () => {
     time += 2 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     await expect(ledger.reserve('other', requestCredits())).rejects.toMatchObject({ failure: { kind: 'busy' } });
-    // A connection that goes on keeps what it has spent.
+    // A connection that continues keeps its spending.
     await ledger.settle('t', { ...chargedSettlement(0), isPaidAnswer: false, keeps: true });
     time += 29 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
@@ -190,7 +190,7 @@ describe('accounts', () => {
     expect((await ledger.read('t')).spent).toBe(0);
   });
 
-  test('that are too many are not forgotten: paid calls of new keys are refused', async () => {
+  test('accounts are not evicted when their memory is full, and paid calls of new keys are refused', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, chargedSettlement(10));

@@ -12,7 +12,7 @@ test.beforeEach(({ service }) => {
 
 const newFolder = createFolderSequence();
 
-/** What a folder keeps for the account of this key. */
+/** Reads the dataset that a folder stores for an account. */
 async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
   const clocks = { now: Date.now, monotonicNow: Date.now };
@@ -20,8 +20,8 @@ async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl
   return (await datasets.open({ tenantId: 't', apiKey: 'other' })).readContents();
 }
 
-describe('every answer that was paid for', () => {
-  test('adds its ads and pages to the dataset once, whichever tool asked', async ({ service, start }) => {
+describe('Paid answers', () => {
+  test('each tool adds the ads and pages of its paid answers to the dataset', async ({ service, start }) => {
     const files = newFolder();
     const server = await start({ files });
     const { items } = (await server.call('search_ads', { limit: 3 })).data;
@@ -50,14 +50,14 @@ describe('every answer that was paid for', () => {
     expect(pages.length).toBeGreaterThan(1);
   });
 
-  test('is there without cached answers, too', async ({ service, start }) => {
+  test('a paid ad can be read again for free when the answer cache is off', async ({ service, start }) => {
     const server = await start({ cacheSeconds: 0 });
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('is returned even if it cannot be kept in files', async ({ start }) => {
+  test('a paid answer is returned even if it cannot be stored in files', async ({ start }) => {
     const server = await start({ files: '/dev/null/none' });
     expect((await server.call('search_ads', { limit: 1 })).data.items).toHaveLength(1);
     expect(server.logged.join()).toMatch(
@@ -74,10 +74,7 @@ describe('every answer that was paid for', () => {
   });
 });
 
-test('an answer that costs nothing asks for no account, and demo data is never in files', async ({
-  service,
-  start,
-}) => {
+test('free answers do not ask for the account, and demo data is never stored in files', async ({ service, start }) => {
   const files = newFolder();
   const server = await start({ files });
   await server.call('get_credits');

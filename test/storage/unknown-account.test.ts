@@ -7,7 +7,7 @@ import { createFolderSequence } from '../support/temporary-folder.ts';
 const test = freshUpstreamTest();
 const newFolder = createFolderSequence();
 
-/** A service that, when a test wants it, cannot say whose key it is. */
+/** Creates a service that does not tell the account of a key while `knowsKeys` is false. */
 function serveWithSwitchableWhoami(upstream: Upstream) {
   const service = serveAds(upstream, 20);
   const state = { knowsKeys: true };
@@ -24,7 +24,7 @@ const reads = [
   ['get_ad', { adId: createAd(1).id, seen: true }],
 ] as const;
 
-test('while the service cannot say whose key it is, what is stored for its account is served and says so, for no other key', async ({
+test('while the service cannot confirm the account of a key, only a key with a stored account is served, with a note', async ({
   upstream,
   start,
 }) => {
@@ -56,7 +56,7 @@ test('while the service cannot say whose key it is, what is stored for its accou
   expect((await after.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
 });
 
-test('what is only in memory is written when the server closes', async ({ upstream, start }) => {
+test('ads that wait in memory are written when the server closes', async ({ upstream, start }) => {
   const { state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const first = await start(config);

@@ -5,13 +5,13 @@ import { maxRecords, type RecordKind, type UserRecords } from '../../src/storage
 const putAll = (own: UserRecords, kind: RecordKind, records: readonly (readonly [string, unknown])[]) =>
   own.update(kind, () => ({ put: records, result: records.length }));
 
-/** What every kind of store for a person's own records has to do. @param open opens two processes that share it, if any do */
+/** Tests a store for the records of a person. @param open opens two processes that share the store, if processes can share it */
 export function testUserRecords(name: string, open: () => Promise<[Datasets, Datasets]>): void {
   const openRecords = async (datasets: Datasets, key = 'a') =>
     (await datasets.open({ tenantId: key, apiKey: key })).userRecords;
 
-  describe(`a person's own records ${name}`, () => {
-    test('are put, replaced and removed, each kind and key for itself, whatever their ids', async () => {
+  describe(`Records of a person ${name}`, () => {
+    test('records with any ids are added, replaced and removed separately for each kind and each key', async () => {
       const [one, other] = await open();
       const own = await openRecords(one);
       const records = [
@@ -40,7 +40,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       }
     });
 
-    test('of two processes at once all hold, and none sees half of a change', async () => {
+    test('concurrent changes of two processes are all stored, and no reader sees half of a change', async () => {
       const both = await Promise.all((await open()).map((datasets) => openRecords(datasets)));
       await Promise.all(
         both.map(async (own, who) => {
@@ -59,7 +59,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       expect(await both[1]?.update('watch', (found) => ({ result: found.get('all') }))).toBe(20);
     });
 
-    test('that do not fit are refused as a whole, and what is kept can still be changed', async () => {
+    test('a change that exceeds the limit is refused entirely, and stored records can still be changed', async () => {
       const [one, other] = await open();
       const own = await openRecords(one);
       const many = Array.from({ length: maxRecords.label - 1 }, (_, at) => [`id ${at}`, { value: 'x' }] as const);

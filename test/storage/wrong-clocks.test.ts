@@ -10,7 +10,7 @@ const newFolder = createFolderSequence();
 
 const hour = 3_600_000;
 const start = Date.parse('2026-11-20T10:00:00Z');
-test('a clock that is set changes neither how long a key counts as known over HTTP, nor how many unknown ones may be tried', async ({
+test('setting the clock changes neither how long a key stays known over HTTP nor the limit for unknown keys', async ({
   upstream,
 }) => {
   onTestFinished(() => void vi.useRealTimers());
@@ -37,7 +37,7 @@ test('a clock that is set changes neither how long a key counts as known over HT
   expect(statuses).toEqual([200, 200, 429, 429]);
 });
 
-test('a gathering of the future answers for no count', async ({ upstream, start: startServer }) => {
+test('a gathering with a time in the future does not answer a count', async ({ upstream, start: startServer }) => {
   for (const hoursFast of [1, 30, 900]) {
     const files = newFolder();
     const open = (hours: number) => startServer({ files }, { now: () => start + hours * hour });

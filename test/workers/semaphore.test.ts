@@ -3,7 +3,7 @@ import { Semaphore } from '../../src/workers/semaphore.ts';
 
 const limits = { maxRunning: 4, maxRunningPerKey: 3, maxWaiting: 10, workName: 'pictures' };
 
-/** Takes a turn, and tells in which order turns began. */
+/** Returns functions that take and free slots, and the names of the calls in the order in which they got slots. */
 function createSlotTaker(semaphore: Semaphore) {
   const began: string[] = [];
   const ends = new Map<string, () => void>();
@@ -19,7 +19,7 @@ function createSlotTaker(semaphore: Semaphore) {
   return { began, take, end };
 }
 
-test('a tenant that asks for much leaves room for others, and who has fewer turns comes first', async () => {
+test('a tenant with many calls leaves slots for others, and the tenant with the fewest slots comes first', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore(limits));
   const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
   const all = Promise.all(names.map((name) => take(name)));
@@ -34,7 +34,7 @@ test('a tenant that asks for much leaves room for others, and who has fewer turn
   expect(began.slice(-2)).toEqual(['busy 4', 'busy 5']);
 });
 
-test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who asks for little', async (atOnce) => {
+test.for([1, 2])('long queues of some tenants delay no tenant with few calls when %i slots exist', async (atOnce) => {
   const { began, take, end } = createSlotTaker(
     new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
   );
@@ -49,7 +49,7 @@ test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who ask
   }
 });
 
-test('equally many turns are running: the tenant whose last turn began longest ago comes first', async () => {
+test('among tenants with equally many slots, the tenant that got its last slot the longest time ago comes first', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
@@ -57,7 +57,7 @@ test('equally many turns are running: the tenant whose last turn began longest a
   expect(began).toEqual(['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
 });
 
-test('whoever stops waiting takes no turn', async () => {
+test('a call that is cancelled while it waits takes no slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   const leaving = new AbortController();
@@ -71,7 +71,7 @@ test('whoever stops waiting takes no turn', async () => {
   await expect(take('aborted', AbortSignal.abort(new Error('before')))).rejects.toThrow('before');
 });
 
-test('where too many wait, the newest of the key with most waiting is refused, and never the first of a key', async () => {
+test('a full queue refuses the newest call of the key with the most waiting calls, but never the first call of a key', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   const refused: string[] = [];
   const ask = (name: string) =>
@@ -90,7 +90,7 @@ test('where too many wait, the newest of the key with most waiting is refused, a
   expect(began).toEqual(['first', 'greedy 0', 'a 1', 'b 1', 'c 1', 'greedy 1', 'a 2', ...names.slice(2, 6)]);
 });
 
-test('a place stays with the first of each key, however many there are', async () => {
+test('the first waiting call of each key keeps its place even if the queue is full', async () => {
   const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   for (let key = 0; key < 10; key++) void take(`key${key} 1`).catch(() => expect.unreachable());
@@ -98,7 +98,7 @@ test('a place stays with the first of each key, however many there are', async (
   await expect(take('key0 2')).rejects.toMatchObject({ failure: { kind: 'busy' } });
 });
 
-test('whoever waited for all its time is told that there was no room', async () => {
+test('a call that times out while it waits for a slot fails with busy', async () => {
   const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   await expect(take('late', AbortSignal.timeout(1))).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });

@@ -10,7 +10,7 @@ import type { LeaseHolder } from './leases.ts';
 
 /** The stored state of a call. */
 interface StoredCall {
-  cached?: { operation: OperationName; answer: WrittenAnswer; at: number } | undefined;
+  cached?: { operation: OperationName; answer: StoredAnswer; at: number } | undefined;
   /** The claim of the process that is sending the call. */
   running?: StoredClaim;
   /** The id of the claim of the last process that died while it sent the call. */
@@ -22,14 +22,14 @@ interface StoredClaim extends LeaseHolder {
 }
 
 /** An answer without its parsed value, which its schema can parse again. */
-type WrittenAnswer = Omit<Answer, 'value'>;
+type StoredAnswer = Omit<Answer, 'value'>;
 
 /** How long the store keeps a claim, and how long it remembers that the process of a claim has died, in milliseconds. */
 const claimMs = 3_600_000;
 /** The memory limit for answers that the store did not accept. */
-const maxLocalAnswers = 64 * 1024 * 1024;
+const maxLocalBytes = 64 * 1024 * 1024;
 
-interface SharedAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
+interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
   /** Whether a call whose process has died is sent again, although the service may have charged for it. */
   sendsAgain?: boolean;
 }
@@ -42,12 +42,12 @@ interface SharedAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
  */
 export function openStoredAnswers(
   access: StoreAccess,
-  { ttlMs, now, sendsAgain = false }: SharedAnswersOptions,
+  { ttlMs, now, sendsAgain = false }: StoredAnswersOptions,
 ): AnswerCache {
   const { documents, store, leases, queue, keyOf } = access;
-  const local = createMemoryAnswers({ maxBytes: maxLocalAnswers, ttlMs, now });
-  const keyFor = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
-  const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
+  const local = createMemoryAnswers({ maxBytes: maxLocalBytes, ttlMs, now });
+  const answerKeyOf = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
+  const groupKeyOf = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
   /** Groups that this replica has forgotten, but whose mark is not in the store yet. Their answers are not cached meanwhile. */
   const unmarkedGroups = new Set<string>();
   /** Returns the cached answer of a document, if it is not too old. @param time the current time of the store */
@@ -55,12 +55,12 @@ export function openStoredAnswers(
     const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(age) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
-    const read = responseSchemas[operation].safeParse(answer.raw);
-    return read.success ? { answer: { ...answer, value: read.data }, at: now() - age } : undefined;
+    const parsed = responseSchemas[operation].safeParse(answer.raw);
+    return parsed.success ? { answer: { ...answer, value: parsed.data }, at: now() - age } : undefined;
   };
 
   const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
-    const key = keyFor(tenantId, name);
+    const key = answerKeyOf(tenantId, name);
     const read = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is unreachable, the document that this replica read last still counts.
     const stored = read ?? documents.getCached<StoredCall>(key);
@@ -73,7 +73,7 @@ export function openStoredAnswers(
     if (name === undefined || !store.isUp()) return local.claim(call, name, request);
     const { tenantId, operation, signal } = call;
     const { after = Number.NEGATIVE_INFINITY, onLost } = request;
-    const [id, key] = [randomUUID(), keyFor(tenantId, name)];
+    const [id, key] = [randomUUID(), answerKeyOf(tenantId, name)];
     leases.open(id);
     let isOpen = true;
     const close = () => {
@@ -155,12 +155,12 @@ export function openStoredAnswers(
     claim,
     resolveName: async (tenantId, { group, fingerprint }) => {
       if (group === undefined) return fingerprint;
-      const key = keyOfGroup(tenantId, group);
+      const key = groupKeyOf(tenantId, group);
       const mark = await documents.read(key).catch(() => undefined);
       return mark === undefined || unmarkedGroups.has(key) ? undefined : `${mark.version} ${fingerprint}`;
     },
     forgetGroup: async (tenantId, group) => {
-      const key = keyOfGroup(tenantId, group);
+      const key = groupKeyOf(tenantId, group);
       unmarkedGroups.add(key);
       await queue.write(async () => {
         await documents.write(key, () => ({}), markTtlMs);

@@ -112,7 +112,8 @@ export class StoreDatasets implements Datasets {
       this.#hasWarnedOfLoss = false;
     };
     const onGiveUp = (error: unknown) => {
-      if (!this.#hasWarnedOfLoss) warn('answers are lost to a dataset', { error: String(error) });
+      if (!this.#hasWarnedOfLoss)
+        warn('answers were lost and could not be added to the dataset', { error: String(error) });
       this.#hasWarnedOfLoss = true;
     };
     await queue.write(work, { bytes: estimateBytes(records), onGiveUp });
@@ -133,15 +134,15 @@ export class StoreDatasets implements Datasets {
     for (let ids = [...byId.keys()], toRead = ids.filter(isKnown); ids.length > 0; toRead = ids) {
       const storedItems = toRead.length > 0 ? await store.readItems(name, toRead) : new Map<string, Item>();
       const changes = ids.flatMap((id): ItemChange[] => {
-        const before = storedItems.get(id);
+        const storedItem = storedItems.get(id);
         const merged = new MemoryDataset();
-        if (before) for (const record of this.#codec.decode(name, id, before.body)) merged.apply(record);
+        if (storedItem) for (const record of this.#codec.decode(name, id, storedItem.body)) merged.apply(record);
         const isChanged = (byId.get(id) ?? []).map((record) => merged.apply(record)).includes(true);
         return isChanged
           ? [
               {
                 id,
-                expectedSequenceNumber: before?.sequenceNumber ?? 0,
+                expectedSequenceNumber: storedItem?.sequenceNumber ?? 0,
                 body: this.#codec.encode(name, id, [...merged.records()]),
               },
             ]
@@ -153,7 +154,7 @@ export class StoreDatasets implements Datasets {
 }
 
 const estimateBytes = (records: readonly DatasetRecord[]): number =>
-  records.reduce((sum, one) => sum + 1000 + (one.kind === 'gathering' ? 0 : one.json.length), 0);
+  records.reduce((sum, record) => sum + 1000 + (record.kind === 'gathering' ? 0 : record.json.length), 0);
 
 /**
  * Returns the id of an item in the store. Its first letter tells the kind, because the store counts evicted items by first

@@ -53,7 +53,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   isNearlyFull(): boolean {
     const isNearlyFull = this.#store?.isNearlyFull() ?? false;
     if (isNearlyFull && !this.#isFullReported)
-      this.#log.warn('the shared state is nearly full: less is kept of each key');
+      this.#log.warn('the shared state is nearly full: less data is stored for each key');
     this.#isFullReported = isNearlyFull;
     return isNearlyFull;
   }

@@ -4,7 +4,7 @@ import { describeWithPostgres, type PostgresServer, startPostgres } from '../../
 
 const createDocument = (version: string, ttlMs = 60_000) => ({ version, body: Buffer.from(version), ttlMs });
 
-describeWithPostgres('the tables in PostgreSQL', () => {
+describeWithPostgres('The tables in PostgreSQL', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
@@ -19,7 +19,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     return store;
   };
 
-  test('are made once by replicas that start together, and used by one that may make none', async () => {
+  test('replicas that start together create the tables once, and a user without the right to create tables can use them', async () => {
     const stores = Array.from({ length: 8 }, () => open());
     await Promise.all(stores.map((store) => store.connect()));
     expect(server.sql('SELECT number FROM ad_library.format')).toBe('1');
@@ -39,7 +39,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     server.sql('UPDATE ad_library.format SET number = 1');
   });
 
-  test('lose all rows that have ended, however many', async () => {
+  test('all expired rows are deleted, even if there are very many', async () => {
     const store = open({}, { sweepEvery: 2500 });
     await store.connect();
     server.sql(
@@ -56,7 +56,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     await expect.poll(left).toBe('stays\nstays');
   });
 
-  test('are used again once the server answers, whose silence ends what was asked of it', async () => {
+  test('reads fail while the server is silent or killed, and succeed when it answers again', async () => {
     const store = open();
     await store.connect();
     await store.swapDocument('silent', '', createDocument('1'));
@@ -78,7 +78,7 @@ describeWithPostgres('the tables in PostgreSQL', () => {
     }
   });
 
-  test('are not compressed in vain, and nothing of a password is in an error', async () => {
+  test('encrypted values are not compressed, and a connection error does not contain the password', async () => {
     const wrong = open({ password: 'wrong p@ssword' });
     await expect(wrong.connect()).rejects.toThrow(/^(?!.*p@ss).*authentication/);
     await open().connect();

@@ -15,7 +15,7 @@ import { createTemporaryFolder } from '../../support/temporary-folder.ts';
 const folder = createTemporaryFolder();
 const unavailable = { failure: { kind: 'unavailable', storage: 'data' } };
 
-/** A replica's way to a server. */
+/** Connects a replica to a server. */
 async function connectStore(port: number, address: Partial<RedisConnection> = {}, waitMs = 5000) {
   const logged: string[] = [];
   const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields)}`);
@@ -37,7 +37,10 @@ async function startServer(...options: string[]): Promise<RedisServer> {
   return redis;
 }
 
-/** A network in trouble between a client and a server: both ends of all connections, and where new ones lead. */
+/**
+ * Starts a TCP proxy that tests can disturb: `sockets` has both ends of all connections, and new connections go to the port
+ * `target.port`.
+ */
 async function startTcpProxy(port: number) {
   const sockets: Socket[] = [];
   const target = { port };
@@ -55,8 +58,8 @@ async function startTcpProxy(port: number) {
   return { port: own, target, sockets };
 }
 
-describeWithRedis('Redis', () => {
-  test('that refuses one call answers the others, and scripts that it forgot are sent again', async () => {
+describeWithRedis('The store in Redis', () => {
+  test('a refused call leaves the store up, and scripts are sent again after Redis has lost them', async () => {
     const redis = await startServer();
     const { store, write, logged } = await connectStore(redis.port);
     redis.cli('SCRIPT', 'FLUSH');
@@ -67,7 +70,7 @@ describeWithRedis('Redis', () => {
     expect(logged.join('\n')).toContain('the shared state refused a call');
   });
 
-  test('that is full refuses what is new, and says so; what is there can be read, and it goes on with room', async () => {
+  test('a full store refuses new documents, serves stored ones, and accepts documents again when memory is free', async () => {
     const redis = await startServer('--maxmemory-policy', 'noeviction');
     const { store, write, logged } = await connectStore(redis.port);
     await write();
@@ -82,7 +85,7 @@ describeWithRedis('Redis', () => {
     await waitUntil(() => !store.isNearlyFull());
   });
 
-  test('that forgets when it is full, or keeps nothing over a restart, is named', async () => {
+  test('the log warns of an eviction policy that loses data and of missing persistence', async () => {
     const evicting = await connectStore(
       (await startServer('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')).port,
     );
@@ -92,14 +95,14 @@ describeWithRedis('Redis', () => {
     expect(kept.logged.join('\n')).not.toMatch(/noeviction|appendonly/);
   });
 
-  test('that is gone refuses at once, and one that is back, or comes for the first time, heals it', async () => {
+  test('calls fail immediately while the store is unreachable, and succeed when it comes back or starts late', async () => {
     const redis = await startServer();
     const { store, write } = await connectStore(redis.port);
     await redis.kill();
     await waitUntil(() => !store.isUp());
     const began = performance.now();
     await expect(write()).rejects.toMatchObject(unavailable);
-    // And not after the time in which a silent one might answer.
+    // The call must not wait for the time limit of a silent store.
     expect(performance.now() - began).toBeLessThan(900);
     const late = await connectStore(redis.port, {}, 100);
     expect(late.logged.join('\n')).toContain('the shared state cannot be reached yet');
@@ -108,24 +111,24 @@ describeWithRedis('Redis', () => {
     await write();
   });
 
-  test('behind a network that loses everything is reached anew', async () => {
+  test('a new connection replaces a connection whose packets are lost without an error', async () => {
     const redis = await startServer();
     const proxy = await startTcpProxy(redis.port);
     const { store, write } = await connectStore(proxy.port);
-    // The bytes of this connection vanish, while new ones work.
+    // The bytes of the existing connection are lost, but new connections work.
     for (const socket of proxy.sockets) socket.unpipe().pause();
     await expect(write()).rejects.toMatchObject(unavailable);
     await waitUntil(() => store.isUp());
   });
 
-  test('that follows another server is left for the one that its address leads to now', async () => {
+  test('a store that has become a read-only replica is left for the server that its host name leads to now', async () => {
     const [redis, promoted] = [await startServer(), await startServer()];
     const proxy = await startTcpProxy(redis.port);
     const { store, write, logged } = await connectStore(proxy.port);
     redis.cli('REPLICAOF', '127.0.0.1', String(promoted.port));
     await expect(write()).rejects.toMatchObject(unavailable);
     expect(store.isUp()).toBe(false);
-    // It is not up for as long as nothing can be written.
+    // The store is not up as long as it accepts no writes.
     await waitUntil(() => redis.cli('INFO', 'replication').includes('master_link_status:up'));
     expect(store.isUp()).toBe(false);
     proxy.target.port = promoted.port;
@@ -135,7 +138,7 @@ describeWithRedis('Redis', () => {
     expect(logged.length).toBeLessThan(10);
   });
 
-  test('is given a password, which no log contains even if it is wrong', async () => {
+  test('the store accepts the right password, and the log never contains a wrong one', async () => {
     const { store } = await connectStore((await startServer('--requirepass', 'open-sesame')).port, {
       password: 'open-sesame',
     });
@@ -147,7 +150,7 @@ describeWithRedis('Redis', () => {
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
   });
 
-  test('may require TLS, whose certificate is checked', async () => {
+  test('the certificate of a store with TLS is checked', async () => {
     const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
     const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
     const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, ...subject];

@@ -3,11 +3,11 @@ import { test } from 'vitest';
 import { accountSchedules, assertOneLedger } from '../../support/account-schedule.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 
-/** In a real store, so many happen at once, each to an account of its own. */
+/** The number of schedules that run at the same time in a shared store, each with its own account. */
 const concurrentSchedules = 10;
 
-describeEveryStore('accounts of replicas', (open, { isReal }) => {
-  test('are what one ledger would have, in whatever order requests, faults and deaths come', async () => {
+describeEveryStore('The shared ledger', (open, { isReal }) => {
+  test('replicas have the same accounts as a single ledger in every order of requests, faults and killed processes', async () => {
     const store = await open();
     const some = fc.array(accountSchedules, { minLength: 1, maxLength: isReal ? concurrentSchedules : 1, size: 'max' });
     const property = fc.asyncProperty(some, async (schedules) => {

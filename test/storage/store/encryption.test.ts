@@ -8,8 +8,8 @@ const createWithWarnings = (ownSecret = secret) => {
   return { ...createEncryption({ secret: ownSecret, warn: (message) => warnings.push(message) }), warnings };
 };
 
-describe('a sealed value', () => {
-  test('is read by every replica with the same secret, whatever it holds', () => {
+describe('The encryption', () => {
+  test('every replica with the same secret can decrypt any value', () => {
     const [one, other] = [createWithWarnings(), createWithWarnings()];
     fc.assert(
       fc.property(fc.string(), fc.uint8Array({ maxLength: 300 }), (key, value) => {
@@ -18,21 +18,21 @@ describe('a sealed value', () => {
     );
   });
 
-  test('shows nothing of the value, and not even whether two are equal', () => {
+  test('an encrypted value reveals neither the value nor whether two values are equal', () => {
     const seal = createWithWarnings();
     const [one, other] = [seal.encrypt('key', 'an ad of an advertiser'), seal.encrypt('key', 'an ad of an advertiser')];
     expect(one.toString('latin1')).not.toContain('advertiser');
     expect(one.subarray(5)).not.toEqual(other.subarray(5));
   });
 
-  test('is absent with another secret, and that is said once', () => {
+  test('a value that was encrypted with another secret counts as absent and is logged once', () => {
     const other = createWithWarnings('another secret of 32 characters !');
     for (let time = 0; time < 3; time++)
       expect(other.decrypt('key', createWithWarnings().encrypt('key', 'value'))).toBeUndefined();
     expect(other.warnings).toEqual([expect.stringContaining('another AD_LIBRARY_STATE_SECRET')]);
   });
 
-  test('is absent if it was cut, changed, or moved to another key', () => {
+  test('a value that was truncated, changed or moved to another key counts as absent', () => {
     const seal = createWithWarnings();
     const whole = seal.encrypt('key', 'a value of some length');
     for (let length = 0; length < whole.length; length++)
@@ -48,7 +48,7 @@ describe('a sealed value', () => {
   });
 });
 
-test('names tell nothing, differ with their parts and with the secret, and are the same for all replicas', () => {
+test('hashed names are equal for all replicas and differ for other parts or another secret', () => {
   const { hashName } = createWithWarnings();
   expect(hashName('a', 'b')).toBe(createWithWarnings().hashName('a', 'b'));
   expect(

@@ -29,21 +29,21 @@ const randomText = (bytes: number) => randomBytes(bytes / 2).toString('hex');
 const readIds = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).toSorted();
 const createSignalWithoutAbort = () => new AbortController().signal;
 
-/** How long a call of a replica may take, in milliseconds. */
+/** The deadline of the calls of a replica, in milliseconds. */
 const callMs = 60_000;
 
-/** From how many bytes on an item is large. */
+/** Items with more bytes count as large. */
 const largeBytes = 10_000;
 
-/** What becomes of what a replica asks of its store. */
+/** The network between a replica and its store, which can fail in different ways. */
 class StoreNetwork {
   state: 'fine' | 'away' | 'answers are lost' | 'refused' | 'large items are refused' | 'large items hang' = 'fine';
   isNearlyFull = false;
-  /** By how many milliseconds the clock of the store is ahead of its own. */
+  /** The milliseconds by which the clock of the store appears to be fast. */
   clockOffsetMs = 0;
-  /** What the store takes of items that are put there. */
+  /** Changes the items on their way to the store, or drops some of them. */
   transformChanges: (changes: readonly ItemChange[]) => readonly ItemChange[] = (changes) => changes;
-  /** How long each document is kept that it wrote. */
+  /** The lifetimes of all documents that the replica has written. */
   readonly ttlMs: number[] = [];
 
   wrapDriver({ hostAndPort: hosts, open }: StoreDriver): StoreDriver {
@@ -88,8 +88,8 @@ class StoreNetwork {
   }
 }
 
-describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
-  /** One more replica of those that serve the same service. */
+describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
+  /** Starts a replica. Replicas of the same service share their state. */
   async function startReplica({
     service = randomUUID() as string,
     secret = 'a secret of at least 32 characters',
@@ -106,7 +106,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     const claim = (signal = createSignalWithoutAbort()) =>
       state.answers.claim(createCall('t', signal), adAnswerName, { onLost: async () => {} });
     const readCachedAnswer = async () => (await state.answers.get('t', adAnswerName))?.answer.raw;
-    /** Asks again, whatever is there. */
+    /** Caches a new answer, even if there is one already. */
     const cacheAnswerOf = async (raw: unknown) =>
       (await claimCall(state.answers, adAnswerName)).put({ answer: { ...answer, raw }, at: Date.now() });
     const isListCached = async () => {
@@ -114,7 +114,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       return list !== undefined && (await state.answers.get('t', list)) !== undefined;
     };
     const userRecords = async () => (await dataset()).userRecords;
-    /** Does something while the store is like that. */
+    /** Runs `work` while the network has a fault. */
     const during = async <Result>(what: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
       network.state = what;
       const done = await work();
@@ -144,7 +144,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   };
   type ReplicaUnderTest = Awaited<ReturnType<typeof startReplica>>;
   const startTwoReplicas = async () => (await startReplicas(2)) as [ReplicaUnderTest, ReplicaUnderTest];
-  describe('answers', () =>
+  describe('Cached answers', () =>
     testAnswers(async () => {
       const { network, state } = await startReplica();
       const now = () => 1_000_000;
@@ -153,16 +153,16 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       };
       return { answers: state({ ttlMs: ttlMs, now, monotonicNow: now }).answers, now, advanceTime: pass };
     }));
-  testCursors('in it', async () => (await startReplica()).cursorsOf);
-  testDatasets('in it', async () => (await startReplica()).datasets);
-  testUserRecords('in it', async () => {
+  testCursors('in a shared store', async () => (await startReplica()).cursorsOf);
+  testDatasets('in a shared store', async () => (await startReplica()).datasets);
+  testUserRecords('in a shared store', async () => {
     const [one, other] = await startTwoReplicas();
     return [one.datasets, other.datasets];
   });
-  testExports('in it', async () => (await startReplica()).exports);
+  testExports('in a shared store', async () => (await startReplica()).exports);
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
-    'while a store is like that (%s), nothing is taken for empty, and what happens is known to all afterwards',
+    'reads fail and do not seem empty while the fault is "%s", and all replicas see the waiting writes afterwards',
     async (what) => {
       const [one, other] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
@@ -212,7 +212,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     },
   );
 
-  test('one replica sends a call, and who waits for it finds its answer, also where a fresh one is asked for', async () => {
+  test('one replica sends a call, and replicas that wait get its answer, even if they asked for a fresh one', async () => {
     const [one, other] = await startTwoReplicas();
     const claim = await claimCall(one.answers, adAnswerName);
     const fresh = { after: Date.now() - 1, onLost: async () => {} };
@@ -225,7 +225,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
 
-  test('a claim that was granted though nobody heard of it ends with its call, and at once if its caller has left', async () => {
+  test('a claim whose grant got no reply ends with its call, and immediately if the caller cancels', async () => {
     const [one, other] = await startTwoReplicas();
     const unheard = await one.during('answers are lost', () => one.claim());
     const waiting = other.claim();
@@ -243,14 +243,14 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   });
 
   test.each([
-    ['there is little room', { isNearlyFull: true }, answer.raw],
-    ['it is away', { state: 'away' as const }, answer.raw],
-    ['it is nested too deep', {}, tooDeep],
-  ])('an answer that the store does not take (%s) is kept by its replica alone', async (_, problem, raw) => {
+    ['the store is nearly full', { isNearlyFull: true }, answer.raw],
+    ['the store is unreachable', { state: 'away' as const }, answer.raw],
+    ['the answer is nested too deep', {}, tooDeep],
+  ])('an answer that the store does not accept because %s is cached only by its replica', async (_, problem, raw) => {
     const [one, other] = await startTwoReplicas();
     await one.store({ id: '1', is: 'before' });
     Object.assign(one.network, problem);
-    // Clocks tell milliseconds.
+    // The times of two answers differ only after a millisecond.
     await wait(20);
     await one.store(raw);
     expect(await one.find()).toBe(raw);
@@ -266,7 +266,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
   });
 
-  test('a call that leaves while it waits for a slot gets busy, and other calls continue to wait', async () => {
+  test('a call that is cancelled while it waits for a slot fails with busy, and other calls continue to wait', async () => {
     const [one, other] = (await startTwoReplicas()).map((replica) => replica.slots);
     const end = await one?.acquire('a question', createSignalWithoutAbort());
     const leaving = new AbortController();
@@ -279,7 +279,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     (await waiting)?.();
   });
 
-  test('a replica that has died keeps its slot, its claim and its credits until the deadline of its call has passed', async () => {
+  test('the slot, claim and credits of a dead replica stay reserved until the deadline of its call has passed', async () => {
     const [dead, living] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, paid: true, maxPrice: 10, ifLost: 4 };
     await dead.slots.acquire('a question', createSignalWithoutAbort());
@@ -299,7 +299,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
-  test('a call that ends after its deadline is charged what it cost, and not its reservation as well', async () => {
+  test('a call that ends after its deadline counts its charge and no longer its reservation', async () => {
     const [slow, other] = await startTwoReplicas();
     const lease = getLease(
       await slow.ledger.reserve('t', () => ({
@@ -317,7 +317,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
   });
 
-  test('a key counts as accepted at all replicas for 15 minutes, or until one of them removes it', async () => {
+  test('a key counts as accepted at all replicas for 15 minutes or until one replica removes it', async () => {
     const [one, other] = await startTwoReplicas();
     await one.keys.add('t');
     for (const { keys } of [one, other]) expect(await keys.has('t')).toBe(true);
@@ -329,8 +329,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     expect(one.network.ttlMs.filter((ms) => ms === 900_000)).toHaveLength(2);
   });
 
-  describe('with little room', () => {
-    test("a person's own records can be taken away, but not grow", async () => {
+  describe('A nearly full store', () => {
+    test('records of a person can be removed but not added while the store is nearly full', async () => {
       const { own: open, network } = await startReplica();
       const own = await open();
       const put = () => own.update('label', () => ({ put: [['x', 1]], result: undefined }));
@@ -342,7 +342,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       expect((await own.read('label')).size).toBe(0);
     });
 
-    test('cursors are bounded in bytes, and the newest stay', async () => {
+    test('cursors have a memory limit, and the newest cursors stay', async () => {
       const [one, other] = (await startTwoReplicas()).map(({ cursorsOf }) => cursorsOf('t'));
       for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: randomText(200_000) } });
       expect(await other?.recall('@24')).toBeDefined();
@@ -353,9 +353,9 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
   });
 
-  // All of this is the same over every store.
+  // These tests do not depend on the store, so they run only once.
   if (!isReal) {
-    test('with little room, datasets take less, and what came last stays', async () => {
+    test('a nearly full store stores smaller datasets, and the newest ads stay', async () => {
       const one = await startReplica();
       const many = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
       for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...many.slice(at, at + 20));
@@ -366,10 +366,10 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       expect(ads.length).toBeLessThan(90);
       expect(ads.at(-1)?.id).toBe('last');
       expect(ads.length + evicted.ads).toBe(101);
-      expect(one.warned).toContain('the shared state is nearly full: less is kept of each key');
+      expect(one.warned).toContain('the shared state is nearly full: less data is stored for each key');
     });
 
-    test('datasets are copied into this process within a bound for all keys and for each, and read anew', async () => {
+    test('local copies of datasets respect the limits for one key and for all keys and are read again when needed', async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
       const copies = new StoreDatasets(shared, limits);
@@ -388,17 +388,18 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
-    test('answers for a dataset whose store stays away are lost, and that is said', async () => {
+    test('answers that exceed the queue while the store is unreachable are lost, and the log says so once', async () => {
       const one = await startReplica();
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
           await addAds(await one.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
-        const lost = () => one.warned.filter((warning) => warning === 'answers are lost to a dataset');
+        const lost = () =>
+          one.warned.filter((warning) => warning === 'answers were lost and could not be added to the dataset');
         expect(lost()).toHaveLength(1);
         for (const id of ['x', 'y'])
           await addAds(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
         expect(lost()).toHaveLength(1);
-        // There is room for what is small, all the same.
+        // The queue reserves memory for small writes, so the settlement still fits.
         await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
       });
       await expect.poll(() => one.ledger.read('t')).toMatchObject({ spent: 1 });
@@ -406,7 +407,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
   }
 
   test.each(['large items hang', 'large items are refused'] as const)(
-    'while %s, they hold up neither settlements nor the items of others',
+    'settlements and items of other keys are written while %s',
     async (what) => {
       const [one, other] = await startTwoReplicas();
       one.network.state = 'away';
@@ -426,7 +427,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     },
   );
 
-  test('an answer ends where the clock of the store is set by more than its lifetime, whichever way', async () => {
+  test('an answer expires when the clock of the store is set forward or back by more than its lifetime', async () => {
     const { find, network, store } = await startReplica();
     await store(answer.raw);
     for (const [ahead, isFound] of [
@@ -440,7 +441,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     }
   });
 
-  test('an export that lost a part is no longer there, and says so', async () => {
+  test('an export with a lost chunk cannot be read, and the error says so', async () => {
     const [one, other] = await startTwoReplicas();
     let parts = 0;
     one.network.transformChanges = (changes) => (++parts === 2 ? [] : changes);
@@ -451,8 +452,8 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
   });
 
-  describe('datasets', () => {
-    test('leave out an item that is damaged', async () => {
+  describe('Shared datasets', () => {
+    test('a damaged item is left out of the dataset', async () => {
       const [one, other] = await startTwoReplicas();
       const damaged = (changes: readonly ItemChange[]) =>
         changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
@@ -466,7 +467,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
       expect(await readIds(await one.dataset())).toEqual(['after', 'before', 'damaged']);
     });
 
-    test('belong to one service and secret', async () => {
+    test('replicas with another service or another secret do not see the dataset', async () => {
       const service = randomUUID();
       await addAds(await (await startReplica({ service })).dataset(), 1, { id: 'x' });
       const secret = 'another secret, which is long enough';
@@ -475,7 +476,7 @@ describeEveryStore('the state of replicas', (_, { driver, isReal }) => {
     });
   });
 
-  test("a person's own records end 400 days after they were last used", async () => {
+  test('records of a person expire 400 days after their last use', async () => {
     const { own: open, network } = await startReplica();
     const own = await open();
     await own.update('label', () => ({ put: [['x', 1]], result: undefined }));

@@ -18,12 +18,12 @@ const createDocument = (version: string, text = `body of ${version}`, ttlMs = mi
 });
 
 describeEveryStore(
-  'a store',
+  'A store',
   (open) => {
-    test('a document ends, and what comes after it begins anew', async () => {
+    test('a document expires, and afterwards only a swap that expects no document succeeds', async () => {
       const store = await open();
       const key = newKey();
-      // On a busy machine it may have ended before.
+      // On a busy machine, the first document may have expired before the second swap.
       for (let isDone = false; !isDone; ) {
         await store.swapDocument(key, '', createDocument('1', 'short', 150));
         ({ isDone } = await store.swapDocument(key, '1', createDocument('2', 'longer', minute)));
@@ -36,7 +36,7 @@ describeEveryStore(
       expect(await store.swapDocument(key, '', createDocument('4'))).toMatchObject({ isDone: true });
     });
 
-    test('the clock is that of the store, and goes on', async () => {
+    test('replies contain the time of the store, which advances and is equal for all connections', async () => {
       const [one, other] = [await open(), await open()];
       const key = newKey();
       const times = [];
@@ -52,7 +52,7 @@ describeEveryStore(
       expect(Math.abs(Date.now() - (times.at(-1) ?? 0))).toBeLessThan(5000);
     });
 
-    test('of many who replace a document at once, one does it', async () => {
+    test('only one of many concurrent swaps of the same version succeeds', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const key = newKey();
       for (let turn = 0; turn < 3; turn++) {
@@ -68,7 +68,7 @@ describeEveryStore(
       }
     });
 
-    test('any bytes come back as they were, in documents and items', async () => {
+    test('documents and items return any bytes unchanged', async () => {
       const [one, other] = [await open(), await open()];
       const every = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
       for (const body of [every, Buffer.alloc(3 * MB, 0x5c), bytes('\\x00\'"{},'), bytes(' ')]) {
@@ -81,7 +81,7 @@ describeEveryStore(
       }
     });
 
-    test('items come in the order of their last change, in parts', async () => {
+    test('items are read in chunks, in the order of their last change', async () => {
       const store = await open();
       const name = newKey();
       expect(await store.readItemsSince(name, 0)).toBeUndefined();
@@ -106,7 +106,7 @@ describeEveryStore(
       });
     });
 
-    test('a part of large items ends after about a megabyte', async () => {
+    test('a chunk of large items ends after about a megabyte', async () => {
       const store = await open();
       const name = newKey();
       const changes = Array.from({ length: 6 }, (_, at) => ({
@@ -119,7 +119,7 @@ describeEveryStore(
       expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
     });
 
-    test('an ended collection is empty, and what comes after it has another epoch and higher numbers', async () => {
+    test('an expired collection is empty, and the next one has another generation and higher sequence numbers', async () => {
       const store = await open();
       const name = newKey();
       const put = (seq: number, ttlMs: number) =>
@@ -141,7 +141,7 @@ describeEveryStore(
       expect(epochs.size).toBe(3);
     });
 
-    test('many who change the same items at once lose no change, and their numbers appear in order', async () => {
+    test('concurrent changes of the same items are never lost, and their sequence numbers appear in order', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const name = newKey();
       const ids = ['a', 'b', 'c'];
@@ -179,7 +179,7 @@ describeEveryStore(
       expect(seen.slice(-3)).toHaveLength(3);
     });
 
-    test('does what one in memory does, whatever is asked of it', async () => {
+    test('random operations have the same results as in the store in memory', async () => {
       const store = await open();
       const id = fc.constantFrom('a', 'b', 'p');
       const step = fc.oneof(
