@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ExportFormat, type Statement, writeExport } from '../../src/dataset/export.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
 
-/** A statement that gives the same rows each time it runs. */
+/** Creates a statement that returns the same rows each time it runs. */
 const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement => ({
   name: 'Ads',
   sql: '',
@@ -20,32 +20,37 @@ const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement =>
     }),
 });
 
-const method = () => [[{ bold: 'Method' }]];
+const createMethodRows = () => [[{ bold: 'Method' }]];
 
-async function written(format: ExportFormat, columns: string[], ...batches: Cell[][][]) {
+async function writeToBuffer(format: ExportFormat, columns: string[], ...batches: Cell[][][]) {
   const parts: Uint8Array[] = [];
-  const target = { format, maxBytes: 1e7, write: (bytes: Uint8Array) => void parts.push(bytes), method };
+  const target = {
+    format,
+    maxBytes: 1e7,
+    write: (bytes: Uint8Array) => void parts.push(bytes),
+    method: createMethodRows,
+  };
   const [counts] = await writeExport([statement(columns, batches)], target);
   expect(counts).toMatchObject({ columns, rows: batches.flat().length, first: batches.flat().slice(0, 3) });
   return { bytes: Buffer.concat(parts), counts };
 }
 
-const exported = async (format: ExportFormat, columns: string[], ...batches: Cell[][][]) =>
-  (await written(format, columns, ...batches)).bytes.toString();
+const exportAsText = async (format: ExportFormat, columns: string[], ...batches: Cell[][][]) =>
+  (await writeToBuffer(format, columns, ...batches)).bytes.toString();
 
-test('CSV follows RFC 4180 behind a byte order mark, with titles and dates as a person writes them', async () => {
+test('a CSV export follows RFC 4180 after a byte order mark and has readable titles and dates', async () => {
   const rows: Cell[][] = [
     ['a,b', 'say "hi"', 'one\ntwo', null, 1.5, '2026-06-14T12:30:05.000Z'],
     ['', ' c ', 'é;😀', '2026-06-15T00:00:00.000Z', -3, '2026-06-15T00:00:00.123Z'],
   ];
   const columns = ['pageName', 'b,c', 'landing_domain', 'id', 'e', 'startedAt'];
-  expect(await exported('csv', columns, rows.slice(0, 1), [], rows.slice(1))).toBe(
+  expect(await exportAsText('csv', columns, rows.slice(0, 1), [], rows.slice(1))).toBe(
     '\ufeffPage name,"B,c",Landing domain,ID,E,Started at\r\n"a,b","say ""hi""","one\ntwo",,1.5,2026-06-14 12:30:05\r\n, c ,"é;😀",2026-06-15,-3,2026-06-15 00:00:00.123\r\n',
   );
 });
 
-/** As RFC 4180 says. */
-function cellsOf(csv: string): string[][] {
+/** Parses CSV by RFC 4180. */
+function parseCsv(csv: string): string[][] {
   const rows: string[][] = [[]];
   for (const [, quoted, plain = '', end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
     rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
@@ -54,7 +59,7 @@ function cellsOf(csv: string): string[][] {
   return rows.slice(0, -1);
 }
 
-test('CSV holds every text, and a formula in no cell, whatever separates its cells in a spreadsheet', async () => {
+test('a CSV export keeps every text and contains no formula for any list separator of a spreadsheet', async () => {
   const starts = ['=cmd|x', '-1', '+', '@a', '＝1', '- free', '(x)', 'Hi', ' '];
   const separators = [';', '\t', '|', ',', '\n', '\r\n', '"', "'"];
   const part = fc.constantFrom(...starts, ...separators);
@@ -64,8 +69,8 @@ test('CSV holds every text, and a formula in no cell, whatever separates its cel
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(text, text), { minLength: 1 }), async (rows) => {
       const cells = rows.map((texts) => ['x', ...texts]);
-      const csv = await exported('csv', ['id', 'a', 'b'], cells);
-      const [, ...read] = cellsOf(csv);
+      const csv = await exportAsText('csv', ['id', 'a', 'b'], cells);
+      const [, ...read] = parseCsv(csv);
       expect(read.map(([, ...texts]) => plain(texts))).toEqual(rows.map(plain));
       for (const cell of read.flat()) expect(cell).not.toMatch(formula);
       for (const cell of csv.split(/[;|\t\r\n]/).map((part) => part.replace(/^"+/, '')))
@@ -75,50 +80,53 @@ test('CSV holds every text, and a formula in no cell, whatever separates its cel
   );
 });
 
-test('a text of CSV that is escaped in pieces is escaped as in one piece', async () => {
+test('a long text that is escaped in pieces gives the same CSV as a text escaped at once', async () => {
   const signs = fc.constantFrom('=', '-', ';', '\n', '\r\n', '"', '""', "'", 'a', '|', '- a');
   const text = fc.array(signs, { minLength: 1, maxLength: 12 }).map((parts) => parts.join(''));
   const cellOf = async (cell: string) =>
-    (await exported('csv', ['a'], [[cell]])).slice('\ufeffA\r\n'.length, -'\r\n'.length);
+    (await exportAsText('csv', ['a'], [[cell]])).slice('\ufeffA\r\n'.length, -'\r\n'.length);
   await fc.assert(
     fc.asyncProperty(text, fc.integer({ min: 32_700, max: 33_000 }), text, async (start, length, end) => {
-      // A row of the same signs decides alike whether its signs can be harmless.
+      // Both rows contain a function call, so both escape list items, too.
       const filler = '(x'.repeat(length / 2);
       const [long, short] = [await cellOf(`${filler}${start}${end}`), await cellOf(`(x${start}${end}`)];
       expect(long.replace(filler, '(x')).toBe(short);
       const repeated = await cellOf(`(${start.repeat(Math.ceil(40_000 / start.length))}`);
       const once = await cellOf(`(${start.repeat(3)}`);
       expect(repeated.length - once.length).toBe(
-        (Math.ceil(40_000 / start.length) - 3) * lengthOfRepeat(await cellOf(`(${start.repeat(4)}`), once),
+        (Math.ceil(40_000 / start.length) - 3) * measureRepetition(await cellOf(`(${start.repeat(4)}`), once),
       );
     }),
     { numRuns: 50 },
   );
 });
 
-const lengthOfRepeat = (four: string, three: string) => four.length - three.length;
+const measureRepetition = (four: string, three: string) => four.length - three.length;
 
-test.each(['csv', 'xlsx'] as const)('other callers get turns while long texts are written as %s', async (format) => {
-  let turns = 0;
-  const others = () => {
-    turns++;
-    next = setImmediate(others);
-  };
-  let next = setImmediate(others);
-  onTestFinished(() => clearImmediate(next));
-  const text = (format === 'csv' ? '|=' : '\r"').repeat(16_000);
-  const before = turns;
-  // As large as a batch of rows can be, and written at once.
-  await written(
-    format,
-    ['a'],
-    Array.from({ length: 60 }, () => [text]),
-  );
-  expect(turns - before).toBeGreaterThan(5);
-});
+test.each(['csv', 'xlsx'] as const)(
+  'the event loop runs other calls while long texts are exported as %s',
+  async (format) => {
+    let eventLoopTurns = 0;
+    const runOtherWork = () => {
+      eventLoopTurns++;
+      next = setImmediate(runOtherWork);
+    };
+    let next = setImmediate(runOtherWork);
+    onTestFinished(() => clearImmediate(next));
+    const text = (format === 'csv' ? '|=' : '\r"').repeat(16_000);
+    const before = eventLoopTurns;
+    // The batch is as large as a batch of rows can be.
+    await writeToBuffer(
+      format,
+      ['a'],
+      Array.from({ length: 60 }, () => [text]),
+    );
+    expect(eventLoopTurns - before).toBeGreaterThan(5);
+  },
+);
 
-test('JSON Lines hold an object a row, by the names of the columns', async () => {
-  const text = await exported('jsonl', ['id', '__proto__'], [['a\n\u2028', 1]], [[null, '=1']]);
+test('a JSON Lines export has one object per row with the column names as keys', async () => {
+  const text = await exportAsText('jsonl', ['id', '__proto__'], [['a\n\u2028', 1]], [[null, '=1']]);
   const lines = text.trimEnd().split('\n');
   expect(lines.map((line) => Object.entries(JSON.parse(line)).flat())).toEqual([
     ['id', 'a\n\u2028', '__proto__', 1],
@@ -126,28 +134,32 @@ test('JSON Lines hold an object a row, by the names of the columns', async () =>
   ]);
 });
 
-test('an export that grows too large fails, and what cannot be written ends it', async () => {
+test('an export fails if the file grows too large or cannot be written', async () => {
   const noise = Array.from({ length: 500 }, (_, index) => [randomBytes(30).toString('hex') + index]);
   const source = statement(['a'], [noise, noise]);
   for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
     const write = () => {};
-    await expect(writeExport([source], { format, maxBytes: 10_000, write, method })).rejects.toThrow('10000 bytes');
+    await expect(writeExport([source], { format, maxBytes: 10_000, write, method: createMethodRows })).rejects.toThrow(
+      '10000 bytes',
+    );
     const full = () => Promise.reject(new Error('the disk is full'));
-    await expect(writeExport([source], { format, maxBytes: 1e9, write: full, method })).rejects.toThrow('disk is full');
+    await expect(
+      writeExport([source], { format, maxBytes: 1e9, write: full, method: createMethodRows }),
+    ).rejects.toThrow('disk is full');
   }
 });
 
 const [noon, morning] = ['2026-06-14T12:30:05.000Z', '2026-06-15T00:00:00.000Z'];
 
-describe('a sheet', () => {
-  const sheetOf = async (columns: string[], ...batches: Cell[][][]) => {
-    const { bytes, counts } = await written('xlsx', columns, ...batches);
+describe('A sheet of a workbook', () => {
+  const exportSheet = async (columns: string[], ...batches: Cell[][][]) => {
+    const { bytes, counts } = await writeToBuffer('xlsx', columns, ...batches);
     const [sheet] = await readSheet(bytes, { trim: false });
     return { rows: sheet?.data, counts, xml: strFromU8(unzipSync(bytes)['xl/worksheets/sheet1.xml'] as Uint8Array) };
   };
 
-  test('holds dates, numbers and texts as what they are, and its header stays', async () => {
-    const { rows, xml } = await sheetOf(
+  test('an Excel sheet keeps dates, numbers and texts as their own types below a frozen header', async () => {
+    const { rows, xml } = await exportSheet(
       ['id', 'startedAt', 'count', 'share', 'mixed'],
       [['00042', noon, 3, 0.5, 'one']],
       [Array(5).fill(null), ['x', morning, -7, 2, 2]],
@@ -164,32 +176,32 @@ describe('a sheet', () => {
   });
 
   test.each([
-    ['another text', [noon, 'unknown']],
-    ['a day', [noon, '2026-06-14']],
+    ['a text that is not a date', [noon, 'unknown']],
+    ['a day without a time', [noon, '2026-06-14']],
     ['a number', [noon, 20260614]],
-    ['a date before those of Excel', [noon, '1899-12-31T00:00:00.000Z']],
-    ['a day that is none', [noon, '2026-02-31T99:00:00.000Z']],
-  ])('a column of dates with %s stays text', async (_, cells) => {
+    ['a date before the first date of Excel', [noon, '1899-12-31T00:00:00.000Z']],
+    ['a day that does not exist', [noon, '2026-02-31T99:00:00.000Z']],
+  ])('an Excel column of dates is written as text if it contains %s', async (_, cells) => {
     const column = cells.map((cell) => [cell]);
-    const { rows } = await sheetOf(['at'], column);
+    const { rows } = await exportSheet(['at'], column);
     expect(rows).toEqual([['At'], ...column]);
   });
 
-  test('has no formula, whatever an advertiser wrote', async () => {
+  test('an Excel sheet contains no formula if texts of advertisers look like formulas', async () => {
     const hostile = ['=1+1', '=cmd|"/C calc"!A0', '@SUM(A1)', '<f>1+1</f>', ']]><f>1</f>', '_x003D_1', '&#61;1', '+1'];
     const cells = hostile.map((text) => [text, text]);
-    const { rows, xml } = await sheetOf(['=A1', 'text'], cells);
+    const { rows, xml } = await exportSheet(['=A1', 'text'], cells);
     expect(rows).toEqual([['=A1', 'Text'], ...cells]);
     expect(xml).not.toMatch(/<f[ >]/);
   });
 
-  test('is well-formed for every text', async () => {
+  test('the XML of an Excel sheet is well-formed for every text', async () => {
     const text = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 5 }), async (texts) => {
         const cells = texts.map((one, index) => [index, one]);
-        const { rows, xml } = await sheetOf(['n', 'a'], cells);
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: no XML has these.
+        const { rows, xml } = await exportSheet(['n', 'a'], cells);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: XML must not contain these characters.
         expect(xml).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/);
         expect(rows).toHaveLength(texts.length + 1);
       }),
@@ -197,9 +209,9 @@ describe('a sheet', () => {
     );
   });
 
-  test('long numbers keep their digits as text, long texts are cut and counted', async () => {
+  test('an Excel sheet writes long numbers as text, and cuts and counts long texts', async () => {
     const long = 'x'.repeat(40_000);
-    const { rows, counts } = await sheetOf(
+    const { rows, counts } = await exportSheet(
       ['n', 'a'],
       [[1_234_567_890_123_456, long]],
       [[999_999_999_999_999, 'short']],
@@ -209,23 +221,23 @@ describe('a sheet', () => {
     expect(counts?.truncatedCells).toBe(1);
   });
 
-  test('has at most the rows that Excel takes', async () => {
+  test('an Excel export with more rows than Excel allows is refused', async () => {
     const batch = Array.from({ length: 1000 }, () => [1]);
     const source = statement(['a'], Array(1050).fill(batch));
-    const target = { format: 'xlsx', maxBytes: 1e9, write: () => {}, method } as const;
+    const target = { format: 'xlsx', maxBytes: 1e9, write: () => {}, method: createMethodRows } as const;
     await expect(writeExport([source], target)).rejects.toThrow('1048575 rows below its header');
   });
 });
 
-const parquetOf = async (columns: string[], ...batches: Cell[][][]) => {
-  const { bytes } = await written('parquet', columns, ...batches);
+const exportParquet = async (columns: string[], ...batches: Cell[][][]) => {
+  const { bytes } = await writeToBuffer('parquet', columns, ...batches);
   const file = new Uint8Array(bytes).buffer;
   const schema = parquetMetadata(file).schema.slice(1);
   return { rows: await parquetReadObjects({ file }), types: schema.map(({ type }) => type) };
 };
 
-test('Parquet columns have the type of all their cells', async () => {
-  const { rows, types } = await parquetOf(
+test('a Parquet column has the type that all of its cells share', async () => {
+  const { rows, types } = await exportParquet(
     ['id', 'startedAt', 'count', 'share', 'mixed', 'nothing', 'id (2)'],
     [['00042', noon, 3, 1, 'one', null, 'a']],
     [Array(7).fill(null), ['é😀', morning, -7, 0.5, 2, null, 'b']],
@@ -239,20 +251,20 @@ test('Parquet columns have the type of all their cells', async () => {
   ]);
 });
 
-test('Parquet more rows than are written at once are all there, and none are none', async () => {
+test('a Parquet export keeps all rows of several row groups, and an empty result has no rows', async () => {
   const cells = Array.from({ length: 25_000 }, (_, index): Cell[] => [index, `ad-${index}`]);
-  const { rows } = await parquetOf(['n', 'id'], cells.slice(0, 15_000), cells.slice(15_000));
+  const { rows } = await exportParquet(['n', 'id'], cells.slice(0, 15_000), cells.slice(15_000));
   expect(rows).toHaveLength(25_000);
   expect(rows[24_999]).toEqual({ n: 24_999n, id: 'ad-24999' });
-  expect((await parquetOf(['n', 'id'])).rows).toEqual([]);
+  expect((await exportParquet(['n', 'id'])).rows).toEqual([]);
 });
 
-test('Parquet a statement that gives other rows the second time is refused', async () => {
+test('a Parquet export of a statement whose rows change between its two runs is refused', async () => {
   let runs = 0;
   const source: Statement = {
     ...statement([], []),
     run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
   };
-  const target = { format: 'parquet', maxBytes: 1e6, write: () => {}, method } as const;
+  const target = { format: 'parquet', maxBytes: 1e6, write: () => {}, method: createMethodRows } as const;
   await expect(writeExport([source], target)).rejects.toThrow('random()');
 });

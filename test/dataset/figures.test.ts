@@ -9,11 +9,14 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const startedIn = (month: string, index: number, more: object = {}) =>
   createAd(index, { startedAt: `${month}-05T00:00:00Z`, lastSeenAt: `${month}-09T00:00:00Z`, ...more });
 
-describe('the table months', () => {
+describe('The table months', () => {
   const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
     GROUP BY 1 ORDER BY 1`;
 
-  test('ends with the unfinished month of the last reading, however late it is asked', async ({ upstream, start }) => {
+  test('the table months ends with the unfinished month of the last reading if a statement runs months later', async ({
+    upstream,
+    start,
+  }) => {
     let clock = Date.parse('2026-09-10T10:00:00Z');
     const server = await start({}, { now: () => clock });
     const service = serveAds(upstream, 0);
@@ -43,7 +46,10 @@ describe('the table months', () => {
     ]);
   });
 
-  test('counts a month as unfinished until every question is read again after it', async ({ upstream, start }) => {
+  test('the table months lists a month as unfinished until every question was read after its end', async ({
+    upstream,
+    start,
+  }) => {
     let clock = Date.parse('2026-09-10T10:00:00Z');
     const server = await start({}, { now: () => clock });
     const service = serveAds(upstream, 0);
@@ -58,7 +64,10 @@ describe('the table months', () => {
     expect(await server.queryRows(unfinished)).toEqual([['2026-11']]);
   });
 
-  test('ends with the last answer if nothing was gathered', async ({ upstream, start }) => {
+  test('the table months ends with the month of the last answer if nothing was gathered', async ({
+    upstream,
+    start,
+  }) => {
     let clock = Date.parse('2026-09-10T10:00:00Z');
     const server = await start({}, { now: () => clock });
     serveAds(upstream, 0).ads = [startedIn('2026-08', 0)];
@@ -70,7 +79,7 @@ describe('the table months', () => {
     ]);
   });
 
-  test('has each month from the first launch to the last answer once, and no finished month after a reading', () => {
+  test('the table months has each month from the first launch to the last answer exactly once', () => {
     const time = fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2030, 0) });
     fc.assert(
       fc.property(time, time, time, (launch, one, other) => {
@@ -91,8 +100,11 @@ describe('the table months', () => {
   });
 });
 
-describe('a report of a question that was read each week', () => {
-  test('states the days of all readings and what all of them cost', async ({ upstream, start }) => {
+describe('The method of a report', () => {
+  test('a report of a question that was read each week states the period and the cost of all readings', async ({
+    upstream,
+    start,
+  }) => {
     let clock = Date.parse('2026-11-02T10:00:00Z');
     const server = await start({}, { now: () => clock });
     serveAds(upstream, 60);
@@ -111,10 +123,13 @@ describe('a report of a question that was read each week', () => {
   });
 });
 
-describe('a gathering whose parts overlap', () => {
+describe('A gathering with overlapping parts', () => {
   const split = { split: [{ part: 'a' }, { part: 'b' }], maxCredits: 50 };
 
-  test('states how many ads its total counts again', async ({ upstream, server }) => {
+  test('a gathering with overlapping parts states how many ads its total counts twice', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 31);
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     const { data, text } = await server.call('gather_ads', split);
@@ -124,7 +139,10 @@ describe('a gathering whose parts overlap', () => {
     expect((await server.readResource(report.uri)).text).toContain('counts an ad of several parts several times');
   });
 
-  test('states it in the coverage, too, while it is not complete', async ({ upstream, server }) => {
+  test('the coverage of an incomplete gathering with overlapping parts states how many ads are counted twice', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 300);
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     await server.call('gather_ads', { ...split, maxAds: 100 });
@@ -133,8 +151,8 @@ describe('a gathering whose parts overlap', () => {
   });
 });
 
-describe('figures of SQL and of the summary', () => {
-  test('agree on percentiles', async ({ upstream, start }) => {
+describe('SQL and the summary of a gathering', () => {
+  test('SQL and the summary of a gathering compute the same percentiles', async ({ upstream, start }) => {
     const server = await start({}, { now: () => Date.parse('2026-11-20T10:00:00Z') });
     const days = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 89];
     serveAds(upstream, 0).ads = days.map((ran, at) =>
@@ -147,7 +165,10 @@ describe('figures of SQL and of the summary', () => {
     expect(summary).toContain(`Days running: min 1, median ${median}, 90th percentile ${high}, max 89`);
   });
 
-  test('count formats, calls to action, countries and advertisers in any case', async ({ upstream, server }) => {
+  test('SQL and the summary ignore the case of formats, calls to action, countries and advertisers', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 0);
     service.ads = ['VIDEO', 'video', 'Video'].map((displayFormat, at) =>
       createAd(at, {
@@ -179,22 +200,28 @@ describe('figures of SQL and of the summary', () => {
   });
 });
 
-describe('the method note of an export', () => {
+describe('The method note of an export', () => {
   test.for([
     'SELECT * FROM gatherings',
     "SELECT id, 'gathering' AS kind FROM gatherings",
     'SELECT 1 AS id',
     'SELECT country AS id FROM ad_countries',
-  ])('lists every gathering if %s gives no ids of ads', async (sql, { upstream, server }) => {
-    serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
-    const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
-    const { data } = await server.call('export_ads', { sql });
-    const note = (await server.readResource(data.methods)).text;
-    expect(note).toContain(String(gathering));
-    expect(note).not.toContain('read none of these ads');
-  });
+  ])(
+    'the method note lists every gathering if the result of %s has no ids of ads',
+    async (sql, { upstream, server }) => {
+      serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
+      const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
+      const { data } = await server.call('export_ads', { sql });
+      const note = (await server.readResource(data.methods)).text;
+      expect(note).toContain(String(gathering));
+      expect(note).not.toContain('read none of these ads');
+    },
+  );
 
-  test('lists the gatherings of the exported ads if only some ids are ids of ads', async ({ upstream, server }) => {
+  test('the method note lists only the gatherings of the exported ads if some ids are not ids of ads', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 2);
     service.selectAds = ({ query }) => service.ads.slice(query === 'a' ? 0 : 1).slice(0, 1);
     const gather = async (query: string) =>
@@ -208,7 +235,10 @@ describe('the method note of an export', () => {
   });
 });
 
-test('coverage counts uncovered advertisers if the ids of a result are no ids of ads', async ({ upstream, server }) => {
+test('coverage counts uncovered advertisers without naming them if the ids of a result are not ids of ads', async ({
+  upstream,
+  server,
+}) => {
   serveAds(upstream, 4).ads = [0, 1, 2, 3].map((at) => createAd(at, { pageId: `p${at % 2}` }));
   await server.call('gather_ads', { maxAds: 1, maxCredits: 50 });
   await server.call('search_ads');

@@ -10,56 +10,58 @@ const day = 86_400_000;
 const start = Date.UTC(2026, 0, 1);
 const gatheredAt = start + 300 * day;
 
-const rowsOf = (ads: object[], facts: object = {}) => {
+const buildRows = (ads: object[], facts: object = {}) => {
   const rows = ads.map((ad) => buildAdRows(ad, { gatheredAt, ...facts }));
   return { ads: rows.map(({ ad }) => ad), countries: rows.flatMap(({ countries }) => countries) };
 };
 
-const ran = (days: number) => ({
+const createRunDates = (days: number) => ({
   startedAt: new Date(start).toISOString(),
   endDate: new Date(start + days * day).toISOString(),
 });
 
-const lineOf = (label: string, rows: Parameters<typeof formatSummary>[0]) =>
+const findLine = (label: string, rows: Parameters<typeof formatSummary>[0]) =>
   formatSummary(rows)
     .split('\n')
     .find((line) => line.startsWith(label));
 
-test('a line of the summary counts each value, the ads of further values and the ads without a value', () => {
+test('a line of the summary counts the ads with each value, with other values and without a value', () => {
   const formats = 'ABCDEFGHIJ'.split('').flatMap((format, index) => Array.from({ length: 12 - index }, () => format));
   const ads = formats.map((displayFormat, index) => ({ id: `${index}`, displayFormat }));
-  expect(lineOf('Formats', rowsOf([...ads, { id: 'x' }, { id: 'y' }]))).toBe(
+  expect(findLine('Formats', buildRows([...ads, { id: 'x' }, { id: 'y' }]))).toBe(
     'Formats (10): A 12, B 11, C 10, D 9, E 8, F 7, G 6, H 5, 2 others 7, none 2',
   );
 });
 
-test('a line of days running has the median and the percentile of SQLite, and the number of unknown ads', () => {
-  const known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...ran(days) }));
-  const rows = rowsOf([...known, { id: 'x' }]);
-  expect(lineOf('Days', rows)).toBe('Days running: min 1, median 5.5, 90th percentile 18.1, max 100; unknown for 1 ad');
-  expect(lineOf('11 ads', rows)).toBe('11 ads: 0 still running, 10 ended, 1 unknown.');
-  expect(lineOf('Days', rowsOf([]))).toBe('Days running: unknown for 0 ads');
+test('the line of days running has the same median and percentile as SQLite and counts unknown ads', () => {
+  const known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...createRunDates(days) }));
+  const rows = buildRows([...known, { id: 'x' }]);
+  expect(findLine('Days', rows)).toBe(
+    'Days running: min 1, median 5.5, 90th percentile 18.1, max 100; unknown for 1 ad',
+  );
+  expect(findLine('11 ads', rows)).toBe('11 ads: 0 still running, 10 ended, 1 unknown.');
+  expect(findLine('Days', buildRows([]))).toBe('Days running: unknown for 0 ads');
 });
 
-test('values with the same beginning are counted apart, although the summary cuts them to the same text', () => {
+test('values that differ only behind the cut are counted separately', () => {
   const long = 'the same beginning of a line, which is longer than what a summary shows of it, '.repeat(6);
-  const rows = rowsOf(['A', 'B', 'B'].map((end, id) => ({ id: `${id}`, body: `${long}${end}` })));
-  expect(lineOf('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
+  const rows = buildRows(['A', 'B', 'B'].map((end, id) => ({ id: `${id}`, body: `${long}${end}` })));
+  expect(findLine('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
 });
 
-test('an advertiser named "none" is counted apart from ads without an advertiser', () => {
-  const rows = rowsOf([
+test('a format named "none" is counted separately from ads without a format', () => {
+  const rows = buildRows([
     { id: 'a', page: { pageName: 'Trail "House"' }, displayFormat: 'VIDEO', body: 'Walk more.\nBuy less.' },
     { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.' },
     { id: 'c' },
   ]);
-  expect(lineOf('Advertisers', rows)).toBe(`Advertisers (1): "Trail 'House'" 2, none 1`);
-  expect(lineOf('Formats', rows)).toBe('Formats (2): VIDEO 1, "none" 1, none 1');
-  expect(lineOf('Calls', rows)).toBe('Calls to action (0): none 3');
-  expect(lineOf('First lines', rows)).toBe('First lines (1): "Walk more." 2, none 1');
+  expect(findLine('Advertisers', rows)).toBe(`Advertisers (1): "Trail 'House'" 2, none 1`);
+  expect(findLine('Formats', rows)).toBe('Formats (2): VIDEO 1, "none" 1, none 1');
+  expect(findLine('Calls', rows)).toBe('Calls to action (0): none 3');
+  expect(findLine('First lines', rows)).toBe('First lines (1): "Walk more." 2, none 1');
 });
 
-test('an advertiser is a page, whatever names its ads carry', () => {
+test('ads of one page count as one advertiser although their page names differ', () => {
   const ad = (pageId: string | undefined, pageName: string | undefined, index: number) => ({
     id: `${index}`,
     ...(pageId && { pageId }),
@@ -78,31 +80,34 @@ test('an advertiser is a page, whatever names its ads carry', () => {
     ['4', undefined],
     [undefined, undefined],
   ];
-  const rows = rowsOf(pages.map(([pageId, pageName], index) => ad(pageId, pageName, index)));
-  expect(lineOf('Advertisers', rows)).toBe('Advertisers (5): "Acme" 5, "4" 1, "Beta" 1, "Beta" 1, "beta" 1, none 1');
+  const rows = buildRows(pages.map(([pageId, pageName], index) => ad(pageId, pageName, index)));
+  expect(findLine('Advertisers', rows)).toBe('Advertisers (5): "Acme" 5, "4" 1, "Beta" 1, "Beta" 1, "beta" 1, none 1');
 });
 
-test('codes that differ in upper and lower case alone are counted together', () => {
-  const rows = rowsOf([
+test('codes that differ only in upper and lower case are counted together', () => {
+  const rows = buildRows([
     { id: 'a', displayFormat: 'VIDEO', ctaType: 'SHOP_NOW', countries: ['DE', 'de', 'FR'] },
     { id: 'b', displayFormat: 'video', ctaType: 'shop_now', countries: ['De'] },
     { id: 'c', displayFormat: 'VIDEO', ctaType: 'SHOP_NOW' },
   ]);
-  expect(lineOf('Formats', rows)).toBe('Formats (1): VIDEO 3');
-  expect(lineOf('Calls', rows)).toBe('Calls to action (1): SHOP_NOW 3');
-  expect(lineOf('Countries', rows)).toBe('Countries (an ad may count for several) (2): DE 2, FR 1, none 1');
+  expect(findLine('Formats', rows)).toBe('Formats (1): VIDEO 3');
+  expect(findLine('Calls', rows)).toBe('Calls to action (1): SHOP_NOW 3');
+  expect(findLine('Countries', rows)).toBe('Countries (an ad may count for several) (2): DE 2, FR 1, none 1');
 });
 
-test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])('an ad that says %s has copy', async (headline) => {
-  const dataset = await new MemoryDatasets().open({ tenantId: 't' });
-  await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
-  const contents = await dataset.readContents();
-  const context = { adRows: () => createAdRowReaders().forTenant('t'), now: gatheredAt };
-  const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);
-  expect(lineOf('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');
-});
+test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
+  'an ad whose headline is %s counts as an ad with text',
+  async (headline) => {
+    const dataset = await new MemoryDatasets().open({ tenantId: 't' });
+    await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
+    const contents = await dataset.readContents();
+    const context = { adRows: () => createAdRowReaders().forTenant('t'), now: gatheredAt };
+    const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);
+    expect(findLine('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');
+  },
+);
 
-test('the summary stays within its tokens and its lines, whatever advertisers write', () => {
+test('the summary keeps its number of tokens and lines for any texts of advertisers', () => {
   const texts = Object.values(languages).map(({ text }) => text);
   const ads = Array.from({ length: 600 }, (_, index) => ({
     id: `${index}`,
@@ -115,7 +120,7 @@ test('the summary stays within its tokens and its lines, whatever advertisers wr
     startedAt: new Date(start - index * 40 * day).toISOString(),
   }));
   for (const most of [700, 300]) {
-    const text = formatSummary(rowsOf(ads, { language: 'en', variant: 'v' }), most);
+    const text = formatSummary(buildRows(ads, { language: 'en', variant: 'v' }), most);
     expect(estimateTokens(text)).toBeLessThanOrEqual(most);
     expect(text.split('\n')).toHaveLength(13);
     expect(text).toMatch(/Advertisers \(600\): .* \d+ others \d+/);

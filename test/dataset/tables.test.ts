@@ -42,7 +42,7 @@ const ad = {
 const page = { pageId: '7', pageName: 'Acme', adsAmount: 3, detailsEstimated: false, countries: ['DE', '', 4, 'AT'] };
 
 freshUpstreamTest({ config: { cacheSeconds: 0 } })(
-  'SQL sees an ad, its page, its versions and how it was gathered, in every column of the contract',
+  'SQL returns an ad, its page, its versions and its gathering in every documented column',
   async ({ upstream, start }) => {
     let clock = gatheredAt;
     const { call } = await start({}, { now: () => clock });
@@ -126,7 +126,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
   },
 );
 
-test('while many ads are read, others get turns', async () => {
+test('the event loop runs other calls while many ads are read', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...many);
@@ -134,29 +134,29 @@ test('while many ads are read, others get turns', async () => {
   const readers = createAdRowReaders();
   await readers.forTenant('another').readFacts({ version: 'empty', ads: [] });
   const reader = readers.forTenant('t');
-  let turns = 0;
-  const others = () => {
-    turns++;
-    next = setImmediate(others);
+  let eventLoopTurns = 0;
+  const runOtherWork = () => {
+    eventLoopTurns++;
+    next = setImmediate(runOtherWork);
   };
-  let next = setImmediate(others);
+  let next = setImmediate(runOtherWork);
   onTestFinished(() => clearImmediate(next));
   await reader.readFacts(contents);
-  expect(turns).toBeGreaterThan(3);
-  turns = 0;
+  expect(eventLoopTurns).toBeGreaterThan(3);
+  eventLoopTurns = 0;
   let ads = 0;
   for await (const part of reader.readRows(contents, { json: false })) ads += part.length;
   expect(ads).toBe(many.length);
-  expect(turns).toBeGreaterThan(3);
+  expect(eventLoopTurns).toBeGreaterThan(3);
 });
 
-test('the time of gathering, not of asking, says whether an ad ran', () => {
+test('active and daysRunning refer to the time of gathering, not to the time of the statement', () => {
   const ended = { ...ad, endDate: '2026-11-10' };
   expect(buildAdRows(ended, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
 });
 
-test('a template says nothing: neither the first line nor the language comes from it', () => {
+test('the first line and the language of an ad ignore template texts', () => {
   const template = { id: 'a', headline: '{{product.name}}', body: '{{product.brand}} for you', cards: ad.cards };
   expect(buildAdRows(template, { gatheredAt }).ad.firstLine).toBe(english.split('\n')[0]);
   expect(extractLanguageText(template)).toBe(`Red\n${english}\nBlue boots`);
@@ -167,7 +167,7 @@ test.each([
   [{ type: 'VID', nr: 0 }, { type: 'THUMB', nr: 0 }, 1, 0],
   [{ type: 'THUMB', nr: 0 }, { type: 'THUMB', nr: 0 }, 0, 1],
   [{ type: 'PA_PP' }, { type: 7 }, null, null],
-])('of %j and %j there are %s videos and %s images', (first, second, videoCount, imageCount) => {
+])('an ad with the media %j and %j has %s videos and %s images', (first, second, videoCount, imageCount) => {
   expect(buildAdRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({
     cardCount: 0,
     videoCount,
@@ -175,7 +175,7 @@ test.each([
   });
 });
 
-test('whatever the service sends, a cell is a filled text, a finite number or null of its column', () => {
+test('a cell is a non-empty text, a finite number or null for any field that the service sends', () => {
   const names = fc.constantFrom(...Object.keys(ad), ...getColumnNames('ads'), ...getColumnNames('pages'));
   const fields = fc.dictionary(
     names,

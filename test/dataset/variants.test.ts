@@ -13,19 +13,19 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 const boots = 'Meet the boots that outlast every trail. Hand-made in small batches, shipped free within two days.';
 const tents = 'A tent for two, light as a feather, put up in a minute, dry in any storm of any summer.';
 
-function variantsOf(copies: (string | null)[]) {
+function findVariants(copies: (string | null)[]) {
   const index = new VariantIndex();
   return copies.map((copy, position) => index.add(`${position}`, copy));
 }
 
 describe('VariantIndex', () => {
-  test('makes one variant of texts that are nearly the same, and others of other words and languages', () => {
+  test('nearly equal texts form one variant, and texts in other words or languages form other variants', () => {
     const loud = `🔥 ${boots.toUpperCase()} 🔥`;
     for (const copy of [boots, loud, `${boots} Try them now.`, boots.replace('Hand-made in', 'Made in')])
-      expect(variantsOf([`${boots} 19.99`, `${copy} 24.50`]), copy).toEqual(['0', '0']);
+      expect(findVariants([`${boots} 19.99`, `${copy} 24.50`]), copy).toEqual(['0', '0']);
     const french = 'Découvrez les bottes qui survivent à tous les sentiers, fabriquées à la main.';
-    expect(variantsOf([boots, tents, french, boots])).toEqual(['0', '1', '2', '0']);
-    expect(variantsOf(['무료배송', '무료배송', '送料無料'])).toEqual(['0', '0', '2']);
+    expect(findVariants([boots, tents, french, boots])).toEqual(['0', '1', '2', '0']);
+    expect(findVariants(['무료배송', '무료배송', '送料無料'])).toEqual(['0', '0', '2']);
   });
 
   test.each([
@@ -39,15 +39,15 @@ describe('VariantIndex', () => {
     'é',
     'https://shop.example',
     `${'\u200b'.repeat(3000)}Sale`,
-  ])('counts the short text %s as a text', (text) =>
-    expect(variantsOf([text, tents, text, boots])).toEqual(['0', '1', '0', '3']),
+  ])('the short text %s forms a variant of its own', (text) =>
+    expect(findVariants([text, tents, text, boots])).toEqual(['0', '1', '0', '3']),
   );
 
-  test('makes one variant of short texts that differ in case, signs and numbers alone', () => {
-    expect(variantsOf(['OK', 'ok!', '50 %', '20 %', '🎉', '🔥'])).toEqual(['0', '0', '2', '2', '4', '5']);
+  test('short texts that differ only in case, punctuation and numbers form one variant', () => {
+    expect(findVariants(['OK', 'ok!', '50 %', '20 %', '🎉', '🔥'])).toEqual(['0', '0', '2', '2', '4', '5']);
   });
 
-  test('gives every text with a visible character a variant, and no other text', () => {
+  test('a text has a variant exactly if it has a visible character', () => {
     const blank = fc.constantFrom(' ', '\n', '\u200b', '\u00ad', '\u2060', '\ufe0f', '\u2800');
     const text = fc.array(fc.oneof({ weight: 3, arbitrary: blank }, fc.string({ unit: 'grapheme', maxLength: 1 })), {
       maxLength: 6,
@@ -55,26 +55,26 @@ describe('VariantIndex', () => {
     fc.assert(
       fc.property(text, (parts) => {
         const adText = parts.join('');
-        expect(variantsOf([adText])[0] === null).toBe(sanitize(adText).trim() === '');
+        expect(findVariants([adText])[0] === null).toBe(sanitize(adText).trim() === '');
       }),
     );
   });
 
-  test('is given headline and body, and the texts of cards only if the ad has neither', () => {
+  test('the variant of an ad depends on headline and body, and on its cards only if it has neither', () => {
     const cards = [{ title: 'Red', body: 'boots' }];
     expect(selectVariantText({ headline: null, body: 'Walk', cards })).toBe('Walk');
     expect(selectVariantText({ headline: null, body: null, cards })).toBe('Red\nboots');
     expect(selectVariantText({ headline: '\u200b', body: null, cards })).toBe('Red\nboots');
   });
 
-  test('takes about ten times as long for ten times as many ads of one advertiser', () => {
+  test('the time to find variants grows in proportion to the number of ads', () => {
     const words = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
     const copyOf = (index: number) =>
       Array.from({ length: 30 }, (_, place) => words[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
     const timeOf = (count: number) => {
       const started = process.cpuUsage();
-      variantsOf(Array.from({ length: count }, (_, index) => copyOf(index)));
-      // What other processes take of the machine does not count.
+      findVariants(Array.from({ length: count }, (_, index) => copyOf(index)));
+      // CPU time does not include the time of other processes.
       return process.cpuUsage(started).user;
     };
     timeOf(300);
@@ -91,41 +91,44 @@ const step = fc.oneof(
   fc.record({ search: fc.nat(3) }),
 );
 
-serverTest('a process that saw every change and a new process find the same variants', async ({ start, upstream }) => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
-      const files = mkdtempSync(join(folder, 'kept-'));
-      let clock = Date.parse('2026-11-20T10:00:00Z');
-      const options = { now: () => (clock += 10) };
-      const server = await start({ files, cacheSeconds: 0 }, options);
-      const service = serveAds(upstream, 0);
-      service.interceptRequest = (path) => (path.endsWith('/whoami') ? documentedResponse : undefined);
-      const all = copies.flatMap((body, at) =>
-        [0, 1].map((page) => createAd(2 * at + page, { body, headline: null, pageId: `p${page}` })),
-      );
-      const gather = async (some: number[]) => {
-        service.ads = some.flatMap((at) => all[at] ?? []);
-        return (await server.call('gather_ads', { filters: { some }, maxCredits: 50, fresh: true })).data;
-      };
-      for (const one of steps) {
-        if ('change' in one) Object.assign(all[one.change] ?? {}, { body: one.to });
-        else if ('gather' in one) await gather(one.gather);
-        else {
-          service.ads = all.slice(3 * one.search, 3 * one.search + 3);
-          await server.call('search_ads', { filters: { part: one.search }, fresh: true });
+serverTest(
+  'a new process finds the same variants as a process that received every change',
+  async ({ start, upstream }) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
+        const files = mkdtempSync(join(folder, 'kept-'));
+        let clock = Date.parse('2026-11-20T10:00:00Z');
+        const options = { now: () => (clock += 10) };
+        const server = await start({ files, cacheSeconds: 0 }, options);
+        const service = serveAds(upstream, 0);
+        service.interceptRequest = (path) => (path.endsWith('/whoami') ? documentedResponse : undefined);
+        const all = copies.flatMap((body, at) =>
+          [0, 1].map((page) => createAd(2 * at + page, { body, headline: null, pageId: `p${page}` })),
+        );
+        const gather = async (some: number[]) => {
+          service.ads = some.flatMap((at) => all[at] ?? []);
+          return (await server.call('gather_ads', { filters: { some }, maxCredits: 50, fresh: true })).data;
+        };
+        for (const one of steps) {
+          if ('change' in one) Object.assign(all[one.change] ?? {}, { body: one.to });
+          else if ('gather' in one) await gather(one.gather);
+          else {
+            service.ads = all.slice(3 * one.search, 3 * one.search + 3);
+            await server.call('search_ads', { filters: { part: one.search }, fresh: true });
+          }
         }
-      }
-      const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
-      const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
-      const [[count] = []] = await server.queryRows(`SELECT count(DISTINCT variant) ${gathered}`);
-      expect(summary).toContain(`Groups of near-identical copy: ${count};`);
-      const groups = 'SELECT id, variant FROM ads ORDER BY id';
-      const found = await server.queryRows(groups);
-      await server.stopApp();
-      const fresh = await start({ files }, options);
-      expect(await fresh.queryRows(groups)).toEqual(found);
-      await fresh.stopApp();
-    }),
-    { numRuns: 3, endOnFailure: true },
-  );
-});
+        const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
+        const gathered = `FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
+        const [[count] = []] = await server.queryRows(`SELECT count(DISTINCT variant) ${gathered}`);
+        expect(summary).toContain(`Groups of near-identical copy: ${count};`);
+        const groups = 'SELECT id, variant FROM ads ORDER BY id';
+        const found = await server.queryRows(groups);
+        await server.stopApp();
+        const fresh = await start({ files }, options);
+        expect(await fresh.queryRows(groups)).toEqual(found);
+        await fresh.stopApp();
+      }),
+      { numRuns: 3, endOnFailure: true },
+    );
+  },
+);

@@ -52,7 +52,7 @@ const ad: ServedAd = createAd(1, {
 const media = ad.media as { url: string }[];
 const withMediaUrl = (url: string) => [{ ...media[0], url }, media[1]];
 
-/** What the service changes in its answers while the ad stays the same. */
+/** Differences between two answers that are not a change of the ad. */
 const unchanged: Record<string, object> = {
   'more duplicates': { duplicates: 9 },
   'less reach': { audienceReach: 900 },
@@ -78,7 +78,7 @@ const unchanged: Record<string, object> = {
   'null for a field that was missing': { displayUrl: null, productTitle: null },
 };
 
-/** What makes it another ad to somebody who sees it. */
+/** Differences that a person who sees the ad notices. */
 const changed: Record<string, object> = {
   'another headline': { headline: 'Other boots' },
   'another body': { body: 'Other words' },
@@ -99,7 +99,7 @@ const changed: Record<string, object> = {
   },
 };
 
-test('an ad has changed only if its content changed, in check_watches, gather_ads and SQL', async ({
+test('check_watches, gather_ads and SQL report an ad as changed only if its content changed', async ({
   upstream,
   start,
 }) => {
@@ -126,7 +126,7 @@ test('an ad has changed only if its content changed, in check_watches, gather_ad
   expect(namesOf(versions.flat()).sort()).toEqual(different.toSorted());
 });
 
-test('check_watches and gather_ads tell on a line of its own for how many ads the counters of the service moved', async ({
+test('check_watches and gather_ads state for how many ads the counters of the service rose or fell', async ({
   upstream,
   start,
 }) => {
@@ -154,7 +154,7 @@ test('check_watches and gather_ads tell on a line of its own for how many ads th
   expect(gathered.data.sinceLast).toMatchObject({ counters });
 });
 
-test('a change is told however often the counters of the ad moved since the last check', async ({
+test('check_watches reports a changed ad even if its counters changed many times since the last check', async ({
   upstream,
   start,
 }) => {
@@ -181,7 +181,7 @@ test('a change is told however often the counters of the ad moved since the last
         const { id } = createAd(index);
         const changes = readings.filter(({ body }, at) => body !== (readings[at - 1]?.body ?? 'Old')).length;
         expect(versions.get(id) ?? 0).toBe(Math.min(10, changes));
-        // An ad that changed more often than versions are kept has changed in any case.
+        // An ad with more changes than stored versions counts as changed in any case.
         const isNew = readings.at(-1)?.body === 'New';
         if (isNew || changes <= 10) expect(changed.includes(id)).toBe(isNew);
       }
@@ -191,7 +191,7 @@ test('a change is told however often the counters of the ad moved since the last
   );
 }, 120_000);
 
-test('check_watches shows both texts of a changed Japanese ad where they differ', async ({ upstream, start }) => {
+test('check_watches shows the differing words of both texts of a changed Japanese ad', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 1);

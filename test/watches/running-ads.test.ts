@@ -10,20 +10,20 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const files = createTemporaryFolder();
 const dayMs = 86_400_000;
 
-/** So many ads that the service saw running on a day, from a number on. */
+/** Creates ads that the service saw running on a day. */
 const runningAds = (first: number, count: number, day: number): AdService['ads'] =>
   Array.from({ length: count }, (_, index) =>
     createAd(first + index, { startedAt: '2026-10-01', lastSeenAt: new Date(day).toISOString() }),
   );
 
-/** The statement of the weekly report in docs/shell.md. */
-function documentedSql(): string {
+/** Reads the statement of the weekly report from docs/shell.md. */
+function readDocumentedSql(): string {
   const guide = readFileSync(new URL('../../docs/shell.md', import.meta.url), 'utf8');
   const [, sql = ''] = /"heading": "Running ads", "sql": "([^"]+)"/.exec(guide) ?? [];
   return sql;
 }
 
-test('the documented weekly report prints how many ads of a declining library run in each week', async ({
+test('the documented weekly report states how many ads of a shrinking advertiser run in each week', async ({
   upstream,
   start,
 }) => {
@@ -34,13 +34,13 @@ test('the documented weekly report prints how many ads of a declining library ru
   const days: string[] = [];
   const figures: unknown[] = [];
   for (const [week, count] of [60, 50, 40, 30].entries()) {
-    // Twenty ads of the week before are gone, and ten are new.
+    // Each week, twenty ads of the week before are gone and ten are new.
     service.ads = runningAds(20 * week, count, clock);
     await server.call('check_watches', { maxCredits: 100 });
     const report = {
       name: 'weekly',
       title: 'Ads of Acme',
-      sections: [{ heading: 'Running ads', sql: documentedSql() }],
+      sections: [{ heading: 'Running ads', sql: readDocumentedSql() }],
     };
     const { data, text } = await server.call('write_report', week === 0 ? report : { again: 'weekly' });
     const [{ columns = [], first = [[]] } = {}] = data.sections as { columns: string[]; first: unknown[][] }[];
@@ -54,13 +54,13 @@ test('the documented weekly report prints how many ads of a declining library ru
     clock += 7 * dayMs;
   }
   expect(figures).toEqual([60, 50, 40, 30]);
-  // What is gone stays in `ads`, as it was when it was read last.
+  // Ads that are gone stay in `ads` with their last known values.
   expect(await server.queryRows('SELECT sum(active = 1) FROM ads')).toEqual([[90]]);
   const byQuestion = `SELECT substr(gatherings.gatheredAt, 1, 10), read FROM gatherings WHERE newest = 1`;
   expect(await server.queryRows(byQuestion)).toEqual([[days.at(-1), 30]]);
 });
 
-test('current_ads holds the ads of the newest complete gathering of each question', async ({ upstream, start }) => {
+test('current_ads contains the ads of the newest complete gathering of each question', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
@@ -90,11 +90,11 @@ test('current_ads holds the ads of the newest complete gathering of each questio
 
   await gather(parts);
   expect(await numbersIn('current_ads')).toEqual([11, 12, 21, 22]);
-  // A reading of one part alone replaces that part.
+  // Gathering one part alone replaces the ads of this part.
   show({ 1: [12, 13], 2: [22] });
   await gather({ filters: { part: 1 } });
   expect(await numbersIn('current_ads')).toEqual([12, 13, 21, 22]);
-  // A reading that stops in its second part counts for the first part.
+  // A gathering that stops in its second part still replaces the ads of its first part.
   show({ 1: [13], 2: [22] });
   clock += 2 * dayMs;
   service.overrideResponse = ({ filters }) => (filters.part === 2 ? errorResponse(500) : undefined);

@@ -9,19 +9,19 @@ const dayMs = 86_400_000;
 const firstCheck = Date.parse('2026-11-16T00:00:00Z');
 const calls = { maxCredits: 1000 };
 
-/** Ads of which one was launched at each of these times. */
-const launchedAt = (times: readonly number[], first = 0) =>
+/** Creates one ad for each launch time. */
+const createLaunchedAds = (times: readonly number[], first = 0) =>
   times.map((at, index) => createAd(first + index, { startedAt: new Date(at).toISOString() }));
 
-/** So many launches in each week before the first check, one every other hour. */
-const launchesInWeeks = (weeks: readonly number[]) =>
+/** Returns launch times for the given numbers of launches in each week before the first check, two hours apart. */
+const listLaunchTimes = (weeks: readonly number[]) =>
   weeks.flatMap((count, week) =>
     Array.from({ length: count }, (_, at) => firstCheck - (weeks.length - week) * 7 * dayMs + (at + 12) * 7_200_000),
   );
 
 const weeks = [4, 5, 2, 9, 5, 3, 6, 7, 4, 5, 3, 8];
 
-test('check_watches tells how many ads started since the last check, and how many start in a typical week', async ({
+test('check_watches states how many ads started since the last check and in a typical week', async ({
   upstream,
   start,
 }) => {
@@ -29,7 +29,7 @@ test('check_watches tells how many ads started since the last check, and how man
   const server = await start({}, { now: () => clock++ });
   const service = new AdService(0);
   upstream.respondWith(service.respond);
-  service.ads = launchedAt(launchesInWeeks(weeks));
+  service.ads = createLaunchedAds(listLaunchTimes(weeks));
   for (const filters of [{ q: 'a' }, { active: true }, { not: { startedAtFrom: '2026-01-01' } }])
     await server.call('watch_ads', { name: Object.keys(filters).join(), filters, maxCredits: 500 });
   const first = await server.call('check_watches', calls);
@@ -37,7 +37,7 @@ test('check_watches tells how many ads started since the last check, and how man
   clock += 7 * dayMs;
   const listedLate = createAd(5000, { startedAt: new Date(firstCheck - 30 * dayMs).toISOString() });
   const started = Array.from({ length: 21 }, (_, at) => firstCheck + at * 6 * 3_600_000);
-  service.ads = [...launchedAt(started, 6000), listedLate, ...service.ads];
+  service.ads = [...createLaunchedAds(started, 6000), listedLate, ...service.ads];
   const second = await server.call('check_watches', calls);
   const [told, ...others] = second.data.watches as { new: string[]; usual?: object }[];
   expect(told?.new).toHaveLength(22);
@@ -45,11 +45,11 @@ test('check_watches tells how many ads started since the last check, and how man
   expect(second.text).toContain(
     'Of 22 new, 21 started since 16 Nov; in the eight weeks before 3 to 8 a week (median 5).',
   );
-  // Filters by running state or dates leave only the ads that survived.
+  // Filters by running state or dates return only ads that survived, so launches cannot be compared.
   expect(others.map(({ usual }) => usual)).toEqual([undefined, undefined]);
 });
 
-test('check_watches says nothing of typical launches if it knows less than four weeks before the last check', async ({
+test('check_watches states no typical launches if less than four weeks before the last check are known', async ({
   upstream,
   start,
 }) => {
@@ -61,11 +61,11 @@ test('check_watches says nothing of typical launches if it knows less than four 
     const server = await start({}, { now: () => clock++ });
     const service = new AdService(0);
     upstream.respondWith(service.respond);
-    service.ads = launchedAt(launchesInWeeks(known));
+    service.ads = createLaunchedAds(listLaunchTimes(known));
     await server.call('watch_ads', { name: 'a', filters: {}, maxCredits: 500 });
     await server.call('check_watches', calls);
     clock += dayMs;
-    service.ads = [...launchedAt([clock], 6000), ...service.ads];
+    service.ads = [...createLaunchedAds([clock], 6000), ...service.ads];
     const { data, text } = await server.call('check_watches', calls);
     const [{ usual } = {}] = data.watches as { usual?: object }[];
     const daily = { started: 1, weeks: 4, days: 1, intervals: 34, median: 0, least: 0, most: 8 };
@@ -74,7 +74,7 @@ test('check_watches says nothing of typical launches if it knows less than four 
   }
 });
 
-test('check_watches counts launches in intervals as long as the time since the last check', async ({
+test('check_watches counts launches in intervals of the same length as the time since the last check', async ({
   upstream,
   start,
 }) => {
@@ -85,7 +85,7 @@ test('check_watches counts launches in intervals as long as the time since the l
       const server = await start({}, { now: () => clock++ });
       const service = new AdService(0);
       upstream.respondWith(service.respond);
-      service.ads = launchedAt(daysBefore.map((days) => firstCheck - days * dayMs));
+      service.ads = createLaunchedAds(daysBefore.map((days) => firstCheck - days * dayMs));
       await server.call('watch_ads', { name: 'a', filters: {}, maxCredits: 500 });
       await server.call('check_watches', calls);
       clock += elapsedDays * dayMs;

@@ -3,7 +3,7 @@ import { AdLibraryError } from '../../../src/api/errors.ts';
 import { isAllowed, SqlEngine } from '../../../src/dataset/sql/engine.ts';
 import { type Snapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { statementLimits } from '../../../src/dataset/sql/statement.ts';
-import { snapshotOf, someAds } from './snapshots.ts';
+import { createAds, createSnapshot } from './snapshots.ts';
 
 const messages = {
   refused: /^Only a SELECT .* Tables and columns: ads\(id, pageId/,
@@ -13,13 +13,17 @@ const messages = {
   wrong:
     /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Functions are)/,
 };
-/** What becomes of a statement: refused before it runs, stopped while it runs, wrong, or answered as a harmless one. */
+/**
+ * The outcome of a statement: refused before it runs, stopped while it runs, wrong, or answered because it is harmless.
+ */
 type Outcome = keyof typeof messages | 'answered';
 
 const ones = 'with recursive n(x) as (select 1 union all select x + 1 from n)';
 const deep = (depth: number, text: string, core = '1') => text.repeat(depth) + core + ')'.repeat(depth);
 
-/** Ways to write, to reach outside, to see what is not the tenant's, or to cost more than a statement may. */
+/**
+ * Statements that try to write, to access the system, to read data of others, or to use more resources than allowed.
+ */
 const attacks: [Outcome, string][] = [
   // Writing
   ['refused', 'delete from ads'],
@@ -37,7 +41,7 @@ const attacks: [Outcome, string][] = [
   ['wrong', 'with x as (delete from ads returning id) select * from x'],
   ['wrong', "update sqlite_master set sql = 'x'"],
   ['refused', "insert into sqlite_schema values ('table', 'x', 'x', 1, 'x')"],
-  // Reaching outside
+  // Access to the system
   ['refused', "attach database 'file:/tmp/x?mode=rwc' as x"],
   ['refused', "attach ':memory:' as x"],
   ['refused', "vacuum into '/tmp/x.db'"],
@@ -49,7 +53,7 @@ const attacks: [Outcome, string][] = [
   ['wrong', "select edit('x')"],
   ['wrong', "select fts3_tokenizer('simple')"],
   ['wrong', "select * from fsdir('/')"],
-  // Transactions and the engine's own
+  // Transactions and internals of SQLite
   ['refused', 'begin immediate'],
   ['refused', 'commit'],
   ['refused', 'analyze'],
@@ -65,7 +69,7 @@ const attacks: [Outcome, string][] = [
   ['refused', 'select sqlite_compileoption_get(1)'],
   ['refused', "select sqlite_log(1, 'x')"],
   ['refused', 'select sqlite_version()'],
-  // More than one statement, or none
+  // Several statements, or none
   ['refused', 'select 1; delete from ads'],
   ['more than one', 'select 1; select 2'],
   ['more than one', 'select 1\0; delete from ads'],
@@ -81,7 +85,7 @@ const attacks: [Outcome, string][] = [
   ['wrong', 'select :name, @name, $name'],
   ['answered', "select '\ud800', char(0, 55296, 1114111), x'ff00', cast(x'fffe' as text)"],
   ['wrong', 'select 1 as "a\u202eb\0\n", 2 as "a\u202eb", 3 as ""'],
-  // Never ending
+  // Statements that never end
   ['stopped', `${ones} select count(*) from n`],
   ['stopped', `${ones} select max(x) from n where x < 0`],
   ['stopped', 'select count(*) from ads a, ads b, ads c, ads d, ads e where a.id || b.id || c.id > d.id || e.id'],
@@ -95,7 +99,7 @@ const attacks: [Outcome, string][] = [
     'stopped',
     "with recursive a(s) as (select printf('%.900000c', 'a')) select sum(s like printf('%%%.90c%%b', 'a')) from a, json_each('[1,2,3,4,5,6,7,8,9]') b, ads c, ads d",
   ],
-  // Too large
+  // Results that are too large
   ['stopped', 'select randomblob(1000000000)'],
   ['stopped', "select printf('%.1000000000c', 'x')"],
   ['stopped', "select format('%1000000000d', 1)"],
@@ -107,7 +111,7 @@ const attacks: [Outcome, string][] = [
   ['stopped', `${ones} select printf('%.900000c', x) as t from n order by t desc`],
   ['stopped', `${ones} select distinct x, randomblob(100000) from n`],
   ['stopped', `${ones} select x, row_number() over (order by randomblob(1000)) from n`],
-  // Deep, wide, many
+  // Statements that are too deep, too wide or too long
   ['wrong', `select ${deep(3000, 'abs(')}`],
   ['wrong', `select ${'not '.repeat(4000)} 1`],
   ['wrong', `select ${'-'.repeat(1)}${' -'.repeat(5000)} 1`],
@@ -138,12 +142,12 @@ const attacks: [Outcome, string][] = [
 
 const workingBytes = 32 * 2 ** 20;
 const pool = new SqlPool({ limits: { workingBytes } });
-/** For what burns its time to the end. */
+/** A pool with a short time limit, for statements that use all of their time. */
 const hasty = new SqlPool({ limits: { statementMs: 400, workingBytes } });
 afterAll(() => Promise.all([pool.close(), hasty.close()]));
-const snapshot = snapshotOf('tenant', someAds(400));
+const snapshot = createSnapshot('tenant', createAds(400));
 
-const outcomeOf = async (sql: string, from = pool, of: Snapshot = snapshot) => {
+const runStatement = async (sql: string, from = pool, of: Snapshot = snapshot) => {
   try {
     return await from.query(of, { sql });
   } catch (error) {
@@ -153,23 +157,23 @@ const outcomeOf = async (sql: string, from = pool, of: Snapshot = snapshot) => {
   }
 };
 
-test.each(attacks)('an attack is %s: %j', async (outcome, sql) => {
+test.each(attacks)('SQL that may be an attack is %s and leaves the engine usable: %j', async (outcome, sql) => {
   const from = outcome === 'stopped' ? hasty : pool;
-  const result = await outcomeOf(sql, from);
+  const result = await runStatement(sql, from);
   if (outcome === 'answered') expect(result).toHaveProperty('rows');
   else expect(result).toMatch(messages[outcome]);
   const counting = 'select count(*), max(duplicates), min(id) from ads';
-  // Again where a busy machine stops even that.
+  // A busy machine may stop even this statement, so it is repeated.
   await expect
     .poll(() => from.query(snapshot, { sql: counting }), { timeout: 60_000 })
     .toMatchObject({ rows: [[400, 399, 'ad-0']] });
 });
 
-/** Looked at one by one: they read their arguments, the clock or chance, and nothing else. */
+/** Functions that were reviewed one by one. They read only their arguments, the clock or chance. */
 const harmless =
   '-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json json_array json_array_insert json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace json_set json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array jsonb_group_object jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont percentile_disc pi pow power printf quote radians random randomblob rank regexp replace round row_number rtrim sign sin sinh sqrt strftime string_agg substr substring subtype sum tan tanh time timediff total trim trunc typeof unhex unicode unistr unistr_quote unixepoch unlikely upper zeroblob';
 
-test('of the functions this build has, only those looked at may be used', async () => {
+test('a statement may use exactly the SQLite functions that were reviewed', async () => {
   const engine = await SqlEngine.open(statementLimits);
   const reader = engine.prepare('select distinct name from pragma_function_list');
   const codes = { SQLITE_SELECT: 21, SQLITE_READ: 20, SQLITE_FUNCTION: 31, SQLITE_RECURSIVE: 33 };
@@ -181,7 +185,7 @@ test('of the functions this build has, only those looked at may be used', async 
   expect(allowed.toSorted()).toEqual(harmless.split(' ').toSorted());
 });
 
-test('10,000 statements leave no memory behind', async () => {
+test('10,000 statements do not increase the memory of the process', async () => {
   const statements = [
     'select displayFormat, count(*), avg(duplicates) from ads group by 1',
     'select group_concat(body) from ads',
@@ -192,9 +196,10 @@ test('10,000 statements leave no memory behind', async () => {
     'select json_group_array(json_object(id, body)) from ads',
     'select 1; select 2',
   ];
-  const few = snapshotOf('few', someAds(20));
+  const few = createSnapshot('few', createAds(20));
   const run = async (count: number) => {
-    for (let index = 0; index < count; index++) await outcomeOf(statements[index % statements.length] ?? '', pool, few);
+    for (let index = 0; index < count; index++)
+      await runStatement(statements[index % statements.length] ?? '', pool, few);
     return process.memoryUsage().rss;
   };
   const before = await run(1000);

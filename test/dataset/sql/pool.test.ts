@@ -1,9 +1,9 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/pool.ts';
 import { createGate } from '../../support/gate.ts';
-import { snapshotOf, someAds } from './snapshots.ts';
+import { createAds, createSnapshot } from './snapshots.ts';
 
-/** One for all tests that ask for nothing unusual, each as a tenant of its own. */
+/** The pool of all tests without special options. Each of these tests is a tenant of its own. */
 const pool = new SqlPool();
 afterAll(() => pool.close());
 const opened: SqlPool[] = [];
@@ -16,40 +16,40 @@ afterEach(async () => {
 });
 
 const endless = 'with recursive n(x) as (select 1 union all select x + 1 from n) select x from n';
-/** One step of the engine that takes longer than anyone waits. */
+/** A single step of SQLite that takes longer than any time limit. */
 const uninterruptible = "select instr(zeroblob(900000), cast(zeroblob(450000) || x'01' as blob))";
 const countAds = async (pool: SqlPool, snapshot: Snapshot) =>
   (await pool.query(snapshot, { sql: 'select count(*) from ads' })).rows[0]?.[0];
-const left = new Error('left');
+const abortReason = new Error('left');
 const drain = async ({ rows }: { rows: AsyncIterable<unknown> }) => {
   for await (const _ of rows);
 };
 
-test('tables are loaded once for a version, and the JSON once a statement reads it', async () => {
-  const first = snapshotOf('versions', someAds(3));
+test('tables are loaded once for each version, and JSON only when a statement reads it', async () => {
+  const first = createSnapshot('versions', createAds(3));
   expect([await countAds(pool, first), await countAds(pool, first)]).toEqual([3, 3]);
   expect(first.wanted).toEqual([{ json: false }]);
   const { rows } = await pool.query(first, { sql: "select a.JSON ->> '$.id' from Ads a order by 1" });
   expect(rows).toEqual([['ad-0'], ['ad-1'], ['ad-2']]);
   await pool.query(first, { sql: 'select * from ads' });
   expect(first.wanted).toEqual([{ json: false }, { json: true }]);
-  const second = snapshotOf('versions', someAds(5), '2');
+  const second = createSnapshot('versions', createAds(5), '2');
   expect([await countAds(pool, second), await countAds(pool, second)]).toEqual([5, 5]);
-  // A key has the tables of one version.
+  // A tenant keeps the tables of one version at a time.
   expect(await countAds(pool, first)).toBe(3);
   expect(await countAds(pool, second)).toBe(5);
   expect(second.wanted).toHaveLength(2);
 });
 
-test('each tenant sees its own ads, with fewer workers than tenants', async () => {
-  const snapshots = [1, 2, 3].map((count) => snapshotOf(`tenant-${count}`, someAds(count)));
+test('each tenant sees only its own ads when there are fewer workers than tenants', async () => {
+  const snapshots = [1, 2, 3].map((count) => createSnapshot(`tenant-${count}`, createAds(count)));
   for (let round = 0; round < 2; round++)
     expect(await Promise.all(snapshots.map((snapshot) => countAds(pool, snapshot)))).toEqual([1, 2, 3]);
 });
 
-test('a worker that is not used lets go of its tables', async () => {
+test('an idle worker releases its tables', async () => {
   const hasty = openPool({ idleMs: 1 });
-  const snapshot = snapshotOf('idle', someAds(3));
+  const snapshot = createSnapshot('idle', createAds(3));
   const timesLoaded = async () => {
     await countAds(hasty, snapshot);
     return snapshot.wanted.length;
@@ -57,25 +57,25 @@ test('a worker that is not used lets go of its tables', async () => {
   await expect.poll(timesLoaded, { timeout: 60_000, interval: 20 }).toBeGreaterThan(1);
 });
 
-test('a dataset too large for SQL is refused, and one that cannot be read says why', async () => {
+test('a dataset that is too large or cannot be read fails with its reason', async () => {
   const small = openPool({ limits: { tableBytes: 4 * 2 ** 20 } });
-  const large = someAds(200).map((ad) => ({ ...ad, body: 'x'.repeat(40_000) }));
-  await expect(countAds(small, snapshotOf('large', large))).rejects.toThrow('The dataset takes more than 4 MB');
+  const large = createAds(200).map((ad) => ({ ...ad, body: 'x'.repeat(40_000) }));
+  await expect(countAds(small, createSnapshot('large', large))).rejects.toThrow('The dataset takes more than 4 MB');
   const tables = () => {
     throw new Error('no such folder');
   };
   await expect(countAds(small, { tenantId: 'broken', version: '1', tables })).rejects.toThrow('no such folder');
-  expect(await countAds(small, snapshotOf('broken', someAds(2)))).toBe(2);
+  expect(await countAds(small, createSnapshot('broken', createAds(2)))).toBe(2);
 });
 
-test('a signal ends a statement, and the tables stay for the next', async () => {
+test('an aborted statement stops and leaves the tables loaded for the next statement', async () => {
   const patient = openPool({ limits: { statementMs: 60_000 } });
-  const snapshot = snapshotOf('tenant', someAds(3));
+  const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(patient, snapshot);
   const leave = new AbortController();
   const sql = `select count(*) from (${endless})`;
   const running = patient.query(snapshot, { sql, signal: leave.signal });
-  setTimeout(() => leave.abort(left), 50);
+  setTimeout(() => leave.abort(abortReason), 50);
   await expect(running).rejects.toThrow('left');
   expect(await countAds(patient, snapshot)).toBe(3);
   expect(snapshot.wanted).toHaveLength(1);
@@ -83,36 +83,39 @@ test('a signal ends a statement, and the tables stay for the next', async () => 
 });
 
 test.each([
-  ['its time', 500, 'stopped after 0.5 seconds'],
+  ['the time limit', 500, 'stopped after 0.5 seconds'],
   ['a signal', 60_000, 'left'],
-])('a statement that %s cannot interrupt loses its worker, and the next gets a new one', async (_, ms, says) => {
-  const hasty = openPool({ limits: { statementMs: ms } });
-  const snapshot = snapshotOf('tenant', someAds(3));
-  await countAds(hasty, snapshot);
-  const leave = new AbortController();
-  const running = hasty.query(snapshot, { sql: uninterruptible, signal: leave.signal });
-  if (says === 'left') setTimeout(() => leave.abort(left), 20);
-  await expect(running).rejects.toThrow(says);
-  expect(await countAds(hasty, snapshot)).toBe(3);
-  expect(snapshot.wanted).toHaveLength(2);
-});
+])(
+  'a statement that %s cannot interrupt loses its worker, and the next statement gets a new worker',
+  async (_, ms, says) => {
+    const hasty = openPool({ limits: { statementMs: ms } });
+    const snapshot = createSnapshot('tenant', createAds(3));
+    await countAds(hasty, snapshot);
+    const leave = new AbortController();
+    const running = hasty.query(snapshot, { sql: uninterruptible, signal: leave.signal });
+    if (says === 'left') setTimeout(() => leave.abort(abortReason), 20);
+    await expect(running).rejects.toThrow(says);
+    expect(await countAds(hasty, snapshot)).toBe(3);
+    expect(snapshot.wanted).toHaveLength(2);
+  },
+);
 
-test('while a statement hangs, another tenant goes on, and its own statements have a new worker afterwards', async () => {
+test('a statement that hangs does not delay other tenants, and later statements of its tenant succeed', async () => {
   const patient = openPool({ limits: { statementMs: 60_000 } });
   const leave = new AbortController();
-  const hanging = patient.query(snapshotOf('one', someAds(2)), { sql: uninterruptible, signal: leave.signal });
+  const hanging = patient.query(createSnapshot('one', createAds(2)), { sql: uninterruptible, signal: leave.signal });
   const countOf = (tenantId: string, count: number) =>
-    Array.from({ length: 40 }, () => countAds(patient, snapshotOf(tenantId, someAds(count))));
+    Array.from({ length: 40 }, () => countAds(patient, createSnapshot(tenantId, createAds(count))));
   const own = Promise.all(countOf('one', 2));
   expect(new Set(await Promise.all(countOf('other', 3)))).toEqual(new Set([3]));
-  leave.abort(left);
+  leave.abort(abortReason);
   await expect(hanging).rejects.toThrow('left');
   expect(new Set(await own)).toEqual(new Set([2]));
 });
 
-test('a worker that is ended under a statement says so, and the next statement has a new one', async () => {
+test('a statement fails with an internal error if its worker is terminated, and the next one succeeds', async () => {
   const patient = openPool({ limits: { statementMs: 60_000 } });
-  const snapshot = snapshotOf('tenant', someAds(3));
+  const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(patient, snapshot);
   const running = patient.query(snapshot, { sql: `select count(*) from (${endless})` });
   setTimeout(() => void patient.close(), 20);
@@ -120,8 +123,8 @@ test('a worker that is ended under a statement says so, and the next statement h
   expect(await countAds(patient, snapshot)).toBe(3);
 });
 
-test('an export gives every row whole, in batches, and leaves the worker ready', async () => {
-  const snapshot = snapshotOf('exporting', [...someAds(1200), { id: 'z', body: 'y'.repeat(30_000) }]);
+test('an export returns every row uncut in batches and leaves its worker usable', async () => {
+  const snapshot = createSnapshot('exporting', [...createAds(1200), { id: 'z', body: 'y'.repeat(30_000) }]);
   const sql = 'select id, body from ads order by rowid';
   const read = await pool.export(snapshot, { sql }, async ({ columns, rows }) => {
     const batches = [];
@@ -141,34 +144,36 @@ test('an export gives every row whole, in batches, and leaves the worker ready',
   expect(snapshot.wanted).toHaveLength(1);
 });
 
-test('an endless export ends', async () => {
+test('an endless export is stopped after its computing time', async () => {
   const hasty = openPool({ limits: { exportMs: 100 } });
-  const exported = hasty.export(snapshotOf('tenant', []), { sql: endless }, drain);
+  const exported = hasty.export(createSnapshot('tenant', []), { sql: endless }, drain);
   await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
 });
 
-test('exports that end with their worker leave room for others', async () => {
+test('exports whose worker was terminated free their slots', async () => {
   const hasty = openPool({ limits: { statementMs: 500 } });
-  // The second batch of rows hangs.
+  // The second batch of rows takes longer than the time limit.
   const slow = "instr(zeroblob(900000), cast(zeroblob(450000 + x) || x'01' as blob))";
   const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 900)
     select case when x < 700 then x else ${slow} end from n`;
   for (let time = 0; time < 3; time++)
-    await expect(hasty.export(snapshotOf('tenant', someAds(2)), { sql }, drain)).rejects.toThrow('after 0.5 seconds');
-  const both = [snapshotOf('one', someAds(1)), snapshotOf('two', someAds(2))];
+    await expect(hasty.export(createSnapshot('tenant', createAds(2)), { sql }, drain)).rejects.toThrow(
+      'after 0.5 seconds',
+    );
+  const both = [createSnapshot('one', createAds(1)), createSnapshot('two', createAds(2))];
   for (let time = 0; time < 2; time++)
     expect(await Promise.all(both.map((snapshot) => countAds(hasty, snapshot)))).toEqual([1, 2]);
   expect(both.map(({ wanted }) => wanted.length)).toEqual([1, 1]);
 });
 
-test('more exports than there are workers shut out no statement of another tenant', async () => {
+test('statements of another tenant run while more exports are active than there are workers', async () => {
   const patient = openPool({ maxWorkers: 4 });
   const leave = new AbortController();
   const begun = [createGate(), createGate()];
   let batches = 0;
   const exports = Array.from({ length: 5 }, (_, index) =>
     patient
-      .export(snapshotOf(`exporting ${index}`, []), { sql: endless, signal: leave.signal }, async ({ rows }) => {
+      .export(createSnapshot(`exporting ${index}`, []), { sql: endless, signal: leave.signal }, async ({ rows }) => {
         for await (const _ of rows) {
           begun[index]?.open();
           batches++;
@@ -179,23 +184,23 @@ test('more exports than there are workers shut out no statement of another tenan
   await Promise.all(begun.map(({ opened }) => opened));
   for (const version of ['1', '1', '2']) {
     const before = batches;
-    expect(await countAds(patient, snapshotOf('other', someAds(4), version))).toBe(4);
+    expect(await countAds(patient, createSnapshot('other', createAds(4), version))).toBe(4);
     await expect.poll(() => batches, { timeout: 60_000, interval: 5 }).toBeGreaterThan(before);
   }
-  leave.abort(left);
-  for (const error of await Promise.all(exports)) expect(error).toBe(left);
+  leave.abort(abortReason);
+  for (const error of await Promise.all(exports)) expect(error).toBe(abortReason);
 });
 
-test('statements of its own tenant run while an export is in progress, and both are of their version', async () => {
-  const first = snapshotOf('both', someAds(1200));
+test('a tenant can run statements during its own export, and each sees its own version of the dataset', async () => {
+  const first = createSnapshot('both', createAds(1200));
   const ids = await pool.export(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
     const seen: unknown[] = [];
     for await (const batch of rows) {
       seen.push(...batch.flat());
-      expect(await countAds(pool, snapshotOf('both', someAds(seen.length), `${seen.length}`))).toBe(seen.length);
+      expect(await countAds(pool, createSnapshot('both', createAds(seen.length), `${seen.length}`))).toBe(seen.length);
     }
     return seen;
   });
-  expect(ids).toEqual(someAds(1200).map((ad) => (ad as { id: string }).id));
+  expect(ids).toEqual(createAds(1200).map((ad) => (ad as { id: string }).id));
   expect(await countAds(pool, first)).toBe(1200);
 });

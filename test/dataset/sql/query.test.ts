@@ -1,22 +1,22 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { SqlPool } from '../../../src/dataset/sql/pool.ts';
-import { snapshotOf, someAds } from './snapshots.ts';
+import { createAds, createSnapshot } from './snapshots.ts';
 
 const pool = new SqlPool();
 afterAll(() => pool.close());
 
 const ads = [
-  ...someAds(10),
+  ...createAds(10),
   { id: 'long', body: `${'é'.repeat(200)}end`, countries: ['FR'], productPrice: 19.5 },
   { id: 'hidden', body: 'free\u200b\u202e ship\u0000ping', cards: [{ title: 'A' }, { title: 'B' }] },
 ];
-const snapshot = snapshotOf('tenant', ads);
+const snapshot = createSnapshot('tenant', ads);
 const query = (sql: string, options = {}) => pool.query(snapshot, { sql, ...options });
 
 describe('REGEXP', () => {
   const value = async (sql: string) => (await query(`select ${sql}`)).rows[0]?.[0];
 
-  test('finds a pattern anywhere in a text, minds case, and gives null for null', async () => {
+  test('REGEXP matches anywhere in a text, respects case and returns null for null', async () => {
     expect(await value("'Save 20% today' REGEXP '\\d+ ?%'")).toBe(1);
     expect(await value("'SAVE' REGEXP 'save'")).toBe(0);
     expect(await value("'SAVE' REGEXP '(?i)save'")).toBe(1);
@@ -35,7 +35,7 @@ describe('REGEXP', () => {
     await expect(value(sql)).rejects.toThrow(why);
   });
 
-  test('takes linear time, and is stopped with its statement', async () => {
+  test('a long REGEXP search is stopped at the time limit of its statement', async () => {
     const hasty = new SqlPool({ limits: { statementMs: 300 } });
     const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
     const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
@@ -45,8 +45,8 @@ describe('REGEXP', () => {
   });
 });
 
-describe('a result', () => {
-  test('keeps types, missing is null, and what JSON cannot hold is text', async () => {
+describe('The result of a statement', () => {
+  test('a result keeps the types of its values and returns numbers that JSON cannot represent as text', async () => {
     const { rows } = await query('select id, headline, duplicates, productPrice, active from ads order by id');
     expect(rows[0]).toEqual(['ad-0', null, 0, null, null]);
     expect(rows.at(-1)).toEqual(['long', null, null, 19.5, null]);
@@ -54,7 +54,7 @@ describe('a result', () => {
     expect(odd.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
   });
 
-  test('gives at most `limit` rows, counts all up to 100,000, and says when some are missing', async () => {
+  test('a result returns at most `limit` rows and counts all rows up to 100,000', async () => {
     const some = await query('select id from ads', { limit: 3 });
     expect(some).toMatchObject({ rowCount: 12, truncated: true });
     expect(some.rows).toHaveLength(3);
@@ -66,26 +66,26 @@ describe('a result', () => {
     }
   });
 
-  test('cuts cells, and says how much is missing', async () => {
+  test('a long cell is cut and states how many characters are missing', async () => {
     const sql = "select body from ads where id = 'long'";
     expect((await query(sql)).rows).toEqual([[`${'é'.repeat(160)}… (+43 chars)`]]);
     expect((await query(sql, { maxCellChars: 203 })).rows).toEqual([[`${'é'.repeat(200)}end`]]);
     expect((await query("select '😀😀'", { maxCellChars: 3 })).rows).toEqual([['😀… (+2 chars)']]);
   });
 
-  test('is clean of what nobody sees, also where SQL put it together', async () => {
+  test('a result contains no invisible characters, even if SQL creates them', async () => {
     expect((await query("select body from ads where id = 'hidden'")).rows).toEqual([['free shipping']]);
     const { columns, rows } = await query("select char(0x202e) || 'x' || char(0x200b, 7, 0) || 'y' as \"n\u200bame\"");
     expect({ columns, rows }).toEqual({ columns: ['name'], rows: [['xy']] });
   });
 
-  test('names columns apart, and those without a name', async () => {
+  test('the columns of a result have unique names of limited length', async () => {
     const { columns } = await query('select id, id, "" from (select id, id, 3 as "" from ads)');
     expect(columns).toEqual(['id', 'id (2)', 'column 3']);
     expect((await query(`select 1 as "${'x'.repeat(200)}"`)).columns).toEqual([`${'x'.repeat(80)}… (+120 chars)`]);
   });
 
-  test('ends before its cells grow too many for a message', async () => {
+  test('a result returns no further rows when its cells exceed the size limit', async () => {
     const wide = Array.from({ length: 20 }, () => "printf('%.20000c', 'x')").join();
     const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 20) select ${wide} from n`;
     const { rows, rowCount, truncated } = await query(sql, { maxCellChars: 20_000 });
@@ -94,7 +94,7 @@ describe('a result', () => {
   });
 });
 
-test('what models write works: joins, windows, medians, JSON, months, common table expressions', async () => {
+test('joins, window functions, medians, JSON functions and common table expressions work', async () => {
   const { rows } = await query(`with c as (select country, count(*) as n from ad_countries group by country)
     select c.country, c.n, median(a.duplicates), rank() over (order by c.n desc), json_extract(max(a.json), '$.id')
     from c join ad_countries using (country) join ads a using (id) group by 1 order by 1`);
@@ -108,10 +108,10 @@ test('what models write works: joins, windows, medians, JSON, months, common tab
   expect((await query("select value from json_each('[1,2]')")).rows).toEqual([[1], [2]]);
 });
 
-test('an ad with texts beyond measure spoils no statement', async () => {
+test('an ad with extremely long texts does not break statements', async () => {
   const huge = '㊗'.repeat(700_000);
   const flood = { headline: huge, body: huge, linkDescription: huge, ctaType: huge, cards: [{ title: huge }] };
-  const flooded = snapshotOf('flooded', [...someAds(2), { id: 'flood', ...flood }]);
+  const flooded = createSnapshot('flooded', [...createAds(2), { id: 'flood', ...flood }]);
   for (const sql of ['select * from ads order by id', "select json_extract(json, '$.id'), text || body from ads"])
     expect(await pool.query(flooded, { sql, maxCellChars: 20 })).toMatchObject({ rowCount: 3 });
   const { rows } = await pool.query(flooded, { sql: "select length(body), json from ads where id = 'flood'" });
@@ -124,6 +124,6 @@ test.each<[said: string | RegExp, sql: string]>([
   [/write ads\.json|no such column/, 'select json from ads, json_each(ads.countries)'],
   ['text REGEXP pattern', 'select regexp_replace(1, 2, 3)'],
   ['at most 20000 are allowed', `select '${'x'.repeat(20_000)}'`],
-])('an error says %s', async (said, sql) => {
+])('the error of a wrong statement contains %s', async (said, sql) => {
   await expect(query(sql)).rejects.toThrow(said);
 });

@@ -3,8 +3,8 @@ import type { Snapshot, TableRows } from '../../../src/dataset/sql/pool.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20);
 
-/** A dataset of these ads, which remembers how its tables were asked for. */
-export function snapshotOf(tenantId: string, ads: object[], version = '1'): Snapshot & { wanted: object[] } {
+/** Creates a snapshot of ads that records the options with which its tables were requested. */
+export function createSnapshot(tenantId: string, ads: object[], version = '1'): Snapshot & { wanted: object[] } {
   return {
     tenantId,
     version,
@@ -19,7 +19,8 @@ export function snapshotOf(tenantId: string, ads: object[], version = '1'): Snap
   };
 }
 
-export const someAds = (count: number): object[] =>
+/** Creates ads whose fields vary with their index. */
+export const createAds = (count: number): object[] =>
   Array.from({ length: count }, (_, index) => ({
     id: `ad-${index}`,
     pageId: `page-${index % 5}`,
