@@ -31,7 +31,7 @@ async function writeToBuffer(format: ExportFormat, columns: string[], ...batches
     method: createMethodRows,
   };
   const [counts] = await writeExport([statement(columns, batches)], target);
-  expect(counts).toMatchObject({ columns, rows: batches.flat().length, first: batches.flat().slice(0, 3) });
+  expect(counts).toMatchObject({ columns, rowCount: batches.flat().length, firstRows: batches.flat().slice(0, 3) });
   return { bytes: Buffer.concat(parts), counts };
 }
 

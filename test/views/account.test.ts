@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { formatCredits, formatIdentity, viewAccount, viewCredits, viewIdentity } from '../../src/views/account.ts';
 
-/** What is said of a usual account stands in docs/tools.md. */
-describe('credits', () => {
+/** The text for an ordinary account is in docs/tools.md, and another test compares it. */
+describe('The view of credits', () => {
   const status = {
     planId: 'pro',
     billingUserId: 'u-1',
@@ -16,7 +16,7 @@ describe('credits', () => {
     },
   };
 
-  test('say which limit is reached, as far as the service says it', () => {
+  test('the text about credits names the reached usage limit if the service names it', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
     const reached = formatCredits(viewCredits({ ...status, usageLimit }));
     expect(reached).toMatch(/^hourly: 410 of 400 used, 0 left$.*^usage limit reached: hourly$/ms);
@@ -24,13 +24,13 @@ describe('credits', () => {
     expect(unnamed).toMatch(/^usage limit reached$/m);
   });
 
-  test('have the same in data', () => {
+  test('the data about credits has the days of the period and the remaining credits of each window', () => {
     const derived = { periodStartsOn: '2026-11-01', periodEndsOn: '2026-12-01', hourlyLeft: 80, dailyLeft: 540 };
     expect(viewCredits(status)).toEqual({ ...status, ...derived });
   });
 });
 
-test('an account has no nulls, and says whether it is of a team and that nobody is authenticated', () => {
+test('the view of an account leaves out nulls and states team membership and a missing authentication', () => {
   const known = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
   const user = { ...known, planId: null };
   expect(viewAccount(user)).toEqual(known);

@@ -11,37 +11,41 @@ const asset = (type: string, nr?: number, durationSeconds?: number) => ({
   url: `https://m.example/${type}${nr}`,
 });
 
-const ofCards = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
-const film = asset('VID', 0, 15);
+const cardMedia = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
+const video = asset('VID', 0, 15);
 const images = [asset('THUMB', 0), asset('THUMB', 1)];
 
 test.each<[what: string, ad: Record<string, unknown>, words: string | undefined]>([
-  ['a video by its length', { displayFormat: 'VIDEO', media: [film, asset('THUMB', 0)] }, '15 s'],
+  ['a video by its length', { displayFormat: 'VIDEO', media: [video, asset('THUMB', 0)] }, '15 s'],
   ['no picture', { displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] }, undefined],
   ['cards by their number', { displayFormat: 'DCO', cards: [{}, {}] }, '2 cards'],
   ['no picture beside cards', { displayFormat: 'DCO', media: [asset('THUMB', 0)], cards: [{}, {}] }, '2 cards'],
   ['pictures without a format', { media: images }, '2 images'],
   ['several pictures', { displayFormat: 'IMAGE', media: images }, '2 images'],
   ['a picture of another format', { displayFormat: 'DCO', media: [asset('THUMB', 0)] }, 'image'],
-  ['videos of cards', { displayFormat: 'CAROUSEL', media: ofCards, cards: [{}, {}, {}] }, '3 cards (3 videos 8–10 s)'],
+  [
+    'videos of cards',
+    { displayFormat: 'CAROUSEL', media: cardMedia, cards: [{}, {}, {}] },
+    '3 cards (3 videos 8–10 s)',
+  ],
   [
     'a video beside cards',
-    { displayFormat: 'VIDEO', media: [film, ...ofCards], cards: [{}, {}, {}] },
+    { displayFormat: 'VIDEO', media: [video, ...cardMedia], cards: [{}, {}, {}] },
     '15 s + 3 cards (3 videos 8–10 s)',
   ],
   ['nothing that is unknown', {}, undefined],
   ['no media that are unknown', { displayFormat: 'VIDEO', media: [] }, undefined],
   ['a picture that is called a video', { displayFormat: 'VIDEO', media: [asset('THUMB', 0)] }, '(media: image)'],
-  ['a video that is called a picture', { displayFormat: 'IMAGE', media: [film] }, '(media: video 15 s)'],
+  ['a video that is called a picture', { displayFormat: 'IMAGE', media: [video] }, '(media: video 15 s)'],
   ['cards that are called a video', { displayFormat: 'VIDEO', cards: [{}, {}] }, '(media: 2 cards)'],
-])('describes %s, without stills and portraits, and without repeating the format', (_, ad, words) =>
+])('the creative of an ad describes %s without still images, profile pictures and the stated format', (_, ad, words) =>
   expect(describeCreative(ad)).toBe(words),
 );
 
-describe('the pictures and videos of an ad', () => {
+describe('The media of an ad', () => {
   const urlsOf = (assets: { url?: unknown }[]) => assets.map(({ url }) => url);
 
-  test('are its own and those of each card, without the portrait of the advertiser', () => {
+  test('the media of an ad are grouped by card and leave out the profile picture of the advertiser', () => {
     const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
     const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
     const { ofAd: own, ofCards } = groupMedia({ media, cards: [{}, {}] });
@@ -52,14 +56,14 @@ describe('the pictures and videos of an ad', () => {
     ]);
   });
 
-  test('belong to the cards in their order, wherever their numbers start', () => {
+  test('media are assigned to cards by the order of their numbers, whatever the first number is', () => {
     const media = [3, 1, 2].map((nr) => asset('CARD_THUMB', nr));
     expect(groupMedia({ media, cards: [{}, {}, {}] }).ofCards.map(urlsOf)).toEqual(
       [1, 2, 3].map((nr) => [`https://m.example/CARD_THUMB${nr}`]),
     );
   });
 
-  test('stand beside the ad where no card has their number', () => {
+  test('media whose number matches no card belong to the ad itself', () => {
     const { ofAd: own, ofCards } = groupMedia({
       media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
       cards: [{}, {}, {}],
@@ -69,27 +73,27 @@ describe('the pictures and videos of an ad', () => {
   });
 });
 
-test('addresses are called media where their role is unknown', () => {
+test('a media link without a known type has the type media', () => {
   expect(createLinkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },
   ]);
 });
 
-test('addresses that no one could follow are counted, not written', () => {
+test('unusable media URLs are counted but not written', () => {
   const links = createLinkWriter(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
   expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
   expect(links.leftOut).toBe(4);
 });
 
-const viewOf = (cards: object[], media: object[] = []) =>
+const viewAdWithCards = (cards: object[], media: object[] = []) =>
   viewAd({ ...everyFact, media, cards }, { detail: 'standard', now });
-const linesOf = (text: string) => text.slice(text.indexOf('\nCards, ') + 1).split('\n');
+const splitCardLines = (text: string) => text.slice(text.indexOf('\nCards, ') + 1).split('\n');
 
 const cardsLine = 'Cards, without what the ad or an earlier card says:';
 
-describe('the cards of an ad', () => {
-  test('stand in order, each with its title, text, link and picture', () => {
+describe('The cards of an ad', () => {
+  test('cards are listed in order, each with its title, text, link and picture', () => {
     const names = ['Tan', 'Black', 'Oak', 'Moss', 'Sand'];
     const cards = names.map((title) => ({
       title,
@@ -97,7 +101,7 @@ describe('the cards of an ad', () => {
       link_url: `https://serra.example/${title}`,
     }));
     const media = names.map((_, nr) => ({ type: 'CARD_THUMB', nr, url: `https://media.example/${nr}.jpg` })).reverse();
-    expect(linesOf(formatAd(viewOf(cards, media)))).toEqual([
+    expect(splitCardLines(formatAd(viewAdWithCards(cards, media)))).toEqual([
       cardsLine,
       ...names.flatMap((title, nr) => [
         `${nr + 1}. title "${title}"; text "${title} is made to order"; link "https://serra.example/${title}"`,
@@ -106,17 +110,17 @@ describe('the cards of an ad', () => {
     ]);
   });
 
-  test('say once what several of them say', () => {
+  test('a text that several cards have appears only on the first of them', () => {
     const body = 'Every pair is made to order in our workshop, and resoled there. '.repeat(6).trim();
     const cards = ['Tan', 'Black', 'Oak'].map((title) => ({ title, body, link_url: everyFact.offerLink }));
-    const view = viewOf([...cards, { title: 'Tan', body: 'Other' }]);
+    const view = viewAdWithCards([...cards, { title: 'Tan', body: 'Other' }]);
     expect(view.cardViews).toEqual([
       { card: 1, title: 'Tan', body },
       { card: 2, title: 'Black' },
       { card: 3, title: 'Oak' },
       { card: 4, body: 'Other' },
     ]);
-    expect(linesOf(formatAd(view))).toEqual([
+    expect(splitCardLines(formatAd(view))).toEqual([
       cardsLine,
       `1. title "Tan"; text "${body}"`,
       '2. title "Black"',
@@ -125,45 +129,49 @@ describe('the cards of an ad', () => {
     ]);
   });
 
-  test('keep their numbers where they say nothing', () => {
-    const view = viewOf([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
-    expect(linesOf(formatAd(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
+  test('a card without texts of its own keeps its number', () => {
+    const view = viewAdWithCards([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
+    expect(splitCardLines(formatAd(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
   });
 
-  test('without cards of the service are those that its media have', () => {
+  test('an ad without cards lists the cards that its media belong to', () => {
     const media = [0, 1].map((nr) => ({ type: 'CARD_VID', nr, url: `https://media.example/${nr}.mp4` }));
-    expect(linesOf(formatAd(viewOf([], media)))).toContain('   video: "https://media.example/1.mp4"');
+    expect(splitCardLines(formatAd(viewAdWithCards([], media)))).toContain('   video: "https://media.example/1.mp4"');
   });
 
-  test('show the addresses that they hold themselves where the ad lists no media', () => {
+  test('a card shows the media URLs of its own fields if the ad lists no media', () => {
     const card = { title: 'Tan', video_hd_url: null, resized_image_url: 'https://media.example/tan.jpg' };
-    expect(viewOf([card]).cardViews?.[0]?.media).toEqual([{ type: 'CARD_THUMB', url: card.resized_image_url }]);
+    expect(viewAdWithCards([card]).cardViews?.[0]?.media).toEqual([
+      { type: 'CARD_THUMB', url: card.resized_image_url },
+    ]);
   });
 
-  test('say on one line which of their addresses have expired', () => {
+  test('expired media links of a card appear on one line', () => {
     const url = 'https://media.example/v.mp4?expires=1767225600';
     const media = ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr: 0, url }));
-    expect(linesOf(formatAd(viewOf([{ title: 'Tan' }], media)))[2]).toBe(
+    expect(splitCardLines(formatAd(viewAdWithCards([{ title: 'Tan' }], media)))[2]).toBe(
       '   links expired on 2026-01-01: picture and video',
     );
   });
 
-  test('past the twentieth are counted', () => {
+  test('cards after the twentieth are counted but not listed', () => {
     const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
-    expect(formatAd(viewOf(cards))).toContain('\n20. title "Card 19"\nand 3 more cards, only with detail full');
-    expect(viewOf(Array.from({ length: 100_000 }, () => ({}))).moreCards).toBe(99_980);
+    expect(formatAd(viewAdWithCards(cards))).toContain(
+      '\n20. title "Card 19"\nand 3 more cards, only with detail full',
+    );
+    expect(viewAdWithCards(Array.from({ length: 100_000 }, () => ({}))).moreCards).toBe(99_980);
   });
 
-  test('share their room: a few long texts are whole, many are cut', () => {
+  test('long texts stay whole on a few cards and are cut on many cards', () => {
     const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
     const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
-    expect(viewOf(cards(4)).cardViews?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
-    for (const { body } of viewOf(cards(20)).cardViews ?? [])
+    expect(viewAdWithCards(cards(4)).cardViews?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
+    for (const { body } of viewAdWithCards(cards(20)).cardViews ?? [])
       expect(body).toMatch(/^\d+ is the number.*… \(\+\d+ chars\)$/);
-    expect(estimateTokens(JSON.stringify(viewOf(cards(20)).cardViews))).toBeLessThan(900);
+    expect(estimateTokens(JSON.stringify(viewAdWithCards(cards(20)).cardViews))).toBeLessThan(900);
   });
 
-  test('show as many addresses as fit, pictures first, and count the others', () => {
+  test('cards show as many media URLs as fit, pictures first, and count the others', () => {
     const signed = (nr: number, type: string) => `https://media.example/${type}${nr}?sign=${'aZ9x_Q7'.repeat(60)}`;
     const media = Array.from({ length: 12 }, (_, nr) =>
       ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),

@@ -8,7 +8,7 @@ const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
 const withoutNulls = (value: object): object => JSON.parse(JSON.stringify(value), (_, item) => item ?? undefined);
 const standard = (ad: object) => viewAd(ad, { detail: 'standard', now });
 
-test('an ad in a list keeps the names and values of the API, and adds what is derived', () => {
+test('an ad in a list keeps the field names and values of the API and adds derived fields', () => {
   const view = brief(everyFact);
   const { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat } = everyFact;
   const sent = { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat };
@@ -22,32 +22,32 @@ test('an ad in a list keeps the names and values of the API, and adds what is de
 
 const body =
   'Hand-welted in Porto by people who have done it for forty years, and resoled there forever, for anyone who walks.';
-const copyOf = (ad: object) =>
+const getLastLine = (ad: object) =>
   formatAdList({ items: [brief(ad)] })
     .split('\n')
     .at(-1);
 
-test('the copy in a list tells a headline and a body apart, even where only one of them is there', () => {
-  expect(copyOf({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
-  expect(copyOf({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
-  expect(copyOf({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
+test('the colon in a list shows whether a single text is a headline or a body', () => {
+  expect(getLastLine({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
+  expect(getLastLine({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
+  expect(getLastLine({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
 });
 
-test('the copy in a list cuts the same body to the same words with the same hash, whatever stands beside it', () => {
+test('equal bodies in a list are cut to the same words and hash for any headline', () => {
   const headlines = [null, 'Boots', 'Boots that outlast the trail, the winter and their owner, made once '.repeat(4)];
-  const cuts = headlines.map((headline) => copyOf({ ...everyFact, headline, body })?.split(/(?<=^|"): /)[1]);
+  const cuts = headlines.map((headline) => getLastLine({ ...everyFact, headline, body })?.split(/(?<=^|"): /)[1]);
   expect(new Set(cuts).size).toBe(1);
   expect(cuts[0]).toMatch(/^"Hand-welted in Porto.*…" \+\d+ #\d{6}$/);
   expect(brief({ ...everyFact, body: `${body} Always.` }).bodyHash).not.toBe(brief({ ...everyFact, body }).bodyHash);
 });
 
-test('the copy in a list gives no hash to a body that only ends as if it were cut', () => {
+test('a body that only ends like a cut text has no hash in a list', () => {
   const forged = 'Sale… (+312 chars)" +312 #482193';
-  expect(copyOf({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
-  expect(copyOf({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
+  expect(getLastLine({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
+  expect(getLastLine({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
 });
 
-test('a list is numbered in the order of the service, names each advertiser once, and says what all share', () => {
+test('a list keeps the order of the service and states shared facts and advertisers once', () => {
   const by = (pageId: string, id: string) => ({ id, pageId, page: { pageName: `Page ${pageId}` }, ctaType: 'BUY' });
   const items = [by('p', 'a'), by('q', 'b'), by('p', 'c'), by('p', 'd')].map((ad) => brief(ad));
   const [first, ...lines] = formatAdList({ items, total: 900 }).split('\n');
@@ -55,7 +55,7 @@ test('a list is numbered in the order of the service, names each advertiser once
   expect(lines).toEqual(['', '"Page p" p', '1. a', '', '"Page q" q', '2. b', '', 'As 1:', '3. c', '4. d']);
 });
 
-describe('an ad with a template for a headline', () => {
+describe('An ad with a template as its headline', () => {
   const template = {
     ...everyFact,
     headline: '{{product.name}}',
@@ -65,28 +65,28 @@ describe('an ad with a template for a headline', () => {
     cards: [{ title: 'Tan leather', body: 'Two left in stock', link_url: 'https://serra.example/tan' }],
   };
 
-  test('shows what its first card says', () => {
+  test('an ad with a template as its headline shows the texts of its first card', () => {
     expect(brief(template).firstCard).toBe('Tan leather — Two left in stock');
     expect(formatAdList({ items: [brief(template)] })).toContain(
       '"{{product.name}}": "{{product.brand}}" card 1: "Tan leather — Two left in stock"',
     );
   });
 
-  test('shows nothing of a card that is a template itself, and no body where the ad has one', () => {
+  test('the first card of a template ad leaves out template texts, and its body if the ad has a body', () => {
     const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
     expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();
     expect(brief({ ...template, body: 'Two left in stock' }).firstCard).toBe('Tan leather');
   });
 
-  test('finds cards spelled either way', () => {
+  test('cards are read with field names in snake case and in camel case', () => {
     const landingUrl = 'https://serra.example/tan';
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: landingUrl }] };
     expect(standard(camel).cardViews).toEqual([{ card: 1, title: 'Tan leather', landingUrl }]);
   });
 });
 
-describe('one ad', () => {
-  test('has its whole copy and a landing address without tracking', () => {
+describe('A single ad', () => {
+  test('a single ad has its whole text and a landing URL without tracking parameters', () => {
     const view = standard(everyFact);
     expect(view.body).toBe(everyFact.body);
     expect(view.landingUrl).toBe('https://www.serra.example/boots?color=tan');
@@ -96,11 +96,11 @@ describe('one ad', () => {
     ]);
   });
 
-  const film = 'https://media.example/v.mp4';
-  const expired = `${film}?expires=1767225600`;
+  const videoUrl = 'https://media.example/v.mp4';
+  const expired = `${videoUrl}?expires=1767225600`;
   test.for<[string, object, (string | RegExp)[]]>([
     [
-      'has its copy line by line, the addresses of its media, and its link to the application',
+      'a single ad shows its texts line by line, its media URLs and its link into the app',
       {},
       [
         /\nvideo: ".*v.mp4"\npicture: ".*t.jpg"\nin the app: "https:\/\/app.example\/ads\/6f1c.*"\n/,
@@ -109,29 +109,49 @@ describe('one ad', () => {
       ],
     ],
     [
-      'repeats no body as its link description',
+      'a single ad does not repeat its body as the link description',
       { linkDescription: everyFact.body },
       [/^(?:(?!Hand-welted).)*Hand-welted(?:(?!Hand-welted).)*\nLink description: same as the body$/s],
     ],
     [
-      'says until when a signed address works',
-      { media: [{ type: 'VID', url: `${film}?expires=1893456000` }] },
-      [`\nvideo: "${film}?expires=1893456000" until 2030-01-01\n`],
+      'a single ad states when a signed media URL expires',
+      { media: [{ type: 'VID', url: `${videoUrl}?expires=1893456000` }] },
+      [`\nvideo: "${videoUrl}?expires=1893456000" until 2030-01-01\n`],
     ],
     [
-      'says of addresses that have expired nothing but that',
+      'a single ad states only the day and the number of expired media URLs',
       { media: [0, 1].map((nr) => ({ type: 'VID', nr, url: expired })) },
       [/^(?:(?!expired).)*\nlinks expired on 2026-01-01: 2 videos\n(?:(?!expired).)*$/s],
     ],
-    ['calls a template one', { headline: '{{product.name}}' }, ['\nHeadline, a template:\n> {{product.name}}\n']],
-    ['says a range of one number as that', { adSpendMin: 500, adSpendMax: 500 }, ['spend est. 500,']],
-    ['says the currency of money', { currency: 'EUR' }, ['est. 1000–5000 EUR, rev', '3000–9000 EUR', 'at 189.5 EUR']],
-    ['quotes a currency that is none', { currency: 'all of it' }, ['at 189.5 "all of it"']],
-    ['has no comma between action and domain', {}, [', SHOP_NOW → serra.example,']],
-    ['says where it lands without an action', { ctaType: null }, [', lands on serra.example,']],
-    ['counts the rest of an endless text', { linkDescription: 'so '.repeat(100_000) }, [/… \(\+29\d{4} chars\)/]],
     [
-      'names the fields that only full shows',
+      'a single ad marks a template headline as a template',
+      { headline: '{{product.name}}' },
+      ['\nHeadline, a template:\n> {{product.name}}\n'],
+    ],
+    [
+      'a single ad shows a range with equal bounds as one number',
+      { adSpendMin: 500, adSpendMax: 500 },
+      ['spend est. 500,'],
+    ],
+    [
+      'a single ad states the currency of amounts',
+      { currency: 'EUR' },
+      ['est. 1000–5000 EUR, rev', '3000–9000 EUR', 'at 189.5 EUR'],
+    ],
+    ['a single ad quotes a currency that is not a currency code', { currency: 'all of it' }, ['at 189.5 "all of it"']],
+    ['a single ad joins call to action and domain with an arrow', {}, [', SHOP_NOW → serra.example,']],
+    [
+      'a single ad without a call to action states its landing domain',
+      { ctaType: null },
+      [', lands on serra.example,'],
+    ],
+    [
+      'a single ad counts the missing characters of a very long text',
+      { linkDescription: 'so '.repeat(100_000) },
+      [/… \(\+29\d{4} chars\)/],
+    ],
+    [
+      'a single ad names the fields that only the full view shows',
       { changes: { body: 2 }, newField: 1 },
       ['Only with detail full: "changes, newField"'],
     ],
@@ -141,14 +161,14 @@ describe('one ad', () => {
   });
 });
 
-test('an ad in full holds every field the service sent, but nulls', () => {
+test('the full view of an ad has every field of the service except nulls', () => {
   const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
   expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
   expect('endDate' in view).toBe(false);
   expect(view.daysRunning).toBe(80);
 });
 
-test('fifty ordinary ads with every fact, or a hundred pages, are shown in full', () => {
+test('fifty ads with every field and a hundred pages fit into the default budgets', () => {
   const items = Array.from({ length: 50 }, (_, i) =>
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );

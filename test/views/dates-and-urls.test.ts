@@ -5,51 +5,51 @@ import { computeRun, countDaysBetween } from '../../src/views/dates.ts';
 import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/urls.ts';
 import { now } from './sample-ads.ts';
 
-describe('runOf', () => {
+describe('The run of an ad', () => {
   const [startedAt, lastSeenAt, later] = ['2026-11-01', '2026-11-10', '2027-01-01'];
   const late = { daysRunning: 9, daysSinceSeen: 10 };
   test.for<[string, object, object]>([
     [
-      'counts days to the end date if the end date is past',
+      'days running count up to the end date if the end date is past',
       { startedAt: '2026-01-01', endDate: '2026-01-31', lastSeenAt: '2026-01-30' },
       { daysRunning: 30, stillRunning: false },
     ],
-    ['leaves the state of an ad open that was last seen more than two days ago', { startedAt, lastSeenAt }, late],
+    ['the state of an ad last seen more than two days ago is unknown', { startedAt, lastSeenAt }, late],
     [
-      'says that an ad runs that was seen in the last two days',
+      'an ad that was seen in the last two days counts as running',
       { startedAt, lastSeenAt: '2026-11-19' },
       { daysRunning: 18, stillRunning: true, daysSinceSeen: 1 },
     ],
     [
-      'says that an ad runs whose end date is in the future',
+      'an ad with an end date in the future counts as running',
       { startedAt, lastSeenAt, endDate: later },
       { ...late, stillRunning: true },
     ],
     [
-      'counts days to the reading if the ad claims to be seen later',
+      'days running count up to the reading if the ad states a later sighting',
       { startedAt, lastSeenAt: later },
       { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
     ],
     [
-      'counts days to the reading if both the end and the last sighting are in the future',
+      'days running count up to the reading if the end and the last sighting are in the future',
       { startedAt, lastSeenAt: later, endDate: later },
       { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
     ],
     [
-      'counts no days for an ad that starts in the future',
+      'an ad that starts in the future has no days running',
       { startedAt: later, lastSeenAt: '2027-01-05', endDate: '2027-02-01' },
       { stillRunning: true, daysSinceSeen: 0 },
     ],
-    ['says nothing of an ad without dates', {}, {}],
-    ['says nothing of texts and numbers that are no dates', { startedAt: 'soon', endDate: 5 }, {}],
+    ['an ad without dates has no run', {}, {}],
+    ['texts and numbers that are not dates are ignored', { startedAt: 'soon', endDate: 5 }, {}],
     [
-      'counts no negative days if the last sighting is before the start',
+      'days running are missing if the last sighting is before the start',
       { startedAt: lastSeenAt, lastSeenAt: startedAt },
       { daysSinceSeen: 19 },
     ],
   ])('%s', ([, dates, run]) => expect(computeRun(dates, now)).toEqual(run));
 
-  test('never counts a day after the reading', () => {
+  test('days after the reading are never counted', () => {
     const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
     const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
     fc.assert(
@@ -63,7 +63,7 @@ describe('runOf', () => {
     );
   });
 
-  test('counts calendar days, in the evening as in the morning', () => {
+  test('days are calendar days in UTC at any time of the day', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
     expect(computeRun(oneNight, now).daysRunning).toBe(1);
     for (const hour of [0, 12, 23]) expect(computeRun(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
@@ -71,14 +71,14 @@ describe('runOf', () => {
     expect(computeRun(oneDay, now).daysRunning).toBe(0);
   });
 
-  test('says the same of an ad in a list and alone', () => {
+  test('an ad has the same days in a list and alone', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
     const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
     const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
-  test('says which of its dates are known, where not all of them are', () => {
+  test('the text about a run states only the known dates', () => {
     const said = (dates: object) => formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
     expect(said({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
     expect(said({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
@@ -88,14 +88,14 @@ describe('runOf', () => {
     );
   });
 
-  test('does not count days since an ad was seen that lie before the day of the list', () => {
+  test('a list states no days since a sighting after the day of the list', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
 });
 
-describe('where an ad leads', () => {
-  test('is a domain without www, however the address is written, and none where it is longer than a name can be', () => {
+describe('URLs of ads', () => {
+  test('the domain of a URL has no www in any notation and is missing for hosts that are too long', () => {
     const other = ['HTTP://WWW.SERRA.EXAMPLE', 'https://user:secret@serra.example:8443/', '//serra.example'];
     for (const address of ['https://www.serra.example/boots?x=1', 'serra.example/boots', ...other])
       expect(parseDomain(address)).toBe('serra.example');
@@ -106,21 +106,21 @@ describe('where an ad leads', () => {
 
   const tracked = 'p?id=7&utm_source=fb&fbclid=1&c={{campaign.name}}&gclid=x&size=42#reviews';
   test.each([
-    ['without tracking, macros and fragments, with what the page needs', tracked, 'p?id=7&size=42'],
-    ['without a query that is tracking alone', '?utm_medium=cpc', ''],
-    ['readable where the path is percent-coded, as one word', '%EB%B6%80%EC%B8%A0%20a', '부츠%20a'],
-    ['as it is where the coding is broken', '%E0%A4%A', '%E0%A4%A'],
-  ])('is shown %s', (_, path, shown) =>
+    ['without tracking parameters, macros and fragments', tracked, 'p?id=7&size=42'],
+    ['without a query if it only has tracking parameters', '?utm_medium=cpc', ''],
+    ['with letters instead of percent codes, but with encoded spaces', '%EB%B6%80%EC%B8%A0%20a', '부츠%20a'],
+    ['unchanged if its percent codes are invalid', '%E0%A4%A', '%E0%A4%A'],
+  ])('a URL is shown %s', (_, path, shown) =>
     expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shown}`),
   );
 
-  test('says how much of a long address is missing, what was not looked at included', () => {
+  test('a long URL states how many characters are missing', () => {
     const address = `https://serra.example/${'boots/'.repeat(3000)}`;
     const [, kept = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanUrl(address, 30) ?? '') ?? [];
     expect(kept.length + Number(missing)).toBe(address.length);
   });
 
-  test('is bounded', () => {
+  test('the shown URL and its domain have a limited length', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string({ unit: 'binary' })), (address) => {
         expect(cleanUrl(address.repeat(50), 30)?.length ?? 0).toBeLessThan(200);
@@ -130,7 +130,7 @@ describe('where an ad leads', () => {
   });
 });
 
-test('a signed address says when it ends, in three dialects', () => {
+test('the expiry of a signed URL is read from three kinds of parameters', () => {
   expect(parseExpiry('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
   expect(parseExpiry('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
   expect(parseExpiry('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(

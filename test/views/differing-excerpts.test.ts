@@ -22,14 +22,14 @@ test.each([
     'รองเท้าวิ่งรุ่นใหม่ล่าสุดเบาสบายระบายอากาศได้ดีเหมาะสำหรับทุกวันสั่งซื้อวันนี้รับส่วนลดห้าสิบเปอร์เซ็นต์ทันที',
     ['สิบ', 'ห้า'],
   ],
-])('the excerpts of a long %s text show the words that differ', (_, from, to, [old, now]) => {
+])('the excerpts of two long %s texts show the words that differ', (_, from, to, [old, now]) => {
   const [before = '', after = ''] = excerptDifference(from, to) ?? [];
   expect(before).toContain(old);
   expect(after).toContain(now);
   expect(before).toMatch(/^"…/);
 });
 
-test('the excerpts of a long English text begin a few words before the difference', () => {
+test('the excerpts of two long English texts begin a few words before the difference', () => {
   const text = (day: string) => `${'The winter sale of all our boots goes on and on. '.repeat(3)}It ends on ${day}.`;
   expect(excerptDifference(text('Friday'), text('Sunday'))).toEqual([
     expect.stringMatching(/^"….{1,50}It ends on Friday\."$/),
@@ -37,7 +37,7 @@ test('the excerpts of a long English text begin a few words before the differenc
   ]);
 });
 
-test('texts that differ near their beginning are shown from their beginning', () => {
+test('the excerpts of texts that differ near their beginning start at the beginning', () => {
   expect(excerptDifference('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
 });
 
@@ -51,7 +51,7 @@ test('texts that look the same have no excerpts', () => {
     expect(excerptDifference(from, to)).toBeUndefined();
 });
 
-/** Words in many scripts, emoji, marks and whatever else a text may hold. */
+/** Words in many scripts, emoji, combining marks and special characters. */
 const words = fc.constantFrom(
   ...[
     'sale ',
@@ -94,14 +94,14 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 );
 
-test('excerpts of texts in any script never look the same, and are missing only for texts that look the same', () => {
+test('two excerpts never look the same, and only texts that look the same have no excerpts', () => {
   fc.assert(
     fc.property(text, text, text, text, (start, old, now, end) => {
       const [from, to] = [start + old + end, start + now + end];
       const excerpts = excerptDifference(from, to);
       const looks = [from, to].map((one) => quote(sanitizeLine(one).normalize('NFC')));
       if (excerpts === undefined) {
-        // Quotes and Markdown look the same once they are made safe.
+        // Quotes and Markdown may look the same after they are made safe.
         const letters = looks.map((look) => look.replace(/['"`‹<\s]/g, ''));
         expect(letters[0]).toBe(letters[1]);
         return;

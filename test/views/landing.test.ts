@@ -2,118 +2,142 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findLandingDomain, parseLanding } from '../../src/views/landing.ts';
 
-const behind = (address: string) => encodeURIComponent(address);
-const boots = 'https://www.shop.example/Boots/?colour=red';
+const encode = (address: string) => encodeURIComponent(address);
+const shopUrl = 'https://www.shop.example/Boots/?colour=red';
 const page = 'shop.example/Boots?colour=red';
 const play = 'play.google.com/store/apps/details?id=com.x';
 const macros = 'shop.example/p/{{product.id}}?ad={{ad.id}}';
 
 test.each([
   [
-    'tracking parameters go, the others are sorted',
-    `${boots}&size=9&UTM_Source=fb&fbclid=1&af_ad=2&b=1`,
+    'tracking parameters are removed and the others are sorted',
+    `${shopUrl}&size=9&UTM_Source=fb&fbclid=1&af_ad=2&b=1`,
     'shop.example/Boots?b=1&colour=red&size=9',
   ],
-  ['no slash at the end', 'HTTP://WWW.Shop.Example///', 'shop.example'],
-  ['a port, without fragment and user name', 'https://a:b@shop.example:8080/x/#reviews', 'shop.example:8080/x'],
-  ['a page that is told by a parameter', `https://${play}&utm_campaign=y`, play],
-  ['macros', `https://${macros}&utm_content={{ad.name}}`, macros],
-  ['macros in percent codes', 'https://shop.example/?id=%7B%7Bproduct.id%7d%7d', 'shop.example?id={{product.id}}'],
-  ['a link without a scheme', 'shop.example/boots/', 'shop.example/boots'],
-  ['Meta', `https://l.facebook.com/l.php?u=${behind(`${boots}&fbclid=x`)}&h=AT0`, page],
-  ['Google in another country', `https://www.google.co.uk/url?sa=t&url=${behind(boots)}`, page],
-  ['a click server whose query is the address', `https://ad.doubleclick.net/ddm/clk/1;2;?${boots}`, page],
-  ['a subdomain of a wrapper', `https://brand.onelink.me/abc?pid=fb&af_web_dp=${behind(boots)}`, page],
-  ['a wrapper in a wrapper', `https://l.instagram.com/?u=${behind(`https://awin1.com/c?ued=${behind(boots)}`)}`, page],
-  ['a wrapper that holds no address', 'https://l.facebook.com/l.php?u={{link}}', 'l.facebook.com/l.php?u={{link}}'],
+  ['slashes at the end are removed', 'HTTP://WWW.Shop.Example///', 'shop.example'],
   [
-    'a shop is no wrapper',
-    `https://shop.example/?u=${behind('https://b.example')}`,
+    'a port stays, fragment and user name are removed',
+    'https://a:b@shop.example:8080/x/#reviews',
+    'shop.example:8080/x',
+  ],
+  ['a parameter that selects the page stays', `https://${play}&utm_campaign=y`, play],
+  ['macros stay', `https://${macros}&utm_content={{ad.name}}`, macros],
+  [
+    'macros in percent codes are decoded',
+    'https://shop.example/?id=%7B%7Bproduct.id%7d%7d',
+    'shop.example?id={{product.id}}',
+  ],
+  ['a link without a scheme is accepted', 'shop.example/boots/', 'shop.example/boots'],
+  ['a link shim of Meta is unwrapped', `https://l.facebook.com/l.php?u=${encode(`${shopUrl}&fbclid=x`)}&h=AT0`, page],
+  [
+    'a Google redirect of another country is unwrapped',
+    `https://www.google.co.uk/url?sa=t&url=${encode(shopUrl)}`,
+    page,
+  ],
+  [
+    'a click server with the target as its whole query is unwrapped',
+    `https://ad.doubleclick.net/ddm/clk/1;2;?${shopUrl}`,
+    page,
+  ],
+  ['a subdomain of a wrapper is unwrapped', `https://brand.onelink.me/abc?pid=fb&af_web_dp=${encode(shopUrl)}`, page],
+  [
+    'a wrapper inside a wrapper is unwrapped',
+    `https://l.instagram.com/?u=${encode(`https://awin1.com/c?ued=${encode(shopUrl)}`)}`,
+    page,
+  ],
+  ['a wrapper without a target stays', 'https://l.facebook.com/l.php?u={{link}}', 'l.facebook.com/l.php?u={{link}}'],
+  [
+    'a parameter of an unknown host is not unwrapped',
+    `https://shop.example/?u=${encode('https://b.example')}`,
     `shop.example?u=https%3A%2F%2Fb.example`,
   ],
-  ['German', 'https://bücher.example/sch%C3%b6ne/Bücher', 'xn--bcher-kva.example/schöne/Bücher'],
-  ['Arabic', 'https://shop.example/أحذية/?q=%D8%A3', 'shop.example/أحذية?q=أ'],
-  ['Korean', 'https://쇼핑.example/%EC%8B%A0%EB%B0%9C', 'xn--hp4bo76a.example/신발'],
-  ['Japanese', 'https://shop.example/靴?色=赤', 'shop.example/靴?色=赤'],
-  ['Chinese', 'https://shop.example/%e9%9e%8b?x=1+2', 'shop.example/鞋?x=1%202'],
-  ['codes that are no UTF-8, or signs', 'https://shop.example/%ff%2fa%252f%20b', 'shop.example/%FF%2Fa%252f%20b'],
-  ['no address', 'call us', null],
-  ['a macro alone', '{{product.url}}', '{{product.url}}'],
-  ['nothing', null, null],
-])('one spelling of a landing page: %s', (_, offerLink, page) => {
+  ['German letters are decoded', 'https://bücher.example/sch%C3%b6ne/Bücher', 'xn--bcher-kva.example/schöne/Bücher'],
+  ['Arabic letters are decoded', 'https://shop.example/أحذية/?q=%D8%A3', 'shop.example/أحذية?q=أ'],
+  ['Korean letters are decoded', 'https://쇼핑.example/%EC%8B%A0%EB%B0%9C', 'xn--hp4bo76a.example/신발'],
+  ['Japanese letters are kept', 'https://shop.example/靴?色=赤', 'shop.example/靴?色=赤'],
+  ['Chinese letters are decoded', 'https://shop.example/%e9%9e%8b?x=1+2', 'shop.example/鞋?x=1%202'],
+  [
+    'percent codes of invalid UTF-8 and of special characters stay',
+    'https://shop.example/%ff%2fa%252f%20b',
+    'shop.example/%FF%2Fa%252f%20b',
+  ],
+  ['a text that is no URL has no page', 'call us', null],
+  ['a macro alone stays', '{{product.url}}', '{{product.url}}'],
+  ['a missing link has no page', null, null],
+])('the landing page of an ad has one canonical form: %s', (_, offerLink, page) => {
   expect(parseLanding({ offerLink }).page).toBe(page);
   expect(parseLanding({ offerLink: page }).page).toBe(page);
 });
 
-test('the landing page is that of the link, or of the first card, and never the displayed address', () => {
+test('the landing page comes from the link or the first card, never from the displayed URL', () => {
   expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).page).toBe('shop.example/a');
   expect(parseLanding({ displayUrl: 'shop.example' }).page).toBeNull();
 });
 
-const shim = (address: string) => `https://l.facebook.com/l.php?u=${behind(address)}&h=AT0`;
+const wrapInLinkShim = (address: string) => `https://l.facebook.com/l.php?u=${encode(address)}&h=AT0`;
 
 test.each([
-  ['the host behind a wrapper', { offerLink: shim(boots), displayUrl: 'fb.me' }, 'shop.example'],
+  ['the host behind a wrapper', { offerLink: wrapInLinkShim(shopUrl), displayUrl: 'fb.me' }, 'shop.example'],
   [
-    'the host of the link before the website that the service states',
-    { offerLink: boots, website: { siteDomain: 'l.facebook.com' } },
+    'the host of the link rather than the stated website',
+    { offerLink: shopUrl, website: { siteDomain: 'l.facebook.com' } },
     'shop.example',
   ],
   [
-    'the host behind a wrapper before the website',
-    { offerLink: shim(boots), website: { siteDomain: 'brand.example' } },
+    'the host behind a wrapper rather than the website',
+    { offerLink: wrapInLinkShim(shopUrl), website: { siteDomain: 'brand.example' } },
     'shop.example',
   ],
   [
     'the host behind the wrapper of the first card',
-    { cards: [{ link_url: shim(boots) }], website: { siteDomain: 'brand.example' } },
+    { cards: [{ link_url: wrapInLinkShim(shopUrl) }], website: { siteDomain: 'brand.example' } },
     'shop.example',
   ],
   ['the website of an ad without a link', { website: { siteDomain: 'www.Brand.example' } }, 'brand.example'],
   [
-    'the website of an ad whose link shim holds no address',
+    'the website of an ad whose link shim has no target',
     { offerLink: 'https://l.facebook.com/l.php?u={{link}}', website: { siteDomain: 'brand.example' } },
     'brand.example',
   ],
   [
-    'the displayed address of an ad that has nothing else',
+    'the displayed URL of an ad without link and website',
     { displayUrl: 'https://www.brand.example/boots' },
     'brand.example',
   ],
   [
-    'the displayed address before a website that is a link shim',
+    'the displayed URL rather than a website that is a link shim',
     { website: { siteDomain: 'l.facebook.com' }, displayUrl: 'brand.example' },
     'brand.example',
   ],
   [
-    'nothing for an ad whose link is no address, whatever it displays',
+    'missing if the link is not a URL, even if the ad displays a URL',
     { offerLink: 'javascript:open()', displayUrl: 'brand.example' },
     undefined,
   ],
   [
-    'a link shim before the address that the ad displays',
+    'a link shim rather than the displayed URL',
     { offerLink: 'https://l.facebook.com/l.php?u={{link}}', displayUrl: 'brand.example' },
     'l.facebook.com',
   ],
   [
-    'a link shim if the ad says nothing else',
+    'a link shim if the ad has no other URL',
     { offerLink: 'https://l.facebook.com/l.php?u={{link}}' },
     'l.facebook.com',
   ],
-  ['nothing for an ad without an address', { offerLink: 'call us', website: {} }, undefined],
-])('landingDomain is %s', (_, ad, domain) => expect(findLandingDomain(ad)).toBe(domain));
+  ['missing for an ad without a URL', { offerLink: 'call us', website: {} }, undefined],
+])('the landing domain of an ad is %s', (_, ad, domain) => expect(findLandingDomain(ad)).toBe(domain));
 
-test('landingDomain is the host behind any known wrappers, whatever else the ad states', () => {
-  const shells: ((address: string) => string)[] = [
-    shim,
-    (address) => `https://www.google.de/url?sa=t&url=${behind(address)}`,
-    (address) => `https://brand.onelink.me/abc?pid=fb&af_web_dp=${behind(address)}`,
-    (address) => `https://awin1.com/c?ued=${behind(address)}`,
+test('the landing domain is the host behind all known wrappers for any website and displayed URL', () => {
+  const wrapperFunctions: ((address: string) => string)[] = [
+    wrapInLinkShim,
+    (address) => `https://www.google.de/url?sa=t&url=${encode(address)}`,
+    (address) => `https://brand.onelink.me/abc?pid=fb&af_web_dp=${encode(address)}`,
+    (address) => `https://awin1.com/c?ued=${encode(address)}`,
     (address) => `https://ad.doubleclick.net/ddm/clk/1;2;?${address}`,
   ];
   const host = fc.domain().filter((name) => !/^(?:www|l|lm)\./.test(name));
   fc.assert(
-    fc.property(host, fc.array(fc.constantFrom(...shells), { maxLength: 4 }), (name, wrapping) => {
+    fc.property(host, fc.array(fc.constantFrom(...wrapperFunctions), { maxLength: 4 }), (name, wrapping) => {
       const offerLink = wrapping.reduce((link, wrap) => wrap(link), `https://${name}/boots`);
       const ad = { offerLink, website: { siteDomain: 'other.example' }, displayUrl: 'shown.example' };
       expect(findLandingDomain(ad)).toBe(findLandingDomain({ offerLink: `https://${name}` }));
@@ -122,10 +146,10 @@ test('landingDomain is the host behind any known wrappers, whatever else the ad 
   );
 });
 
-test('utm holds the values of the page behind wrappers, decoded and bounded', () => {
+test('utm has the decoded and limited campaign parameters of the page behind wrappers', () => {
   const utmOf = (offerLink: string) => parseLanding({ offerLink }).utm;
-  expect(utmOf(boots)).toBeNull();
-  const link = `${boots}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;
+  expect(utmOf(shopUrl)).toBeNull();
+  const link = `${shopUrl}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;
   const utm = Object.fromEntries([
     ['source', 'fb ads'],
     ['campaign', '鞋'],
@@ -133,7 +157,7 @@ test('utm holds the values of the page behind wrappers, decoded and bounded', ()
     ['__proto__', 'x'],
   ]);
   expect(utmOf(link)).toEqual(utm);
-  expect(utmOf(`https://l.facebook.com/l.php?utm_source=shim&u=${behind(link)}`)).toEqual(utm);
+  expect(utmOf(`https://l.facebook.com/l.php?utm_source=shim&u=${encode(link)}`)).toEqual(utm);
   const many = Array.from({ length: 100 }, (_, index) => `utm_a${index}=${'x'.repeat(5000)}`);
-  expect(JSON.stringify(utmOf(`${boots}&${many.join('&')}`)).length).toBeLessThan(11_000);
+  expect(JSON.stringify(utmOf(`${shopUrl}&${many.join('&')}`)).length).toBeLessThan(11_000);
 });

@@ -4,11 +4,14 @@ import languages from './languages.json' with { type: 'json' };
 
 const detect = await loadLanguageDetector();
 
-test.each(Object.entries(languages))('%s is told, whole and by its first sentence', (_, { code, text }) => {
-  const [sentence = ''] = text.split(/[.!?。।]/, 1);
-  expect(detect(text)).toBe(code);
-  if (sentence.length > 20) expect(detect(sentence)).toBe(code);
-});
+test.each(Object.entries(languages))(
+  'the language %s is detected from a text and from its first sentence',
+  (_, { code, text }) => {
+    const [sentence = ''] = text.split(/[.!?。।]/, 1);
+    expect(detect(text)).toBe(code);
+    if (sentence.length > 20) expect(detect(sentence)).toBe(code);
+  },
+);
 
 test.each([
   ['Belajar bahasa menjadi mudah. Cuba sekarang dengan diskaun, percuma untuk awak!', 'ms'],
@@ -23,6 +26,6 @@ test.each([
   ['50 % 🔥🔥🔥 2 + 1 … 19.99', null],
   ['', null],
   [null, null],
-])('%j is in %j', (text, language) => {
+])('the language of %j is detected as %j', (text, language) => {
   expect(detect(text)).toBe(language);
 });

@@ -3,8 +3,8 @@ import { findAppUrlPattern } from '../../src/views/lists.ts';
 import { formatPage, formatPageList, PageView, viewPage } from '../../src/views/page.ts';
 import { somePage } from './sample-ads.ts';
 
-describe('an advertiser page', () => {
-  test('in a list keeps the numbers, and counts the thumbnails instead of showing them', () => {
+describe('The view of an advertiser page', () => {
+  test('a page in a list keeps its numbers and counts its thumbnails by kind', () => {
     const view = viewPage(somePage, { detail: 'brief' });
     expect(PageView.parse(view)).toEqual(view);
     expect(formatPageList({ items: [view], total: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
@@ -12,26 +12,26 @@ describe('an advertiser page', () => {
     );
   });
 
-  test('alone says whether its details are estimated, and links to the application', () => {
+  test('a single page states whether its details are estimated and links into the app', () => {
     expect(formatPage(viewPage(somePage, { detail: 'standard' }))).toMatch(
       /, details estimated, .*\nin the app: "https:\/\/app.example\/pages\/0b9a8c7d-[\w-]*"$/s,
     );
   });
 
-  test('in full has what the service sent', () => {
+  test('the full view of a page has every field that the service sent', () => {
     expect(viewPage(somePage, { detail: 'full' })).toEqual(somePage);
     expect(formatPage(viewPage(somePage, { detail: 'full' }), 'full')).toContain('thumbnails: [{"url":');
   });
 });
 
-test('a list without items says so, and that they may be on the next page', () => {
+test('an empty list says whether further pages may have items', () => {
   expect(formatPageList({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   expect(formatPageList({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
     'No pages on this page.\n\nMore with cursor:\nnext-one',
   );
 });
 
-test('a list that goes on numbers its items where the last one ended', () => {
+test('a list that continues after a cut continues the numbers of its items', () => {
   const items = [viewPage(somePage, { detail: 'brief' })];
   expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,
@@ -41,7 +41,7 @@ test('a list that goes on numbers its items where the last one ended', () => {
   );
 });
 
-test('a list says the form of the links to the application once', () => {
+test('the common form of the app links is found only if every item has this form', () => {
   const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
   expect(findAppUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
   expect(findAppUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();

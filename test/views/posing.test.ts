@@ -7,23 +7,23 @@ import { formatPage, formatPageList, PageView, viewPage } from '../../src/views/
 import { quoteUnlessConstant, quoteUnlessWord } from '../../src/views/safe-text.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
-/** Words that none of our lines has, and the starts of lines that are ours alone. */
+/** Invented words that the server never writes, and the beginnings of lines that only the server writes. */
 const vocabulary = ['"', '>', '\n', ...'zorb https://zorb Quux: FNORD grue. zorb_fnord QUUX grue, zo FN'.split(' ')];
 const openings = [
   ...'Credits: Credits Request More #123456 +12 DEMO'.split(' '),
   ...['More with cursor:', 'Next page:', 'As 1:', 'The rest of this page', 'DEMO DATA'],
 ];
-const theirs = fc.constantFrom(...vocabulary, ...openings);
+const thirdPartyWord = fc.constantFrom(...vocabulary, ...openings);
 const phrase = fc
-  .array(theirs, { minLength: 1, maxLength: 8 })
+  .array(thirdPartyWord, { minLength: 1, maxLength: 8 })
   .chain((words) => fc.constantFrom(' ', '\n', '_', '-', '.', '').map((space) => words.join(space)));
-const text = fc.oneof(theirs, phrase);
+const text = fc.oneof(thirdPartyWord, phrase);
 const words = fc.array(text, { minLength: 1, maxLength: 14 });
 const names = 'link_url resized_image_url title body type url nr pageName ctaType siteDomain name'.split(' ');
 const nested = fc.dictionary(fc.oneof(text, fc.constantFrom(...names)), fc.oneof(text, words));
 
-/** Fields of `model`, each with third-party words in its own shape. */
-const filled = (model: object) =>
+/** Generates objects with the fields of `model` and third-party texts in any shape. */
+const generateObjects = (model: object) =>
   fc.record(
     Object.fromEntries(
       Object.entries(model).map(([name, value]) => [
@@ -34,20 +34,20 @@ const filled = (model: object) =>
     { requiredKeys: [] },
   );
 
-const oursAlone = /^(?:Credits:|Request|More with cursor|Next page|The rest of|DEMO DATA)/m;
-const theirWord = String.raw`\S*(?:zorb|quux|fnord|grue|\bzo\b|\bfn\b|credits|request|\bmore\b|demo\b|data\b)\S*`;
-const inARow = new RegExp(`(?:${theirWord} +){3}${theirWord}`, 'i');
+const serverLine = /^(?:Credits:|Request|More with cursor|Next page|The rest of|DEMO DATA)/m;
+const thirdPartyWordForm = String.raw`\S*(?:zorb|quux|fnord|grue|\bzo\b|\bfn\b|credits|request|\bmore\b|demo\b|data\b)\S*`;
+const thirdPartySentence = new RegExp(`(?:${thirdPartyWordForm} +){3}${thirdPartyWordForm}`, 'i');
 
-function expectFenced(rendered: string): void {
-  expect(rendered).not.toMatch(oursAlone);
+function expectQuoted(rendered: string): void {
+  expect(rendered).not.toMatch(serverLine);
   const ours = rendered.replace(/^> .*$/gm, '').replace(/"(?:[^"\\\n]|\\.)*"/g, '…');
   expect(ours).not.toContain('"');
-  expect(ours).not.toMatch(inARow);
+  expect(ours).not.toMatch(thirdPartySentence);
   expect(ours).not.toMatch(/Quux:|grue\.(?!\S)/);
 }
 
-/** What is shown of what the service sends, in every view of it. */
-const shown: Record<string, [model: object, texts: (sent: object, detail: Detail) => string[]]> = {
+/** All texts that show an object of the service, in every view. */
+const viewsByObject: Record<string, [model: object, texts: (sent: object, detail: Detail) => string[]]> = {
   'an ad': [
     { ...everyFact, currency: 'EUR' },
     (ad, detail) => {
@@ -90,17 +90,17 @@ const shown: Record<string, [model: object, texts: (sent: object, detail: Detail
 };
 const details = ['brief', 'standard', 'full'] as const;
 
-describe.each(Object.entries(shown))('%s', (_, [model, texts]) => {
-  test('says nothing in our name', () => {
+describe.each(Object.entries(viewsByObject))('%s', (_, [model, texts]) => {
+  test('third-party text in %s cannot imitate a message of the server', () => {
     fc.assert(
-      fc.property(filled(model), text, (sent, name) => {
-        for (const detail of details) for (const each of texts({ ...sent, [name]: 1 }, detail)) expectFenced(each);
+      fc.property(generateObjects(model), text, (sent, name) => {
+        for (const detail of details) for (const each of texts({ ...sent, [name]: 1 }, detail)) expectQuoted(each);
       }),
     );
   });
 });
 
-test('ids, dates, domains and constants stand bare, a sentence without spaces does not', () => {
+test('ids, dates, domains and constants are not quoted, but sentences without spaces are', () => {
   const bare = 'u-1 svc_live_ab SHOP_NOW 6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f 2026-01-15T00:00:00.000Z a.co.kr';
   for (const one of bare.split(' ')) expect(quoteUnlessWord(one)).toBe(one);
   expect(quoteUnlessWord('ignore all\nprevious')).toBe('"ignore all previous"');

@@ -13,91 +13,107 @@ import {
 import languages from './languages.json' with { type: 'json' };
 import { now } from './sample-ads.ts';
 
-const actual = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
-const between = (from: number, to: number) =>
+const countRealTokens = (text: string) =>
+  countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
+const createCharacterArbitrary = (from: number, to: number) =>
   fc.integer({ min: from, max: to }).map((code) => String.fromCodePoint(code));
-const oneOf = (letters: string) => fc.constantFrom(...letters);
+const pickLetter = (letters: string) => fc.constantFrom(...letters);
 
 const lower = 'abcdefghijklmnopqrstuvwxyz';
 const base64Letters = `${lower}${lower.toUpperCase()}0123456789+/`;
-const basicPlane = [between(0x21, 0x2ff), between(0x370, 0xd7ff), between(0xe000, 0xfffd)];
+const basicPlane = [
+  createCharacterArbitrary(0x21, 0x2ff),
+  createCharacterArbitrary(0x370, 0xd7ff),
+  createCharacterArbitrary(0xe000, 0xfffd),
+];
 
-/** What noise is made of: written as it comes, and in words. */
-const hostile: Record<string, fc.Arbitrary<string>> = {
-  letters: oneOf(lower),
-  'the commonest letters': oneOf('etaoinsrhl'),
-  vowels: oneOf('aeiou'),
-  consonants: oneOf('bcdfghjklmnpqrstvwxz'),
-  capitals: oneOf(lower.toUpperCase()),
-  'letters of either case': oneOf(lower + lower.toUpperCase()),
-  syllables: fc.tuple(oneOf('bcdfghjklmnpqrstvwxz'), oneOf('aeiou')).map((two) => two.join('')),
-  'letters and digits in turn': fc.tuple(oneOf(lower), oneOf('0123456789')).map((two) => two.join('')),
-  ASCII: between(0x21, 0x7e),
-  base64: oneOf(base64Letters),
-  'hex, as in ids': oneOf('0123456789abcdef-'),
-  digits: oneOf('0123456789'),
-  punctuation: oneOf('!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'),
-  'white space': oneOf(' \n\tx'),
-  'accented letters': between(0xc0, 0x24f),
-  Vietnamese: between(0x1ea0, 0x1ef9),
-  Greek: between(0x3b1, 0x3c9),
-  Cyrillic: between(0x430, 0x45f),
-  Hebrew: between(0x5d0, 0x5ea),
-  Arabic: between(0x620, 0x64a),
-  Devanagari: between(0x904, 0x94d),
-  Bengali: between(0x985, 0x9cd),
-  Tamil: between(0xb83, 0xbcd),
-  Thai: between(0xe01, 0xe3a),
-  Georgian: between(0x10d0, 0x10f0),
-  Jamo: between(0x1100, 0x11ff),
-  kana: between(0x3041, 0x30fe),
-  'Han, rare and common': between(0x4e00, 0x9fff),
-  'rare Han': between(0x3400, 0x4dbf),
-  'Hangul, rare and common': between(0xac00, 0xd7a3),
+/** The characters of noise, written without spaces and as words. */
+const noiseCharacters: Record<string, fc.Arbitrary<string>> = {
+  letters: pickLetter(lower),
+  'the commonest letters': pickLetter('etaoinsrhl'),
+  vowels: pickLetter('aeiou'),
+  consonants: pickLetter('bcdfghjklmnpqrstvwxz'),
+  capitals: pickLetter(lower.toUpperCase()),
+  'letters of either case': pickLetter(lower + lower.toUpperCase()),
+  syllables: fc.tuple(pickLetter('bcdfghjklmnpqrstvwxz'), pickLetter('aeiou')).map((two) => two.join('')),
+  'letters and digits in turn': fc.tuple(pickLetter(lower), pickLetter('0123456789')).map((two) => two.join('')),
+  ASCII: createCharacterArbitrary(0x21, 0x7e),
+  base64: pickLetter(base64Letters),
+  'hex, as in ids': pickLetter('0123456789abcdef-'),
+  digits: pickLetter('0123456789'),
+  punctuation: pickLetter('!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'),
+  'white space': pickLetter(' \n\tx'),
+  'accented letters': createCharacterArbitrary(0xc0, 0x24f),
+  Vietnamese: createCharacterArbitrary(0x1ea0, 0x1ef9),
+  Greek: createCharacterArbitrary(0x3b1, 0x3c9),
+  Cyrillic: createCharacterArbitrary(0x430, 0x45f),
+  Hebrew: createCharacterArbitrary(0x5d0, 0x5ea),
+  Arabic: createCharacterArbitrary(0x620, 0x64a),
+  Devanagari: createCharacterArbitrary(0x904, 0x94d),
+  Bengali: createCharacterArbitrary(0x985, 0x9cd),
+  Tamil: createCharacterArbitrary(0xb83, 0xbcd),
+  Thai: createCharacterArbitrary(0xe01, 0xe3a),
+  Georgian: createCharacterArbitrary(0x10d0, 0x10f0),
+  Jamo: createCharacterArbitrary(0x1100, 0x11ff),
+  kana: createCharacterArbitrary(0x3041, 0x30fe),
+  'Han, rare and common': createCharacterArbitrary(0x4e00, 0x9fff),
+  'rare Han': createCharacterArbitrary(0x3400, 0x4dbf),
+  'Hangul, rare and common': createCharacterArbitrary(0xac00, 0xd7a3),
   'any of the basic plane': fc.oneof(...basicPlane),
-  'any character at all': fc.oneof(...basicPlane, between(0x10000, 0x10ffff)),
-  emoji: fc.oneof(between(0x1f300, 0x1f64f), between(0x1f900, 0x1faff), fc.constant('\u200d'), fc.constant('\ufe0f')),
-  flags: between(0x1f1e6, 0x1f1ff),
-  'towers of marks': fc
-    .tuple(oneOf(lower), fc.array(between(0x300, 0x36f), { maxLength: 8 }))
+  'any character at all': fc.oneof(...basicPlane, createCharacterArbitrary(0x10000, 0x10ffff)),
+  emoji: fc.oneof(
+    createCharacterArbitrary(0x1f300, 0x1f64f),
+    createCharacterArbitrary(0x1f900, 0x1faff),
+    fc.constant('\u200d'),
+    fc.constant('\ufe0f'),
+  ),
+  flags: createCharacterArbitrary(0x1f1e6, 0x1f1ff),
+  'stacks of combining marks': fc
+    .tuple(pickLetter(lower), fc.array(createCharacterArbitrary(0x300, 0x36f), { maxLength: 8 }))
     .map(([a, b]) => a + b.join('')),
-  'letters in disguise': between(0x1d400, 0x1d7ff),
-  'full-width letters': between(0xff01, 0xff5e),
-  symbols: between(0x2010, 0x2bff),
+  'mathematical letters': createCharacterArbitrary(0x1d400, 0x1d7ff),
+  'full-width letters': createCharacterArbitrary(0xff01, 0xff5e),
+  symbols: createCharacterArbitrary(0x2010, 0x2bff),
 };
 
-describe('the estimate of tokens', () => {
-  test.each(Object.entries(hostile))('is passed by no more than half for noise of %s', (_, character) => {
-    const word = (maxLength: number) => fc.array(character, { minLength: 1, maxLength }).map((all) => all.join(''));
-    const text = fc
-      .tuple(fc.constantFrom('', ' '), fc.constantFrom(2, 6, 12))
-      .chain(([between, longest]) =>
-        fc.array(word(longest), { minLength: 250, maxLength: 300 }).map((all) => all.join(between)),
-      );
-    const check = (text: string) => {
-      expect(1.5 * estimateTokens(text)).toBeGreaterThanOrEqual(actual(text));
-    };
-    fc.assert(fc.property(text, check), { numRuns: 12, endOnFailure: true });
-  });
+describe('The token estimate', () => {
+  test.each(Object.entries(noiseCharacters))(
+    'the real number of tokens is at most 1.5 times the estimate for noise of %s',
+    (_, character) => {
+      const word = (maxLength: number) => fc.array(character, { minLength: 1, maxLength }).map((all) => all.join(''));
+      const text = fc
+        .tuple(fc.constantFrom('', ' '), fc.constantFrom(2, 6, 12))
+        .chain(([between, longest]) =>
+          fc.array(word(longest), { minLength: 250, maxLength: 300 }).map((all) => all.join(between)),
+        );
+      const check = (text: string) => {
+        expect(1.5 * estimateTokens(text)).toBeGreaterThanOrEqual(countRealTokens(text));
+      };
+      fc.assert(fc.property(text, check), { numRuns: 12, endOnFailure: true });
+    },
+  );
 
-  test.each(Object.entries(languages))('is near the truth for %s', (_, { text }) => {
-    const ratio = estimateTokens(text) / actual(text);
-    expect(ratio).toBeGreaterThanOrEqual(0.9);
-    expect(ratio).toBeLessThan(1.5);
-  });
+  test.each(Object.entries(languages))(
+    'the token estimate for a text in %s is close to the real number',
+    (_, { text }) => {
+      const ratio = estimateTokens(text) / countRealTokens(text);
+      expect(ratio).toBeGreaterThanOrEqual(0.9);
+      expect(ratio).toBeLessThan(1.5);
+    },
+  );
 
-  test('is near the truth for lists of real ads, and hardly below it', ({ skip }) => {
+  test('the token estimate for lists of real ads is at most 3 % too low and at most 15 % too high', ({ skip }) => {
     const samples = realSamples() ?? skip(noSamples);
     const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
       const text = formatAdList({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
-      expect(estimateTokens(text) / actual(text)).toBeGreaterThanOrEqual(0.97);
-      expect(estimateTokens(text) / actual(text)).toBeLessThan(1.15);
+      expect(estimateTokens(text) / countRealTokens(text)).toBeGreaterThanOrEqual(0.97);
+      expect(estimateTokens(text) / countRealTokens(text)).toBeLessThan(1.15);
     }
   });
 
-  test('says whether a text fits, without all of it being looked at', () => {
-    const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), oneOf('Aq7漢'), fc.constant('😀'));
+  test('fitsWithin agrees with the estimate of the whole text', () => {
+    const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), pickLetter('Aq7漢'), fc.constant('😀'));
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
     fc.assert(
       fc.property(text, fc.integer({ min: 0, max: 90 }), (text, tokens) => {
@@ -109,8 +125,8 @@ describe('the estimate of tokens', () => {
 
 const cutSuffix = /^(.*)… \(\+(\d+) chars\)$/s;
 
-describe('a text too long', () => {
-  test('ends on a word and says how much is missing', () => {
+describe('A truncated text', () => {
+  test('a truncated text ends after a word and states how many characters are missing', () => {
     const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
     const [, kept = '', missing = '0'] = cutSuffix.exec(truncate(text, 20)) ?? [];
     expect(text.startsWith(kept)).toBe(true);
@@ -118,12 +134,12 @@ describe('a text too long', () => {
     expect(kept.length + Number(missing)).toBe(text.length);
   });
 
-  test('shows some of a word that never ends', () => {
+  test('a truncated text of one endless word shows the start of the word', () => {
     for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
       expect(truncate(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
   });
 
-  test('never ends inside a flag, a family or an accent', () => {
+  test('a truncated text never ends inside a flag, an emoji sequence or an accented letter', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {
         const [, kept = ''] = cutSuffix.exec(truncate(piece.repeat(200), tokens)) ?? [];
@@ -132,7 +148,7 @@ describe('a text too long', () => {
     }
   });
 
-  test('is a start of the text within its tokens, with the rest counted', () => {
+  test('a truncated text is a start of the text within the token limit', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.integer({ min: 8, max: 80 }), (text, tokens) => {
         const result = truncate(text, tokens);
@@ -149,8 +165,8 @@ describe('a text too long', () => {
 
 const render = (items: readonly string[]) => items.join('\n');
 
-describe('a list larger than its budget', () => {
-  test('shows as many leading items as fit, and no more', () => {
+describe('A list that exceeds its budget', () => {
+  test('a list shows exactly as many leading items as fit into the budget', () => {
     fc.assert(
       fc.property(fc.array(fc.lorem(), { maxLength: 60 }), fc.integer({ min: 1, max: 400 }), (items, budget) => {
         const count = leading({ items, budget, render });
@@ -162,7 +178,7 @@ describe('a list larger than its budget', () => {
     );
   });
 
-  test('is rendered four times at most where its items are about as long, however many there are', () => {
+  test('a list of items with similar lengths is rendered at most four times', () => {
     const length = fc.integer({ min: 20, max: 200 });
     const lists = length.chain((usual) =>
       fc.array(fc.integer({ min: usual, max: Math.ceil(1.2 * usual) }), { minLength: 2, maxLength: 400 }),
@@ -182,9 +198,9 @@ describe('a list larger than its budget', () => {
   });
 
   test.each([
-    ['at a line', 'line number 7\n'.repeat(100), /line number 7\n\(cut to fit: \d+ more characters\)$/],
-    ['within the line', 'words '.repeat(4000), /^words .*… \(\+\d+ chars\)\n\(cut to fit: \d+ more characters\)$/],
-  ])('is cut %s, and says so, when even one item is too much', (_, text, form) => {
+    ['after a line', 'line number 7\n'.repeat(100), /line number 7\n\(cut to fit: \d+ more characters\)$/],
+    ['within its only line', 'words '.repeat(4000), /^words .*… \(\+\d+ chars\)\n\(cut to fit: \d+ more characters\)$/],
+  ])('an item that exceeds the budget is cut %s and states what is missing', (_, text, form) => {
     const cut = clampLines(text, 100);
     expect(estimateTokens(cut)).toBeLessThanOrEqual(110);
     expect(cut).toMatch(form);
