@@ -14,57 +14,58 @@ import { startHttp } from '../support/http.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { testStartTime } from './support/served-library.ts';
 
-const base = 'https://library.demo.example';
-const advertiserOf = (ad: Ad) => advertisers.find(({ domain }) => domain === ad.displayUrl);
-const brandOf = (ad: Ad) => `${ad.displayUrl?.replace('.example', '')}`;
+const baseUrl = 'https://library.demo.example';
+const findAdvertiser = (ad: Ad) => advertisers.find(({ domain }) => domain === ad.displayUrl);
+const getBrand = (ad: Ad) => `${ad.displayUrl?.replace('.example', '')}`;
 
 type Demo = Awaited<ReturnType<typeof openDemoLibrary>>;
 
-async function ask({ apiKey, library }: Demo, path: string, body?: unknown) {
+/** Sends a request to the demo library and returns the body of the response. */
+async function request({ apiKey, library }: Demo, path: string, body?: unknown) {
   const headers = { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' };
   const init = { headers, ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }) };
-  return JSON.parse(await (await library.fetch(new Request(new URL(path, base), init))).text());
+  return JSON.parse(await (await library.fetch(new Request(new URL(path, baseUrl), init))).text());
 }
 
-/** Every ad or advertiser. */
-async function all<Item>(of: Demo, kind: 'ads' | 'pages'): Promise<Item[]> {
+/** Reads all ads or all pages of a demo library. */
+async function readAll<Item>(source: Demo, kind: 'ads' | 'pages'): Promise<Item[]> {
   const items: Item[] = [];
   for (let cursor: string | undefined | null; cursor !== null; ) {
-    const found = await ask(of, `/v1/${kind}/search`, { limit: 100, cursor });
-    items.push(...found.items);
-    cursor = found.cursor;
+    const page = await request(source, `/v1/${kind}/search`, { limit: 100, cursor });
+    items.push(...page.items);
+    cursor = page.cursor;
   }
   return items;
 }
 
-const folder = pathToFileURL(`${createTemporaryFolder()}/`);
+const packedDataFolder = pathToFileURL(`${createTemporaryFolder()}/`);
 const demo = await openDemoLibrary({ now: () => testStartTime });
 afterAll(() => demo.library.close());
-const ads = await all<Ad>(demo, 'ads');
-const pages = await all<Page>(demo, 'pages');
+const ads = await readAll<Ad>(demo, 'ads');
+const pages = await readAll<Page>(demo, 'pages');
 
-describe('the market', () => {
-  test('a demo that is opened a day later has the same ads, with dates a day later', async () => {
-    const later = await openDemoLibrary({ now: () => testStartTime + 86_400_000 });
-    const undated = (some: Ad[]) => JSON.stringify(some).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
-    const laterAds = await all<Ad>(later, 'ads');
-    expect(undated(laterAds) === undated(ads)).toBe(true);
-    const lastDay = (some: Ad[]) =>
-      some
+describe('The market of the demo', () => {
+  test('a demo that is opened a day later contains the same ads with dates one day later', async () => {
+    const laterDemo = await openDemoLibrary({ now: () => testStartTime + 86_400_000 });
+    const stringifyWithoutDates = (someAds: Ad[]) => JSON.stringify(someAds).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
+    const laterAds = await readAll<Ad>(laterDemo, 'ads');
+    expect(stringifyWithoutDates(laterAds) === stringifyWithoutDates(ads)).toBe(true);
+    const findLastDay = (someAds: Ad[]) =>
+      someAds
         .map(({ lastSeenAt }) => lastSeenAt)
         .sort()
         .at(-1);
-    expect([lastDay(ads), lastDay(laterAds)]).toEqual(['2026-03-15T00:00:00.000Z', '2026-03-16T00:00:00.000Z']);
-    later.library.close();
+    expect([findLastDay(ads), findLastDay(laterAds)]).toEqual(['2026-03-15T00:00:00.000Z', '2026-03-16T00:00:00.000Z']);
+    laterDemo.library.close();
   });
 
-  test('is wide: advertisers, languages, scripts, countries, industries, formats', () => {
-    const differing = (key: 'name' | 'domain' | 'language' | 'industry') =>
+  test('the demo contains many different advertisers, languages, scripts, industries and formats', () => {
+    const countDistinct = (key: 'name' | 'domain' | 'language' | 'industry') =>
       new Set(advertisers.map((advertiser) => advertiser[key])).size;
-    expect([differing('name'), differing('domain')]).toEqual([advertisers.length, advertisers.length]);
+    expect([countDistinct('name'), countDistinct('domain')]).toEqual([advertisers.length, advertisers.length]);
     expect(advertisers.length).toBeGreaterThanOrEqual(36);
-    expect(differing('language')).toBeGreaterThanOrEqual(15);
-    expect(differing('industry')).toBeGreaterThanOrEqual(10);
+    expect(countDistinct('language')).toBeGreaterThanOrEqual(15);
+    expect(countDistinct('industry')).toBeGreaterThanOrEqual(10);
     expect(ads.length).toBeGreaterThan(1800);
     const formats = new Set(ads.map(({ displayFormat }) => displayFormat));
     expect([...formats].sort()).toEqual(['CAROUSEL', 'DCO', 'IMAGE', 'VIDEO']);
@@ -72,12 +73,12 @@ describe('the market', () => {
       expect(ads.some(({ body }) => new RegExp(`\\p{Script=${script}}`, 'u').test(body ?? ''))).toBe(true);
   });
 
-  test('fits the schemas, stays in .example, and its dates and ranges make sense, in whole units of money', () => {
+  test('every page and ad of the demo fits its schema and has plausible links, dates and amounts', () => {
     for (const page of pages) {
       Page.parse(page);
-      const own = ads.filter(({ pageId }) => pageId === page.pageId);
-      expect(page.adsAmount).toBe(own.length);
-      for (const ad of own) {
+      const adsOfPage = ads.filter(({ pageId }) => pageId === page.pageId);
+      expect(page.adsAmount).toBe(adsOfPage.length);
+      for (const ad of adsOfPage) {
         Ad.parse(ad);
         const text = JSON.stringify(ad);
         expect(text).not.toMatch(/\{(brand|product|percent|days|thousands|tries)\}|undefined|NaN/);
@@ -94,90 +95,100 @@ describe('the market', () => {
   });
 });
 
-test('the data of the demo has the same bytes each time that it is made, and after it was packed', async () => {
-  const made = await makeDemoData();
-  for (const [file, bytes] of Object.entries(packDemoData(made))) writeFileSync(new URL(file, folder), bytes);
-  const hashed = ({ database, ...rest }: DemoData) => ({ ...rest, database: hash('sha256', database) });
-  expect(hashed(await makeDemoData())).toEqual(hashed(made));
-  expect(hashed(await readDemoData(folder))).toEqual(hashed(made));
+test('the data of the demo is identical each time it is made, and after packing and unpacking', async () => {
+  const demoData = await makeDemoData();
+  for (const [file, bytes] of Object.entries(packDemoData(demoData)))
+    writeFileSync(new URL(file, packedDataFolder), bytes);
+  const hashDatabase = ({ database, ...rest }: DemoData) => ({ ...rest, database: hash('sha256', database) });
+  expect(hashDatabase(await makeDemoData())).toEqual(hashDatabase(demoData));
+  expect(hashDatabase(await readDemoData(packedDataFolder))).toEqual(hashDatabase(demoData));
 });
 
-describe('the demo library', () => {
-  test('leaves no file behind, even while it is open', async () => {
-    const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
-    const before = left();
-    const opened = await openDemoLibrary({ now: () => testStartTime });
-    expect(await ask(opened, '/v1/credits')).toMatchObject({ credits: 10_000 });
-    // Tests that run at the same time may just be opening another demo.
-    if (process.platform !== 'win32') await waitUntil(() => left().every((name) => before.includes(name)));
-    opened.library.close();
+describe('The demo library', () => {
+  test('an open demo library leaves no file in the temporary folder', async () => {
+    const listDemoFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
+    const foldersBefore = listDemoFolders();
+    const openedDemo = await openDemoLibrary({ now: () => testStartTime });
+    expect(await request(openedDemo, '/v1/credits')).toMatchObject({ credits: 10_000 });
+    // Other tests may open a demo at the same time, so the test waits until no new folder exists.
+    if (process.platform !== 'win32')
+      await waitUntil(() => listDemoFolders().every((name) => foldersBefore.includes(name)));
+    openedDemo.library.close();
   });
 
-  test('answers with its key from the first request on, is generous, and has the same key each time', async () => {
-    const again = await openDemoLibrary({ now: () => testStartTime });
-    expect(await ask(again, '/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
-    again.library.close();
-    expect(again.apiKey).toBe(demo.apiKey);
-    // Before it was asked for anything.
+  test('a demo library has the same key each time, and the key has 10,000 credits at the first request', async () => {
+    const secondDemo = await openDemoLibrary({ now: () => testStartTime });
+    expect(await request(secondDemo, '/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
+    secondDemo.library.close();
+    expect(secondDemo.apiKey).toBe(demo.apiKey);
+    // A demo can be closed before its first request.
     (await openDemoLibrary({ now: () => testStartTime })).library.close();
   });
 
-  test('has collections of its own and of a colleague, with items', async () => {
-    const { items } = await ask(demo, '/v1/collections');
+  test('the demo contains collections of the user and of a colleague, with items', async () => {
+    const { items } = await request(demo, '/v1/collections');
     expect(items.length).toBeGreaterThanOrEqual(5);
     expect(items.some(({ isOwner }: { isOwner: boolean }) => !isOwner)).toBe(true);
-    const team = items.find(({ adCount }: { adCount: number }) => adCount > 50);
-    const page = await ask(demo, `/v1/collections/${team.id}/items?itemType=ads`);
+    const teamCollection = items.find(({ adCount }: { adCount: number }) => adCount > 50);
+    const page = await request(demo, `/v1/collections/${teamCollection.id}/items?itemType=ads`);
     expect(page).toMatchObject({ hasMore: true });
     expect(page.items).toHaveLength(50);
   });
 });
 
-const files = readdirSync(new URL('../../src/library/demo/pictures/', import.meta.url));
+const pictureFiles = readdirSync(new URL('../../src/library/demo/pictures/', import.meta.url));
 
-describe('its pictures', () => {
-  async function shown(address: string): Promise<Uint8Array> {
+describe('The pictures of the demo', () => {
+  async function fetchPicture(address: string): Promise<Uint8Array> {
     const response = await demo.library.fetch(new Request(address));
     expect([address, response.status, response.headers.get('content-type')]).toEqual([address, 200, 'image/webp']);
     return new Uint8Array(await response.arrayBuffer());
   }
 
-  test('are at every address of an ad, of the recorded size', async () => {
+  test('every picture address of an ad returns a picture of the stated size', async () => {
     const sizes = new Map<string, object>();
     for (const ad of ads) {
       for (const { url = '', width, height } of ad.media ?? []) {
-        expect(url).toContain(`${base}/media/demo/${brandOf(ad)}-`);
-        if (!sizes.has(url)) sizes.set(url, readHeader(await shown(url)));
+        expect(url).toContain(`${baseUrl}/media/demo/${getBrand(ad)}-`);
+        if (!sizes.has(url)) sizes.set(url, readHeader(await fetchPicture(url)));
         expect([url, { format: 'webp', width, height }]).toEqual([url, sizes.get(url)]);
       }
       for (const { image_url } of ad.cards ?? []) expect(sizes.has(String(image_url))).toBe(true);
     }
-    expect(sizes.size).toBeGreaterThan(0.95 * files.length);
+    expect(sizes.size).toBeGreaterThan(0.95 * pictureFiles.length);
   });
 
-  test('show each ad’s own product, a sticker where its copy has a discount and only there, a video as a tall still', () => {
-    const kinds = new Set<string>();
+  test('the picture of an ad shows its product, a sticker if the text offers a discount, and a tall still for a video', () => {
+    const pictureKinds = new Set<string>();
     for (const ad of ads.filter(({ displayFormat }) => displayFormat === 'IMAGE' || displayFormat === 'VIDEO')) {
-      const { products = [], points = [] } = advertiserOf(ad) ?? {};
-      const nr = products.findIndex(({ name }) => name.slice(1) === ad.productTitle?.slice(1));
-      const [, kind = ''] = ad.media?.[0]?.url?.split(`/demo/${brandOf(ad)}-${nr + 1}-`) ?? [];
-      const copy = points.reduce((text, point) => text.replaceAll(point, ''), `${ad.headline} ${ad.body}`);
+      const { products = [], points = [] } = findAdvertiser(ad) ?? {};
+      const productNumber = products.findIndex(({ name }) => name.slice(1) === ad.productTitle?.slice(1));
+      const [, kind = ''] = ad.media?.[0]?.url?.split(`/demo/${getBrand(ad)}-${productNumber + 1}-`) ?? [];
+      const textWithoutPoints = points.reduce((text, point) => text.replaceAll(point, ''), `${ad.headline} ${ad.body}`);
       if (ad.displayFormat === 'VIDEO') expect(kind).toBe('tall.webp');
-      else expect([copy, kind === 'offer.webp']).toEqual([copy, copy.includes('%') || copy.includes('play free')]);
-      kinds.add(kind);
+      else
+        expect([textWithoutPoints, kind === 'offer.webp']).toEqual([
+          textWithoutPoints,
+          /%|play free/.test(textWithoutPoints),
+        ]);
+      pictureKinds.add(kind);
     }
-    expect([...kinds].sort()).toEqual(['meet.webp', 'offer.webp', 'tall.webp']);
+    expect([...pictureKinds].sort()).toEqual(['meet.webp', 'offer.webp', 'tall.webp']);
   });
 });
 
-test('in demo mode, http serves the pictures of its ads, and nothing else of the library', async () => {
+test('in demo mode, the HTTP server serves the pictures of the ads and no other path of the library', async () => {
   const { origin, close } = await startHttp({ demo: true });
-  const picture = `${origin}/media/demo/${files[0]}`;
-  const answer = await fetch(picture);
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/webp']);
-  const onDisk = ['mossgate.webp', '..%2findustries.json', '%2e%2e%2fdemo.ts', 'mossgate-logo.webp%00', ''];
-  for (const path of [...onDisk.map((name) => `/media/demo/${name}`), '/media/%2e%2e/v1/credits', '/filters.json'])
+  const pictureUrl = `${origin}/media/demo/${pictureFiles[0]}`;
+  const response = await fetch(pictureUrl);
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/webp']);
+  const forbiddenNames = ['mossgate.webp', '..%2findustries.json', '%2e%2e%2fdemo.ts', 'mossgate-logo.webp%00', ''];
+  for (const path of [
+    ...forbiddenNames.map((name) => `/media/demo/${name}`),
+    '/media/%2e%2e/v1/credits',
+    '/filters.json',
+  ])
     expect([path, (await fetch(`${origin}${path}`)).status]).toEqual([path, 404]);
-  expect((await fetch(picture, { headers: { Origin: 'https://elsewhere.example' } })).status).toBe(403);
+  expect((await fetch(pictureUrl, { headers: { Origin: 'https://elsewhere.example' } })).status).toBe(403);
   await close();
 });

@@ -3,25 +3,28 @@ import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 import { type ServedLibrary, uuid } from './support/served-library.ts';
 
-const adsOf = async (served: ServedLibrary, filters = {}) => (await served.searchAll(filters)).items;
+const findAds = async (served: ServedLibrary, filters = {}) => (await served.searchAll(filters)).items;
 
-/** A key of the archive (a dot is its snapshot), what stands there, and what the ad has of it. */
-type Row = readonly [key: string, written: unknown, becomes?: object];
+/**
+ * A key of the archive, its value, and the fields that the ad gets from it. A key with a dot belongs to the snapshot.
+ */
+type Mapping = readonly [key: string, value: unknown, adFields?: object];
 
-function recordOf(rows: readonly Row[]): object {
-  const own = rows.filter(([key]) => !key.startsWith('.')).map(([key, written]) => [key, written]);
-  const snapshot = rows.filter(([key]) => key.startsWith('.')).map(([key, written]) => [key.slice(1), written]);
-  return Object.fromEntries(snapshot.length > 0 ? [...own, ['snapshot', Object.fromEntries(snapshot)]] : own);
+/** Builds the record of the archive from all keys and values. */
+function buildRecord(mappings: readonly Mapping[]): object {
+  const topLevel = mappings.filter(([key]) => !key.startsWith('.')).map(([key, value]) => [key, value]);
+  const snapshot = mappings.filter(([key]) => key.startsWith('.')).map(([key, value]) => [key.slice(1), value]);
+  return Object.fromEntries(snapshot.length > 0 ? [...topLevel, ['snapshot', Object.fromEntries(snapshot)]] : topLevel);
 }
 
-/** All of the ad but its id. */
-const adFrom = (rows: readonly Row[]): { pageId?: string; page?: object } =>
-  Object.assign({ media: [], cards: [], website: {} }, ...rows.map(([, , becomes]) => becomes));
+/** Builds the ad that the import makes from the record, without its id. */
+const buildExpectedAd = (mappings: readonly Mapping[]): { pageId?: string; page?: object } =>
+  Object.assign({ media: [], cards: [], website: {} }, ...mappings.map(([, , adFields]) => adFields));
 
-const media = 'https://media.example';
-const link = 'https://www.shop.example/x';
-const cards = [{ title: 'Card', resized_image_url: `${media}/c.jpg` }];
-const scraped: Row[] = [
+const mediaUrl = 'https://media.example';
+const shopUrl = 'https://www.shop.example/x';
+const cards = [{ title: 'Card', resized_image_url: `${mediaUrl}/c.jpg` }];
+const scrapedAd: Mapping[] = [
   ['ad_archive_id', '123456789', { adArchiveId: '123456789' }],
   ['page_id', '42', { pageId: '42', sourcePageExternalId: '42' }],
   ['start_date', 1_767_225_600, { startedAt: '2026-01-01T00:00:00.000Z' }],
@@ -38,32 +41,32 @@ const scraped: Row[] = [
   ['.caption', 'shop.example', { displayUrl: 'shop.example' }],
   ['.cta_type', 'SHOP_NOW', { ctaType: 'SHOP_NOW' }],
   ['.display_format', 'video', { displayFormat: 'VIDEO' }],
-  ['.link_url', link, { offerLink: link, website: { siteDomain: 'shop.example' } }],
-  ['.videos', [{ video_hd_url: `${media}/1.mp4`, video_preview_image_url: `${media}/v.jpg` }]],
-  ['.images', [{ original_image_url: `${media}/1.jpg` }]],
+  ['.link_url', shopUrl, { offerLink: shopUrl, website: { siteDomain: 'shop.example' } }],
+  ['.videos', [{ video_hd_url: `${mediaUrl}/1.mp4`, video_preview_image_url: `${mediaUrl}/v.jpg` }]],
+  ['.images', [{ original_image_url: `${mediaUrl}/1.jpg` }]],
   ['.cards', cards, { cards }],
   [
     '.page_profile_picture_url',
-    `${media}/p.jpg`,
+    `${mediaUrl}/p.jpg`,
     {
       media: [
-        { type: 'VID', url: `${media}/1.mp4`, nr: 0, urls: { preview: `${media}/v.jpg` } },
-        { type: 'THUMB', url: `${media}/1.jpg`, nr: 0 },
-        { type: 'CARD_THUMB', url: `${media}/c.jpg`, nr: 0 },
-        { type: 'PA_PP', url: `${media}/p.jpg`, nr: null },
+        { type: 'VID', url: `${mediaUrl}/1.mp4`, nr: 0, urls: { preview: `${mediaUrl}/v.jpg` } },
+        { type: 'THUMB', url: `${mediaUrl}/1.jpg`, nr: 0 },
+        { type: 'CARD_THUMB', url: `${mediaUrl}/c.jpg`, nr: 0 },
+        { type: 'PA_PP', url: `${mediaUrl}/p.jpg`, nr: null },
       ],
     },
   ],
 ];
 
-const reach = [{ country: 'GB', age_gender_breakdowns: [{ age_range: '18-24', male: 3 }] }];
+const reachBreakdown = [{ country: 'GB', age_gender_breakdowns: [{ age_range: '18-24', male: 3 }] }];
 const female = { age: '18-24', gender: 'female' };
 const wales = { name: 'Wales', type: 'regions', excluded: false };
-const render = 'https://archive.example/render_ad/?';
+const snapshotUrl = 'https://archive.example/render_ad/?';
 
-const stopped = '2026-02-03T00:00:00.000Z';
+const endDate = '2026-02-03T00:00:00.000Z';
 
-const official: Row[] = [
+const officialApiAd: Mapping[] = [
   ['id', '2001', { adArchiveId: '2001' }],
   ['page_id', '9', { pageId: '9', sourcePageExternalId: '9' }],
   ['page_name', 'Other Page', { page: { pageName: 'Other Page' } }],
@@ -76,7 +79,7 @@ const official: Row[] = [
   ],
   ['ad_creative_link_descriptions', ['D', 'E'], { linkDescription: 'D', linkDescriptions: ['D', 'E'] }],
   ['ad_delivery_start_time', '2026-02-01', { startedAt: '2026-02-01T00:00:00.000Z' }],
-  ['ad_delivery_stop_time', '2026-02-03', { lastSeenAt: stopped, endDate: stopped }],
+  ['ad_delivery_stop_time', '2026-02-03', { lastSeenAt: endDate, endDate }],
   ['publisher_platforms', ['facebook'], { publisherPlatform: ['FACEBOOK'] }],
   ['bylines', 'Friends of Tests', { bylines: 'Friends of Tests' }],
   ['currency', 'GBP', { currency: 'GBP' }],
@@ -89,25 +92,32 @@ const official: Row[] = [
   ['target_ages', ['18', '65+'], { targetAges: ['18', '65+'] }],
   ['target_gender', 'All', { targetGender: 'All' }],
   ['languages', ['cy', 'en'], { languages: ['cy', 'en'] }],
-  ['age_country_gender_reach_breakdown', reach, { ageCountryGenderReachBreakdown: reach }],
-  ['ad_snapshot_url', `${render}access_token=SECRET&id=2001`, { adSnapshotUrl: `${render}id=2001` }],
+  ['age_country_gender_reach_breakdown', reachBreakdown, { ageCountryGenderReachBreakdown: reachBreakdown }],
+  ['ad_snapshot_url', `${snapshotUrl}access_token=SECRET&id=2001`, { adSnapshotUrl: `${snapshotUrl}id=2001` }],
 ];
 
-test.for<[name: string, rows: Row[], filters: object, wrap?: (record: object) => unknown]>([
-  ['scrapers write them', scraped, { query: 'card body', countries: 'FR' }],
-  ['the archive answers', official, { daysRunningFrom: 2, daysRunningTo: 2 }, (one) => ({ data: [one], paging: {} })],
-])('imports ads as %s', async ([_, rows, filters, wrap], { served }) => {
-  const record = wrap?.(recordOf(rows)) ?? recordOf(rows);
-  const report = { ads: 1, fromPublicArchive: 1, skipped: 0 };
-  expect(await served.importRecords(record, record)).toMatchObject({ ...report, updated: 0, repeated: 1 });
-  expect(await served.importRecords(record)).toMatchObject({ ...report, updated: 1, repeated: 0 });
-  const ad = { id: expect.any(String), ...adFrom(rows) };
-  expect(await adsOf(served, filters)).toEqual([ad]);
-  // The page that is made from it.
+test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: object) => unknown]>([
+  ['a scraped ad', scrapedAd, { query: 'card body', countries: 'FR' }],
+  [
+    'a response of the official API',
+    officialApiAd,
+    { daysRunningFrom: 2, daysRunningTo: 2 },
+    (record) => ({ data: [record], paging: {} }),
+  ],
+])('an import maps every key of %s to a field of the ad', async ([_, mappings, filters, wrap], { served }) => {
+  const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
+  const counts = { ads: 1, fromPublicArchive: 1, skipped: 0 };
+  expect(await served.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
+  expect(await served.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
+  const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
+  expect(await findAds(served, filters)).toEqual([ad]);
+  // The library also makes a page from the ad.
   expect((await served.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
 });
 
-test('a value that fits no field is kept under its own name and named in the report', async ({ served }) => {
+test('an import stores values without a field under their own names and lists them in the report', async ({
+  served,
+}) => {
   const { notes } = await served.importRecords({
     ad_archive_id: '2002',
     is_active: false,
@@ -120,7 +130,7 @@ test('a value that fits no field is kept under its own name and named in the rep
     constructor: 'odd',
     snapshot: { page_like_count: 5, extra_texts: [{ text: 'More' }], event: null, cards: [] },
   });
-  expect(await adsOf(served)).toMatchObject([
+  expect(await findAds(served)).toMatchObject([
     {
       isActive: false,
       spend: 'little',
@@ -141,28 +151,31 @@ test('a value that fits no field is kept under its own name and named in the rep
   ]);
 });
 
-test.for(['tel:+3510000', 'shop now'])('a link that is no website (%s) has no domain', async (link, { served }) => {
-  await served.importRecords({
-    ad_archive_id: '1',
-    snapshot: { page_name: 'P', link_url: link, caption: 'paypal.com' },
-  });
-  const items = await adsOf(served);
-  expect(items).toMatchObject([{ offerLink: link }]);
-  expect(items[0]).not.toHaveProperty('website.siteDomain');
-});
+test.for(['tel:+3510000', 'shop now'])(
+  'an ad whose link (%s) is not a web address has no domain',
+  async (link, { served }) => {
+    await served.importRecords({
+      ad_archive_id: '1',
+      snapshot: { page_name: 'P', link_url: link, caption: 'paypal.com' },
+    });
+    const items = await findAds(served);
+    expect(items).toMatchObject([{ offerLink: link }]);
+    expect(items[0]).not.toHaveProperty('website.siteDomain');
+  },
+);
 
 test.for([
-  ['without an id of the archive', { ad_archive_id: '', page_id: '42' }, /^ad_archive_id: missing/],
-  ['with an end past all dates', { ad_archive_id: '3', end_date: 1e20 }, /^endDate:/],
-  ['with an end that is no date', { ad_archive_id: '3', end_date: 'soon' }, /^endDate:/],
-  ['whose id was rounded', '{"ad_archive_id":12345678901234567890}', /is a rounded number, so the id is lost/],
-  ['whose page id was rounded', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
-] as const)('an ad %s is refused', async ([_, record, problem], { served }) => {
+  ['without an archive id', { ad_archive_id: '', page_id: '42' }, /^ad_archive_id: missing/],
+  ['with an end date outside the range of dates', { ad_archive_id: '3', end_date: 1e20 }, /^endDate:/],
+  ['with an end date that is not a date', { ad_archive_id: '3', end_date: 'soon' }, /^endDate:/],
+  ['with a rounded archive id', '{"ad_archive_id":12345678901234567890}', /is a rounded number, so the id is lost/],
+  ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
+] as const)('an import rejects an ad %s', async ([_, record, problem], { served }) => {
   const report = await served.importRecords(record);
   expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
 });
 
-test('malformed ads never make the import fail', async ({ served }) => {
+test('an import counts every malformed ad as stored or skipped and never fails', async ({ served }) => {
   const names = ['page_id', 'start_date', 'end_date', 'is_active', 'spend', 'publisher_platform', 'body', 'cards'];
   const record = fc.dictionary(fc.constantFrom(...names, 'images'), fc.jsonValue({ maxDepth: 4 }));
   await fc.assert(
@@ -174,28 +187,28 @@ test('malformed ads never make the import fail', async ({ served }) => {
   );
 });
 
-const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
+const quoteCell = (text: string) => `"${text.replaceAll('"', '""')}"`;
 const male = { age: '65+', gender: 'male' };
-const ages = [
+const ageShares = [
   { ...female, percentage: 0.25 },
   { ...male, percentage: 0.75 },
 ];
 
-/** Cells as the archive writes them. */
-const cells: (readonly [column: string, cell: string, becomes?: object])[] = [
+/** The columns of a table from the archive, with a cell of each column and the fields that the ad gets from it. */
+const tableMappings: (readonly [column: string, cell: string, adFields?: object])[] = [
   ['ad_archive_id', '1234567890123456', { adArchiveId: '1234567890123456' }],
   ['page_id', '77', { pageId: '77', sourcePageExternalId: '77' }],
-  ['page_name', cell('The "Page"'), { page: { pageName: 'The "Page"' } }],
+  ['page_name', quoteCell('The "Page"'), { page: { pageName: 'The "Page"' } }],
   ['byline', 'Friends of Tests', { bylines: 'Friends of Tests' }],
-  ['ad_creative_bodies', cell('First line\r\nand, another'), { body: 'First line\r\nand, another' }],
-  ['ad_creative_link_titles', cell('["One","Two"]'), { headline: 'One', headlines: ['One', 'Two'] }],
+  ['ad_creative_bodies', quoteCell('First line\r\nand, another'), { body: 'First line\r\nand, another' }],
+  ['ad_creative_link_titles', quoteCell('["One","Two"]'), { headline: 'One', headlines: ['One', 'Two'] }],
   ['ad_delivery_start_time', '2024-01-02', { startedAt: '2024-01-02T00:00:00.000Z' }],
-  ['impressions', cell('lower_bound: 1000, upper_bound: 4999'), { impressionsMin: 1000, impressionsMax: 4999 }],
-  ['spend', cell('{"lower_bound":"0","upper_bound":"99"}'), { adSpendMin: 0, adSpendMax: 99 }],
+  ['impressions', quoteCell('lower_bound: 1000, upper_bound: 4999'), { impressionsMin: 1000, impressionsMax: 4999 }],
+  ['spend', quoteCell('{"lower_bound":"0","upper_bound":"99"}'), { adSpendMin: 0, adSpendMax: 99 }],
   ['currency', 'EUR', { currency: 'EUR' }],
-  ['publisher_platforms', cell('facebook,instagram'), { publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] }],
+  ['publisher_platforms', quoteCell('facebook,instagram'), { publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] }],
   ['languages', 'de', { languages: ['de'] }],
-  ['demographic_distribution', cell(JSON.stringify(ages).slice(1, -1)), { demographics: ages }],
+  ['demographic_distribution', quoteCell(JSON.stringify(ageShares).slice(1, -1)), { demographics: ageShares }],
   ['estimated_audience_size', 'lower_bound: 1000001', { audienceSizeMin: 1_000_001 }],
   ['ad_creation_time', ''],
 ];
@@ -203,17 +216,22 @@ const cells: (readonly [column: string, cell: string, becomes?: object])[] = [
 test.for([
   ['commas and CRLF', ',', '\r\n'],
   ['semicolons and LF', ';', '\n'],
-] as const)('ads are imported from CSV with %s', async ([_, delimiter, lineEnd], { served }) => {
-  const lines = [cells.map(([column]) => column), cells.map(([, text]) => text)].map((one) => one.join(delimiter));
-  const report = await served.importRecords(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
-  expect(report).toMatchObject({ ads: 1, fromPublicArchive: 1, skipped: 0, problems: [] });
-  const found = await adsOf(served, { query: '"and another" two friends' });
-  expect(found).toEqual([{ ...adFrom(cells), id: expect.any(String) }]);
-});
+] as const)(
+  'an import reads ads of the Meta Ad Library from CSV with %s',
+  async ([_, delimiter, lineEnd], { served }) => {
+    const lines = [tableMappings.map(([column]) => column), tableMappings.map(([, cell]) => cell)].map((row) =>
+      row.join(delimiter),
+    );
+    const report = await served.importRecords(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
+    expect(report).toMatchObject({ ads: 1, fromPublicArchive: 1, skipped: 0, problems: [] });
+    const ads = await findAds(served, { query: '"and another" two friends' });
+    expect(ads).toEqual([{ ...buildExpectedAd(tableMappings), id: expect.any(String) }]);
+  },
+);
 
-test('rows that cannot be used are named by their line', async ({ served }) => {
-  const ads = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
-  const report = await served.importRecords(ads.join('\n'));
+test('the report names each unusable row by its line', async ({ served }) => {
+  const rows = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
+  const report = await served.importRecords(rows.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
   expect(report.problems.map(({ line, problem }) => `${line} ${problem}`)).toEqual([
     '2 the row has 2 cells, and the line of column names has 3; is a quotation mark missing?',
@@ -222,17 +240,21 @@ test('rows that cannot be used are named by their line', async ({ served }) => {
   ]);
 });
 
-test('a quotation mark that is not closed costs its line, however much follows', async ({ served }) => {
+test('after a quotation mark that is not closed, an import skips this line and reads the following rows', async ({
+  served,
+}) => {
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
-    const amount = rows.split('\n').length - 1;
+    const rowCount = rows.split('\n').length - 1;
     const report = await served.importRecords(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
     const problem = 'a row that does not end; is a quotation mark not closed?';
     expect(report).toMatchObject({ ads: rows.includes('Q') ? 3 : 2, skipped: 2 });
-    expect(report.problems).toEqual([3, amount + 4].map((line) => ({ line, path: '', problem })));
+    expect(report.problems).toEqual([3, rowCount + 4].map((line) => ({ line, path: '', problem })));
   }
 });
 
-test('a table of something else is refused, and the message names the columns that tell', async ({ served }) => {
+test('an import rejects a table without ads, and the message names the columns that a table of ads needs', async ({
+  served,
+}) => {
   const { skipped, problems } = await served.importRecords('Name,Age\nA,1\n');
   const problem = expect.stringMatching(
     /^neither JSON nor a table of ads: no line of column names contains .* "body" .*"ad_archive_id"/,
@@ -240,24 +262,24 @@ test('a table of something else is refused, and the message names the columns th
   expect([skipped, problems]).toEqual([1, [{ line: 1, path: '', problem }]]);
 });
 
-test('no ad of the archive was seen after the import', async ({ served }) => {
+test('an ad with a planned end in the future was last seen at the time of the import', async ({ served }) => {
   const record = { ad_creative_bodies: ['Text'], ad_delivery_start_time: '2026-02-18' };
   await served.importRecords({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
-  expect(await adsOf(served)).toMatchObject([
+  expect(await findAds(served)).toMatchObject([
     { endDate: '2026-05-01T00:00:00.000Z', lastSeenAt: '2026-03-15T10:30:00.000Z' },
   ]);
-  expect(await adsOf(served, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
+  expect(await findAds(served, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
 });
 
-test('the domain of a wrapped link is that of the page behind the wrapper', async ({ served }) => {
+test('the domain of a redirect link of Facebook is the domain of its target', async ({ served }) => {
   const link = `https://l.facebook.com/l.php?u=${encodeURIComponent('https://www.shop.example/a?x=1')}&h=AT0`;
   await served.importRecords({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
-  expect(await adsOf(served, { domain: ['shop.example'] })).toMatchObject([
+  expect(await findAds(served, { domain: ['shop.example'] })).toMatchObject([
     { website: { siteDomain: 'shop.example' } },
   ]);
 });
 
-test.for<[given: string, kept: string]>([
+test.for<[query: string, storedQuery: string]>([
   ['?access_token=SECRET&id=1', '?id=1'],
   ['?id=1&access_token=SECRET', '?id=1'],
   ['?id=1&access_token=SECRET#top', '?id=1#top'],
@@ -265,19 +287,21 @@ test.for<[given: string, kept: string]>([
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET%26id%3D1&h=2', '?u=https%3A%2F%2Fa.example%3Fid%3D1&h=2'],
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET&h=2', '?u=https%3A%2F%2Fa.example&h=2'],
 ])(
-  'the access token of the address %s is not stored, whatever the key and the format',
-  async ([given, kept], { served }) => {
-    const address = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
+  'an import of any format removes the access token from a URL with the query %s',
+  async ([query, storedQuery], { served }) => {
+    const buildUrl = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
     await served.importRecords({
       ad_archive_id: '1',
-      link: address(given),
-      snapshot: { title: 'T', cards: [{ link_url: address(given) }] },
+      link: buildUrl(query),
+      snapshot: { title: 'T', cards: [{ link_url: buildUrl(query) }] },
     });
-    await served.importRecords({ id: uuid(1), headline: 'T', note: address(given), access_token: 'SECRET' });
-    await served.importRecords(`headline,link,My note\nT,${address(given)},${address(given)}`);
-    const ads = await adsOf(served, {});
+    await served.importRecords({ id: uuid(1), headline: 'T', note: buildUrl(query), access_token: 'SECRET' });
+    await served.importRecords(`headline,link,My note\nT,${buildUrl(query)},${buildUrl(query)}`);
+    const ads = await findAds(served, {});
     expect(ads).toHaveLength(3);
     expect(JSON.stringify(ads)).not.toContain('SECRET');
-    expect(ads).toContainEqual(expect.objectContaining({ offerLink: address(kept), 'My note': address(kept) }));
+    expect(ads).toContainEqual(
+      expect.objectContaining({ offerLink: buildUrl(storedQuery), 'My note': buildUrl(storedQuery) }),
+    );
   },
 );

@@ -3,24 +3,28 @@ import { expect } from 'vitest';
 import { importText } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
-/** Files as people have them, made up in the shape of the exports of programs that are in use. */
+/** Fictional files in the shape of the exports of widely used programs. */
 const folder = new URL('import-files/', import.meta.url);
 
-interface Expected {
+interface ExpectedImport {
+  /** Some fields of each ad in the file. */
   ads: object[];
-  /** The lines of the report below the first one and the columns. */
-  report?: (string | RegExp)[];
-  /** Searches that find all ads of the file. */
-  findable?: object[];
+  /** The lines of the report, without the first line and without the line of the columns. */
+  reportLines?: (string | RegExp)[];
+  /** The filters of searches that find all ads of the file. */
+  searches?: object[];
 }
 
-const at = (day: string) => `${day}T00:00:00.000Z`;
+const toDateTime = (day: string) => `${day}T00:00:00.000Z`;
 const park = { headline: 'Save the park', body: "Vote for the park.\nIt's ours" };
-const wrapped: Expected = { ads: [{ adArchiveId: '7001', headline: 'T', body: 'Hello', page: { pageName: 'P' } }] };
+const wrappedAd: ExpectedImport = {
+  ads: [{ adArchiveId: '7001', headline: 'T', body: 'Hello', page: { pageName: 'P' } }],
+};
 const facebookRender = 'https://www.facebook.com/ads/archive/render_ad/';
-const notIso = (date: string) => `startedAt: not an ISO 8601 date-time; got "${date}"`;
+const describeInvalidDate = (date: string) => `startedAt: not an ISO 8601 date-time; got "${date}"`;
 
-const files: Record<string, Expected> = {
+/** What the import of each file gives, by the name of the file. */
+const expectedImports: Record<string, ExpectedImport> = {
   'flattened-scrape.csv': {
     ads: [
       {
@@ -29,7 +33,7 @@ const files: Record<string, Expected> = {
         media: [{ type: 'THUMB', url: 'https://m.example/1.jpg', nr: 0 }],
       },
     ],
-    findable: [
+    searches: [
       { query: 'soap floats' },
       { domain: ['soap.example'] },
       { publisherPlatform: ['INSTAGRAM'] },
@@ -44,7 +48,7 @@ const files: Record<string, Expected> = {
         demographics: [{ percentage: 0.5, age: '18-24', gender: 'female' }],
       },
     ],
-    findable: [{ publisherPlatform: ['FACEBOOK'] }, { language: ['en'] }],
+    searches: [{ publisherPlatform: ['FACEBOOK'] }, { language: ['en'] }],
   },
   'snapshot-as-python.csv': {
     ads: [
@@ -66,19 +70,21 @@ const files: Record<string, Expected> = {
   },
   'dates-of-a-spreadsheet.csv': {
     ads: [
-      { startedAt: at('2025-01-05'), endDate: at('2025-01-13') },
-      { startedAt: at('2025-01-13'), endDate: at('2025-02-20') },
-      { startedAt: at('2025-01-05'), endDate: at('2025-02-20') },
+      { startedAt: toDateTime('2025-01-05'), endDate: toDateTime('2025-01-13') },
+      { startedAt: toDateTime('2025-01-13'), endDate: toDateTime('2025-02-20') },
+      { startedAt: toDateTime('2025-01-05'), endDate: toDateTime('2025-02-20') },
     ],
   },
   'api-ads-with-written-dates.jsonl': {
     ads: [],
-    report: ['05/01/2025', '05.01.2025', '13/01/2025'].map((date, index) => `line ${index + 1}: ${notIso(date)}`),
+    reportLines: ['05/01/2025', '05.01.2025', '13/01/2025'].map(
+      (date, index) => `line ${index + 1}: ${describeInvalidDate(date)}`,
+    ),
   },
   'is-active-as-text.csv': {
     ads: [
-      ...Array.from({ length: 3 }, () => ({ endDate: null, lastSeenAt: at('2024-02-01') })),
-      { endDate: at('2024-02-01') },
+      ...Array.from({ length: 3 }, () => ({ endDate: null, lastSeenAt: toDateTime('2024-02-01') })),
+      { endDate: toDateTime('2024-02-01') },
     ],
   },
   'radlibrary.csv': {
@@ -88,7 +94,7 @@ const files: Record<string, Expected> = {
         ...{ audienceSizeMax: 100_000, publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] },
       },
     ],
-    findable: [{ adSpendFrom: 150 }, { impressionsFrom: 1500 }],
+    searches: [{ adSpendFrom: 150 }, { impressionsFrom: 1500 }],
   },
   'german-numbers.csv': {
     ads: [
@@ -100,11 +106,11 @@ const files: Record<string, Expected> = {
   'german-counts.csv': { ads: [{ audienceReach: 1234 }, { audienceReach: 12_000 }, { audienceReach: 999 }] },
   'one-invalid-byte.jsonl': {
     ads: [{ adArchiveId: '9001' }, { adArchiveId: '9004' }],
-    report: ['line 2: bytes that are not UTF-8; save the file as UTF-8 and import it again'],
+    reportLines: ['line 2: bytes that are not UTF-8; save the file as UTF-8 and import it again'],
   },
-  'wrapped-in-ads.json': wrapped,
-  'wrapped-in-results.json': wrapped,
-  'wrapped-in-search-results.json': wrapped,
+  'wrapped-in-ads.json': wrappedAd,
+  'wrapped-in-results.json': wrappedAd,
+  'wrapped-in-search-results.json': wrappedAd,
   'asynchronous-answer.json': { ads: [{ adArchiveId: '7002', headline: 'T', page: { pageName: 'P' } }] },
   'access-tokens.jsonl': {
     ads: [{ snapshotUrl: `${facebookRender}?id=7007`, offerLink: `${facebookRender}?id=7` }],
@@ -123,12 +129,12 @@ const files: Record<string, Expected> = {
   'indented-values.json': { ads: [{ headline: 'one' }, { headline: 'two' }] },
   'not-a-number.jsonl': {
     ads: [{ headline: 'Nan ad' }, { headline: 'ok' }],
-    report: ['1 × NaN or Infinity: JSON does not allow this value, so it was read as null (first: line 1)'],
+    reportLines: ['1 × NaN or Infinity: JSON does not allow this value, so it was read as null (first: line 1)'],
   },
-  'separator-line.csv': { ads: [{ headline: 'Mit sep', startedAt: at('2026-01-05') }] },
+  'separator-line.csv': { ads: [{ headline: 'Mit sep', startedAt: toDateTime('2026-01-05') }] },
   'title-and-pipes.csv': {
     ads: [{ headline: 'With a title', page: { pageName: 'A' } }],
-    report: ['the line above the column names was ignored'],
+    reportLines: ['the line above the column names was ignored'],
   },
   'capitals-and-tabs.tsv': { ads: [{ adArchiveId: '1', body: 'In capitals' }] },
   'one-column-with-template.csv': { ads: [{ headline: '{{product.name}}' }, { headline: 'Second' }] },
@@ -146,44 +152,47 @@ const files: Record<string, Expected> = {
         id: 'a12eeed2-18f5-822c-a132-b8a4edc1717b',
         pageId: '77',
         body: 'Vote for the park',
-        startedAt: at('2024-05-01'),
+        startedAt: toDateTime('2024-05-01'),
         page: { pageName: 'Made Page' },
       },
     ],
-    findable: [{ advertiser: 'Made Page' }],
+    searches: [{ advertiser: 'Made Page' }],
   },
   'own-export.csv': {
     ads: [
       {
         ...{ id: 'a12eeed2-18f5-822c-a132-b8a4edc1717b', pageId: '77', page: { pageName: 'Made Page' }, body: 'Vote' },
-        ...{ headline: '+5 % off', startedAt: at('2024-05-01'), duplicates: 1.5, audienceReach: 1.234 },
+        ...{ headline: '+5 % off', startedAt: toDateTime('2024-05-01'), duplicates: 1.5, audienceReach: 1.234 },
       },
     ],
   },
   'metrics-only.json': {
     ads: [{ adArchiveId: '8001', adSpendMax: 99, impressionsMax: 999, page: { pageName: 'Only metrics' } }],
-    report: ['no ad has a headline or a body'],
+    reportLines: ['no ad has a headline or a body'],
   },
 };
 
-test('every file in the folder is imported by a test', () => {
-  expect(readdirSync(folder).sort()).toEqual(Object.keys(files).sort());
+test('the tests import every file of the folder import-files', () => {
+  expect(readdirSync(folder).sort()).toEqual(Object.keys(expectedImports).sort());
 });
 
-test.for(Object.entries(files))('imports %s as it is meant', async ([name, expected], { served }) => {
-  const report = await served.library.import(createReadStream(new URL(name, folder)));
-  const [, ...lines] = importText({ name, ...report }).split('\n  ');
-  expect(lines.filter((line) => !line.startsWith('columns: '))).toEqual(expected.report ?? []);
-  const { items } = await served.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
-  expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);
-  for (const ad of expected.ads) expect(items).toContainEqual(expect.objectContaining(ad));
-  for (const filters of expected.findable ?? [])
-    expect((await served.search(filters)).body.totalHits, JSON.stringify(filters)).toBe(expected.ads.length);
-});
+test.for(Object.entries(expectedImports))(
+  'an import of %s gives the expected ads and report',
+  async ([name, expected], { served }) => {
+    const report = await served.library.import(createReadStream(new URL(name, folder)));
+    const [, ...lines] = importText({ name, ...report }).split('\n  ');
+    expect(lines.filter((line) => !line.startsWith('columns: '))).toEqual(expected.reportLines ?? []);
+    const { items } = await served.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
+    expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);
+    for (const ad of expected.ads) expect(items).toContainEqual(expect.objectContaining(ad));
+    for (const filters of expected.searches ?? [])
+      expect((await served.search(filters)).body.totalHits, JSON.stringify(filters)).toBe(expected.ads.length);
+  },
+);
 
-test('an export as CSV does not store what the dataset derived', async ({ served }) => {
+test('an import of an exported CSV file does not store the columns that the dataset computed', async ({ served }) => {
   await served.library.import(createReadStream(new URL('own-export.csv', folder)));
   const { items } = await served.searchAll({});
-  for (const derived of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])
-    expect(items[0]).not.toHaveProperty([derived]);
+  for (const computedColumn of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])
+    expect(items[0]).not.toHaveProperty([computedColumn]);
 });

@@ -3,15 +3,15 @@ import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 import { type ServedLibrary, uuid } from './support/served-library.ts';
 
-const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
-const two = (number: number) => String(number).padStart(2, '0');
+const quoteCell = (text: string) => `"${text.replaceAll('"', '""')}"`;
+const padTo2Digits = (number: number) => String(number).padStart(2, '0');
 
-let run = 0;
+let runNumber = 0;
 
-/** Imports a table with the values in one column, and returns what the ads have in a field. */
+/** Imports a table with the values in one column. Returns the values that the ads have in a field. */
 async function importColumn(served: ServedLibrary, column: string, values: readonly string[], field: string) {
-  const advertiser = `Run ${run++}`;
-  const rows = values.map((value, index) => `${uuid(1000 * run + index)},${advertiser},Ad,${cell(value)}`);
+  const advertiser = `Run ${runNumber++}`;
+  const rows = values.map((value, index) => `${uuid(1000 * runNumber + index)},${advertiser},Ad,${quoteCell(value)}`);
   const report = await served.importRecords(
     ['id,advertiser,headline', ...rows].join('\n').replace('headline', `headline,${column}`),
   );
@@ -21,89 +21,117 @@ async function importColumn(served: ServedLibrary, column: string, values: reado
     order: 'asc',
     limit: 100,
   });
-  const byId = new Map(items.map((ad) => [ad.id, ad[field]]));
-  return { report, read: values.map((_, index) => byId.get(uuid(1000 * run + index))) };
+  const fieldValueById = new Map(items.map((ad) => [ad.id, ad[field]]));
+  return { report, fieldValues: values.map((_, index) => fieldValueById.get(uuid(1000 * runNumber + index))) };
 }
 
-const day = fc.record({
+const dayArbitrary = fc.record({
   year: fc.integer({ min: 2006, max: 2026 }),
   month: fc.integer({ min: 1, max: 12 }),
   day: fc.integer({ min: 1, max: 28 }),
 });
 type Day = { year: number; month: number; day: number };
-const isoOf = ({ year, month, day }: Day) => `${year}-${two(month)}-${two(day)}T00:00:00.000Z`;
+const toIsoDateTime = ({ year, month, day }: Day) =>
+  `${year}-${padTo2Digits(month)}-${padTo2Digits(day)}T00:00:00.000Z`;
 
-/** A notation that any program may use for a whole column, and whether one value alone tells how it is meant. */
-const notations: [name: string, write: (date: Day) => string, isClear: (date: Day) => boolean][] = [
-  ['ISO 8601', ({ year, month, day }) => `${year}-${two(month)}-${two(day)}`, () => true],
-  ['ISO 8601 with a time', ({ year, month, day }) => `${year}-${two(month)}-${two(day)} 00:00:00+0000`, () => true],
-  ['dots', ({ year, month, day }) => `${two(day)}.${two(month)}.${year}`, () => true],
-  ['short dots', ({ year, month, day }) => `${day}.${month}.${two(year % 100)}`, () => true],
-  ['the day first', ({ year, month, day }) => `${two(day)}/${two(month)}/${year}`, ({ day }) => day > 12],
+/** The notations of dates that programs use, and whether a single date has only one meaning. */
+const notations: [name: string, write: (date: Day) => string, isUnambiguous: (date: Day) => boolean][] = [
+  ['ISO 8601', ({ year, month, day }) => `${year}-${padTo2Digits(month)}-${padTo2Digits(day)}`, () => true],
+  [
+    'ISO 8601 with a time',
+    ({ year, month, day }) => `${year}-${padTo2Digits(month)}-${padTo2Digits(day)} 00:00:00+0000`,
+    () => true,
+  ],
+  [
+    'day, month and year with dots',
+    ({ year, month, day }) => `${padTo2Digits(day)}.${padTo2Digits(month)}.${year}`,
+    () => true,
+  ],
+  [
+    'day, month and short year with dots',
+    ({ year, month, day }) => `${day}.${month}.${padTo2Digits(year % 100)}`,
+    () => true,
+  ],
+  [
+    'the day first',
+    ({ year, month, day }) => `${padTo2Digits(day)}/${padTo2Digits(month)}/${year}`,
+    ({ day }) => day > 12,
+  ],
   ['the month first', ({ year, month, day }) => `${month}/${day}/${year}`, ({ day }) => day > 12],
   ['the month first and a time', ({ year, month, day }) => `${month}/${day}/${year} 12:00 AM`, ({ day }) => day > 12],
-  ['dashes', ({ year, month, day }) => `${two(day)}-${two(month)}-${year}`, ({ day }) => day > 12],
-  ['unix seconds', (date) => String(Date.parse(isoOf(date)) / 1000), () => true],
-  ['unix milliseconds', (date) => String(Date.parse(isoOf(date))), () => true],
-  ['seconds as Python writes them in a column with gaps', (date) => `${Date.parse(isoOf(date)) / 1000}.0`, () => true],
+  [
+    'the day first, with dashes',
+    ({ year, month, day }) => `${padTo2Digits(day)}-${padTo2Digits(month)}-${year}`,
+    ({ day }) => day > 12,
+  ],
+  ['unix seconds', (date) => String(Date.parse(toIsoDateTime(date)) / 1000), () => true],
+  ['unix milliseconds', (date) => String(Date.parse(toIsoDateTime(date))), () => true],
+  [
+    'seconds as Python writes them in a column with gaps',
+    (date) => `${Date.parse(toIsoDateTime(date)) / 1000}.0`,
+    () => true,
+  ],
   [
     'English',
-    (date) => new Date(isoOf(date)).toLocaleDateString('en-US', { dateStyle: 'long', timeZone: 'UTC' }),
+    (date) => new Date(toIsoDateTime(date)).toLocaleDateString('en-US', { dateStyle: 'long', timeZone: 'UTC' }),
     () => true,
   ],
   [
     'German',
-    (date) => new Date(isoOf(date)).toLocaleDateString('de', { dateStyle: 'long', timeZone: 'UTC' }),
+    (date) => new Date(toIsoDateTime(date)).toLocaleDateString('de', { dateStyle: 'long', timeZone: 'UTC' }),
     () => true,
   ],
   [
     'Spanish',
-    (date) => new Date(isoOf(date)).toLocaleDateString('es', { dateStyle: 'long', timeZone: 'UTC' }),
+    (date) => new Date(toIsoDateTime(date)).toLocaleDateString('es', { dateStyle: 'long', timeZone: 'UTC' }),
     () => true,
   ],
   [
     'French',
-    (date) => new Date(isoOf(date)).toLocaleDateString('fr', { dateStyle: 'medium', timeZone: 'UTC' }),
+    (date) => new Date(toIsoDateTime(date)).toLocaleDateString('fr', { dateStyle: 'medium', timeZone: 'UTC' }),
     () => true,
   ],
   [
     'Japanese',
-    (date) => new Date(isoOf(date)).toLocaleDateString('ja', { dateStyle: 'long', timeZone: 'UTC' }),
+    (date) => new Date(toIsoDateTime(date)).toLocaleDateString('ja', { dateStyle: 'long', timeZone: 'UTC' }),
     () => true,
   ],
-  ['Korean', (date) => new Date(isoOf(date)).toLocaleDateString('ko', { timeZone: 'UTC' }), () => true],
-  ['a JavaScript date', (date) => `${new Date(isoOf(date)).toUTCString()}`, () => true],
+  ['Korean', (date) => new Date(toIsoDateTime(date)).toLocaleDateString('ko', { timeZone: 'UTC' }), () => true],
+  ['the text of a JavaScript date', (date) => `${new Date(toIsoDateTime(date)).toUTCString()}`, () => true],
 ];
 
-test('dates of one column are read as they were written, or the column is refused with both readings', async ({
+test('an import reads the dates of a column correctly, or rejects the column and lists both meanings', async ({
   served,
 }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...notations),
-      fc.array(day, { minLength: 1, maxLength: 6 }),
-      async ([, write, isClear], days) => {
-        const { report, read } = await importColumn(served, 'start', days.map(write), 'startedAt');
-        const isUnclear = days.some((date) => !isClear(date) && date.day !== date.month) && !days.some(isClear);
-        if (isUnclear) {
+      fc.array(dayArbitrary, { minLength: 1, maxLength: 6 }),
+      async ([, write, isUnambiguous], days) => {
+        const { report, fieldValues } = await importColumn(served, 'start', days.map(write), 'startedAt');
+        const isColumnAmbiguous =
+          days.some((date) => !isUnambiguous(date) && date.day !== date.month) && !days.some(isUnambiguous);
+        if (isColumnAmbiguous) {
           expect(report).toMatchObject({ ads: 0, skipped: 1 });
           expect(report.problems[0]?.problem).toMatch(
             /^the column "start" has days such as .*, which may be .* or .*;/,
           );
-        } else expect(read).toEqual(days.map(isoOf));
+        } else expect(fieldValues).toEqual(days.map(toIsoDateTime));
       },
     ),
     { numRuns: 80 },
   );
 });
 
-test('dots mean the day first, whatever other days of the column show', async ({ served }) => {
-  const { read } = await importColumn(served, 'start', ['05.04.2026', '12/31/2026', '01/02/2026'], 'startedAt');
-  expect(read).toEqual(['2026-04-05', '2026-12-31', '2026-01-02'].map((date) => `${date}T00:00:00.000Z`));
+test('a date with dots begins with the day, even if other dates of the column begin with the month', async ({
+  served,
+}) => {
+  const { fieldValues } = await importColumn(served, 'start', ['05.04.2026', '12/31/2026', '01/02/2026'], 'startedAt');
+  expect(fieldValues).toEqual(['2026-04-05', '2026-12-31', '2026-01-02'].map((date) => `${date}T00:00:00.000Z`));
 });
 
 test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970-01-01', '0x68000000'])(
-  'a row whose date is %s is refused and named',
+  'an import rejects a row with the date %s and names its line',
   async (value, { served }) => {
     const { report } = await importColumn(served, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -114,9 +142,9 @@ test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970
   },
 );
 
-const groupBy3 = (digits: string, sign: string) => digits.replace(/\B(?=(\d{3})+$)/g, sign);
-/** How a country or a program writes the thousands and the decimals of a number. */
-const locales: [name: string, thousands: string, decimal: string][] = [
+const groupThousands = (digits: string, sign: string) => digits.replace(/\B(?=(\d{3})+$)/g, sign);
+/** The thousands separator and the decimal separator in several countries. */
+const numberNotations: [name: string, thousands: string, decimal: string][] = [
   ['English', ',', '.'],
   ['German', '.', ','],
   ['French', '\u202f', ','],
@@ -124,9 +152,9 @@ const locales: [name: string, thousands: string, decimal: string][] = [
   ['Swiss', '’', '.'],
   ['Swiss typewriter', "'", '.'],
   ['SI', ' ', '.'],
-  ['a program', '', '.'],
+  ['without groups', '', '.'],
 ];
-const around: ((text: string) => string)[] = [
+const decorations: ((text: string) => string)[] = [
   (text) => text,
   (text) => `$${text}`,
   (text) => `${text} €`,
@@ -134,27 +162,27 @@ const around: ((text: string) => string)[] = [
   (text) => ` ${text} `,
 ];
 
-test('amounts of one column are read as they were written, or the column is refused with both readings', async ({
+test('an import reads the amounts of a column correctly, or rejects the column and lists both meanings', async ({
   served,
 }) => {
-  const cents = fc.integer({ min: 0, max: 9_999_999_99 });
+  const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });
   await fc.assert(
     fc.asyncProperty(
-      fc.constantFrom(...locales),
-      fc.array(fc.tuple(cents, fc.boolean(), fc.constantFrom(...around)), { minLength: 1, maxLength: 6 }),
+      fc.constantFrom(...numberNotations),
+      fc.array(fc.tuple(centsArbitrary, fc.boolean(), fc.constantFrom(...decorations)), { minLength: 1, maxLength: 6 }),
       async ([, thousands, decimal], amounts) => {
         const numbers = amounts.map(([cents, hasCents]) => (hasCents ? cents / 100 : Math.floor(cents / 100)));
         const texts = amounts.map(([cents, hasCents, decorate], index) => {
-          const whole = groupBy3(String(Math.floor(cents / 100)), thousands);
-          return decorate(hasCents ? `${whole}${decimal}${two((amounts[index]?.[0] ?? 0) % 100)}` : whole);
+          const whole = groupThousands(String(Math.floor(cents / 100)), thousands);
+          return decorate(hasCents ? `${whole}${decimal}${padTo2Digits((amounts[index]?.[0] ?? 0) % 100)}` : whole);
         });
-        const { report, read } = await importColumn(served, 'spend', texts, 'adSpendMax');
-        if (report.ads > 0) expect(read).toEqual(numbers);
+        const { report, fieldValues } = await importColumn(served, 'spend', texts, 'adSpendMax');
+        if (report.ads > 0) expect(fieldValues).toEqual(numbers);
         else
           expect(report.problems[0]?.problem).toMatch(
             /^the column "spend" has numbers such as .*, which may be .* or /,
           );
-        // Only a point before three digits is unclear.
+        // Only a point before three digits is ambiguous.
         if (thousands !== '.') expect(report.ads).toBe(numbers.length);
       },
     ),
@@ -162,7 +190,7 @@ test('amounts of one column are read as they were written, or the column is refu
   );
 });
 
-test.for<[column: string, values: string[], field: string, read: unknown[]]>([
+test.for<[column: string, values: string[], field: string, expected: unknown[]]>([
   ['reach', ['1.234', '12.000', '999'], 'audienceReach', [1234, 12_000, 999]],
   ['reach', ['1,234', '12,000'], 'audienceReach', [1234, 12_000]],
   ['reach', ['12K', '1.5M', '2 Mio.'], 'audienceReach', [12_000, 1_500_000, 2_000_000]],
@@ -172,9 +200,12 @@ test.for<[column: string, values: string[], field: string, read: unknown[]]>([
   ['spend', ['100-199', '€1K – €1.5K', '>1M', '<100'], 'adSpendMin', [100, 1000, 1_000_000, undefined]],
   ['spend', ['1e5', '1E+05'], 'adSpendMax', [100_000, 100_000]],
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
-])('the column %s with %j is read as %s = %j', async ([column, values, field, read], { served }) => {
-  expect((await importColumn(served, column, values, field)).read).toEqual(read);
-});
+])(
+  'an import reads the column %s with the values %j into the field %s as %j',
+  async ([column, values, field, expected], { served }) => {
+    expect((await importColumn(served, column, values, field)).fieldValues).toEqual(expected);
+  },
+);
 
 test.for([
   ['reach', '0x10', /^audienceReach: "0x10" is not a whole number/],
@@ -183,31 +214,34 @@ test.for([
   ['spend', '(12)', /^spend: "\(12\)" is below 0/],
   ['spend', '12%', /^spend: "12%" is not a number/],
   ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
-] as const)('a row whose %s is %s is refused and named', async ([column, value, problem], { served }) => {
-  const { report } = await importColumn(served, column, [value, '7'], 'audienceReach');
-  expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
-});
+] as const)(
+  'an import rejects a row whose column %s contains %s and names its line',
+  async ([column, value, problem], { served }) => {
+    const { report } = await importColumn(served, column, [value, '7'], 'audienceReach');
+    expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
+  },
+);
 
 test.for([
   ['spend', ['1.234', '12.500'], /^the column "spend" has numbers such as 1.234, which may be 1.234 or 1234;/],
   ['reach', ['12.000', '5.000'], /^the column "reach" has numbers such as 12.000, which may be 12 or 12000;/],
   ['spend', ['1.234,50', '1,234.50'], /^the column "spend" has numbers such as 1.234,50 and 1,234.50, which cannot/],
 ] as const)(
-  'the column %s with %j is refused, and nothing is stored',
+  'an import rejects a column %s with the values %j and stores nothing',
   async ([column, values, problem], { served }) => {
     const { report } = await importColumn(served, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
   },
 );
 
-test('dates and numbers of archives in JSON are decided by their keys, too', async ({ served }) => {
-  const record = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
-  const unclear = await served.importRecords(record(1, '05/04/2026'));
-  expect(unclear).toMatchObject({
+test('an import of JSON decides the order of day and month from all records together', async ({ served }) => {
+  const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
+  const ambiguousReport = await served.importRecords(createRecord(1, '05/04/2026'));
+  expect(ambiguousReport).toMatchObject({
     ads: 0,
     problems: [{ problem: expect.stringMatching(/5 April 2026 or 4 May 2026/) }],
   });
-  expect(await served.importRecords(record(1, '05/04/2026'), record(2, '31/03/2026'))).toMatchObject({
+  expect(await served.importRecords(createRecord(1, '05/04/2026'), createRecord(2, '31/03/2026'))).toMatchObject({
     ads: 2,
     notes: [expect.any(String)],
   });
@@ -215,34 +249,40 @@ test('dates and numbers of archives in JSON are decided by their keys, too', asy
   expect(items.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(['2026-04-05', '2026-03-31']);
 });
 
-const pythonOf = (value: unknown): string => {
+/** Writes a value of JSON in the notation of Python. */
+const toPython = (value: unknown): string => {
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (typeof value === 'number') return String(value);
   if (typeof value === 'string') {
-    const inside = JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll('\\/', '/');
-    return value.includes("'") && !value.includes('"') ? `"${inside}"` : `'${inside.replaceAll("'", "\\'")}'`;
+    const escapedText = JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll('\\/', '/');
+    return value.includes("'") && !value.includes('"') ? `"${escapedText}"` : `'${escapedText.replaceAll("'", "\\'")}'`;
   }
-  if (Array.isArray(value)) return `[${value.map(pythonOf).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map(toPython).join(', ')}]`;
   return `{${Object.entries(value as object)
-    .map(([key, one]) => `${pythonOf(key)}: ${pythonOf(one)}`)
+    .map(([key, child]) => `${toPython(key)}: ${toPython(child)}`)
     .join(', ')}}`;
 };
 
-test('objects in the notation of Python are read as in JSON, in lines and in cells', async ({ served }) => {
-  const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((one) => JSON.parse(JSON.stringify(one)));
+test('an import reads objects in the notation of Python like JSON, on lines and in cells of a table', async ({
+  served,
+}) => {
+  const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((json) => JSON.parse(JSON.stringify(json)));
   await fc.assert(
     fc.asyncProperty(value, fc.string({ unit: 'grapheme' }), async (extra, body) => {
-      const record = { ad_archive_id: String(++run), snapshot: { title: 'T', body: { text: `x${body}` }, extra } };
+      const record = {
+        ad_archive_id: String(++runNumber),
+        snapshot: { title: 'T', body: { text: `x${body}` }, extra },
+      };
       await served.importRecords(record);
       const id = (await served.searchAll({ query: 'T' })).items.find(
-        ({ adArchiveId }) => adArchiveId === String(run),
+        ({ adArchiveId }) => adArchiveId === String(runNumber),
       )?.id;
-      const { body: asJson } = await served.get(`/v1/ads/${id}`);
-      await served.importRecords(pythonOf(record));
-      expect((await served.get(`/v1/ads/${id}`)).body).toEqual(asJson);
-      await served.importRecords(`ad_archive_id,snapshot\n${run},${cell(pythonOf(record.snapshot))}`);
-      expect((await served.get(`/v1/ads/${id}`)).body).toEqual(asJson);
+      const { body: adFromJson } = await served.get(`/v1/ads/${id}`);
+      await served.importRecords(toPython(record));
+      expect((await served.get(`/v1/ads/${id}`)).body).toEqual(adFromJson);
+      await served.importRecords(`ad_archive_id,snapshot\n${runNumber},${quoteCell(toPython(record.snapshot))}`);
+      expect((await served.get(`/v1/ads/${id}`)).body).toEqual(adFromJson);
     }),
     { numRuns: 25 },
   );

@@ -5,16 +5,18 @@ import { importText } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 import type { ServedLibrary } from './support/served-library.ts';
 
-const guide = readFileSync(new URL('../../docs/archive.md', import.meta.url), 'utf8');
-const example = /```csv\n(.*?)```/s.exec(guide)?.[1] ?? '';
+const archiveGuide = readFileSync(new URL('../../docs/archive.md', import.meta.url), 'utf8');
+const exampleTable = /```csv\n(.*?)```/s.exec(archiveGuide)?.[1] ?? '';
 
-const adsOf = async (served: ServedLibrary, filters: object = {}) => (await served.search(filters)).body.items;
+const findAds = async (served: ServedLibrary, filters: object = {}) => (await served.search(filters)).body.items;
 
-test('the example of the guide is imported, found and dated', async ({ served }) => {
-  expect(example).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
-  expect(await served.importRecords(example)).toMatchObject({ ads: 3, skipped: 0 });
-  const [socks] = await adsOf(served, { query: 'wales' });
-  expect(socks).toMatchObject({
+test('an import of the example table in the guide gives ads with dates, pictures and one page per advertiser', async ({
+  served,
+}) => {
+  expect(exampleTable).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
+  expect(await served.importRecords(exampleTable)).toMatchObject({ ads: 3, skipped: 0 });
+  const [sockAd] = await findAds(served, { query: 'wales' });
+  expect(sockAd).toMatchObject({
     page: { pageName: 'Sock Shop' },
     headline: 'Warm socks for cold days',
     startedAt: '2026-01-05T00:00:00.000Z',
@@ -24,26 +26,31 @@ test('the example of the guide is imported, found and dated', async ({ served })
     duplicates: 3,
     media: [{ type: 'THUMB', url: 'https://socks.example/warm.jpg' }],
   });
-  expect(await adsOf(served, { advertiserExact: ['Sock Shop'], countries: ['IE'] })).toMatchObject([
+  expect(await findAds(served, { advertiserExact: ['Sock Shop'], countries: ['IE'] })).toMatchObject([
     { headline: 'Summer socks', endDate: '2026-08-31T00:00:00.000Z' },
   ]);
-  // The advertiser is one page.
-  expect(await adsOf(served, { pageId: [socks.pageId] })).toHaveLength(2);
+  // Both ads of the advertiser belong to the same page.
+  expect(await findAds(served, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
-test('the same rows are the same ads, a changed text is another, and an id of any form is kept', async ({ served }) => {
-  const row = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
-  expect(await served.importRecords(row('Warm'))).toMatchObject({ ads: 1, updated: 0 });
-  expect(await served.importRecords(row('Warm'))).toMatchObject({ ads: 1, updated: 1 });
-  expect(await served.importRecords(row('Cold'))).toMatchObject({ ads: 1, updated: 0 });
-  const [first] = await adsOf(served);
-  expect(first.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+test('rows without an id are the same ad if they have the same text, and another ad if they do not', async ({
+  served,
+}) => {
+  const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
+  expect(await served.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });
+  expect(await served.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 1 });
+  expect(await served.importRecords(buildTable('Cold'))).toMatchObject({ ads: 1, updated: 0 });
+  const [firstAd] = await findAds(served);
+  expect(firstAd.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+});
+
+test('a row with the id of an earlier row replaces its ad, whatever the form of the id', async ({ served }) => {
   await served.importRecords('ID,Body,My note\nnumber 7,First,x\n');
   expect(await served.importRecords('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
-  expect(await adsOf(served, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
+  expect(await findAds(served, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
-test('a row that cannot be read is named with its line, and the others are stored', async ({ served }) => {
+test('an import names the lines of invalid rows and stores the other rows', async ({ served }) => {
   const report = await served.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
@@ -59,7 +66,7 @@ test('a row that cannot be read is named with its line, and the others are store
   });
 });
 
-test.for<[written: string[], days: string[] | RegExp]>([
+test.for<[cells: string[], expected: string[] | RegExp]>([
   [
     ['31.03.2026', '1.2.2026'],
     ['2026-03-31', '2026-02-01'],
@@ -80,20 +87,25 @@ test.for<[written: string[], days: string[] | RegExp]>([
     ['31/03/2026', '03/31/2026'],
     /^the column "First seen" has days such as 31\/03\/2026 and 03\/31\/2026, which are not written in the same order/,
   ],
-])('days %j are read where their column is clear, or nothing is imported', async ([written, days], { served }) => {
-  const report = await served.importRecords(
-    ['Ad headline,First seen', ...written.map((day, at) => `Ad ${at},${day}`)].join('\n'),
-  );
-  if (days instanceof RegExp) {
-    expect(report).toMatchObject({ ads: 0, problems: [{ problem: expect.stringMatching(days) }] });
-    return;
-  }
-  expect(report).toMatchObject({ ads: days.length, skipped: 0 });
-  const found = (await served.searchAll({ sort: 'duplicates', order: 'asc' })).items;
-  expect(found.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(days);
-});
+])(
+  'an import reads the dates %j in one order, or rejects the column if the order is unclear',
+  async ([cells, expected], { served }) => {
+    const report = await served.importRecords(
+      ['Ad headline,First seen', ...cells.map((cell, index) => `Ad ${index},${cell}`)].join('\n'),
+    );
+    if (expected instanceof RegExp) {
+      expect(report).toMatchObject({ ads: 0, problems: [{ problem: expect.stringMatching(expected) }] });
+      return;
+    }
+    expect(report).toMatchObject({ ads: expected.length, skipped: 0 });
+    const { items } = await served.searchAll({ sort: 'duplicates', order: 'asc' });
+    expect(items.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(expected);
+  },
+);
 
-test('it is said how columns are understood; countries may be named', async ({ served }) => {
+test('the report lists which column became which field, and accepts names and codes of countries', async ({
+  served,
+}) => {
   const report = await served.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
@@ -102,10 +114,12 @@ test('it is said how columns are understood; countries may be named', async ({ s
     '  columns: headline ← Ad headline, pageName ← Brand name, countries ← Country; not used: Headline, My note',
     '  line 3: countries: "Atlantis" is not a country such as DE or Germany; use the two-letter country code',
   ]);
-  expect(await adsOf(served)).toMatchObject([{ headline: 'Tea', countries: ['DE', 'GB', 'US', 'AT'], 'My note': 'n' }]);
+  expect(await findAds(served)).toMatchObject([
+    { headline: 'Tea', countries: ['DE', 'GB', 'US', 'AT'], 'My note': 'n' },
+  ]);
 });
 
-test('whatever cells hold, each row is stored or named', async ({ served }) => {
+test('an import counts each row as stored, repeated or skipped, whatever its cells contain', async ({ served }) => {
   const cell = fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `"${text.replaceAll('"', '""')}"`);
   const columns = ['headline', 'advertiser', 'start', 'copies', 'countries', 'id', '__proto__', 'page id', 'link'];
   await fc.assert(
@@ -118,10 +132,10 @@ test('whatever cells hold, each row is stored or named', async ({ served }) => {
   );
 });
 
-test('ids of rows are those of their advertiser, so that two tables may count from 1', async ({ served }) => {
-  const table = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
-  expect(await served.importRecords(table('Shop'))).toMatchObject({ ads: 2, updated: 0 });
-  expect(await served.importRecords(table('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
-  expect(await served.importRecords(table('Shop'))).toMatchObject({ ads: 2, updated: 2 });
-  expect(await adsOf(served)).toHaveLength(4);
+test('rows of different advertisers with the same id are different ads', async ({ served }) => {
+  const buildTable = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
+  expect(await served.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await served.importRecords(buildTable('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await served.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 2 });
+  expect(await findAds(served)).toHaveLength(4);
 });

@@ -6,17 +6,21 @@ import { createLog } from '../../../src/logging/log.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { createGate } from '../../support/gate.ts';
 
-/** Begins what follows `library` on a command line, in this process; `end` stands for SIGTERM. */
-function beginLibrary(words: string[], { input = '' } = {}) {
-  const written = { out: '', err: '' };
-  const ending = createGate();
+/**
+ * Starts a `library` command in this process.
+ * @param words the command line after the word `library`
+ * @returns `end` has the effect of SIGTERM, and `exitCode` resolves when the command has ended
+ */
+function startLibraryCommand(words: string[], { input = '' } = {}) {
+  const output = { out: '', err: '' };
+  const stopRequest = createGate();
   const job = readCommand(['library', ...words], '1.2.3') as LibraryJob;
   const writeTo = (stream: 'out' | 'err') => (text: string) => {
-    written[stream] += text;
+    output[stream] += text;
   };
   const say = writeTo('err');
   const config = readConfig({}, job.flags, { command: job.name });
-  const ended = runLibrary(job, {
+  const exitCode = runLibrary(job, {
     config,
     log: createLog(config.logLevel, say),
     now: () => Date.UTC(2026, 2, 15),
@@ -24,26 +28,28 @@ function beginLibrary(words: string[], { input = '' } = {}) {
     print: writeTo('out'),
     say,
     isTerminal: false,
-    stopRequested: () => ending.opened,
+    stopRequested: () => stopRequest.opened,
     drainDeadline: 200,
   });
-  return { written, ended, end: ending.open };
+  return { output, exitCode, end: stopRequest.open };
 }
 
-/** The same to its end. */
-export async function runLibraryCommand(words: string[], surroundings?: { input: string }) {
-  const { written, ended } = beginLibrary(words, surroundings);
-  return { code: await ended, ...written };
+/**
+ * Runs a `library` command to its end. Returns its exit code and what it wrote to standard output and standard error.
+ */
+export async function runLibraryCommand(words: string[], options?: { input: string }) {
+  const { output, exitCode } = startLibraryCommand(words, options);
+  return { code: await exitCode, ...output };
 }
 
-/** Serves a database on a free port. Closing it returns the exit code. */
+/** Serves a database on a free port. `close` stops the command and resolves with its exit code. */
 export async function serveDatabase(database: string, words: string[] = []) {
-  const { written, ended, end } = beginLibrary(['serve', '--port', '0', '--database', database, ...words]);
-  await Promise.race([waitUntil(() => written.err.includes('library on')), ended]);
-  const [origin = ''] = /http:\S+/.exec(written.err) ?? [];
+  const { output, exitCode, end } = startLibraryCommand(['serve', '--port', '0', '--database', database, ...words]);
+  await Promise.race([waitUntil(() => output.err.includes('library on')), exitCode]);
+  const [origin = ''] = /http:\S+/.exec(output.err) ?? [];
   const close = () => {
     end();
-    return ended;
+    return exitCode;
   };
-  return { origin, close, readStderr: () => written.err };
+  return { origin, close, readStderr: () => output.err };
 }

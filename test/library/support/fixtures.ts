@@ -4,17 +4,20 @@ import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
 import { serveLibrary } from './served-library.ts';
 
-/** Tests with a new library over HTTP for each. */
-// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+/** A test with a library of its own, which is served over HTTP. */
+// biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of required fixtures from this pattern
 export const libraryTest = test.extend('served', async ({}, { onCleanup }) => {
   const served = await serveLibrary();
   onCleanup(served.close);
   return served;
 });
 
-/** Tests with the path of a database in a new folder, which is deleted after all that a test has to undo itself. */
+/**
+ * A test with the path of a database in a new folder. The folder is deleted after the cleanup functions of the test
+ * have run.
+ */
 export const databaseTest = test
-  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of required fixtures from this pattern
   .extend('folder', async ({}) => {
     const folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
     onTestFinished(() => rm(folder, { recursive: true }));

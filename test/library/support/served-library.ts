@@ -2,7 +2,7 @@ import { type Library, openLibrary } from '../../../src/library/open.ts';
 import type { KeyOptions } from '../../../src/library/service/accounts.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 
-/** 2026-03-15, half past ten in the morning, UTC. */
+/** The time at the start of a test, in Unix milliseconds: 2026-03-15, 10:30 UTC. */
 export const testStartTime = Date.UTC(2026, 2, 15, 10, 30);
 
 interface RequestOptions {
@@ -11,13 +11,13 @@ interface RequestOptions {
   headers?: Record<string, string>;
 }
 
-/** Serves a library on a free port of this machine. */
+/** Serves a library on this machine; by default on a free port. */
 export async function serveOnLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
   const { url: address, close } = await listen(fetch, { host, port, requestTimeoutMs: 0 });
   return { address, close: () => close(5000) };
 }
 
-/** A library in memory behind a real HTTP server, with a clock that the test moves. */
+/** Starts a real HTTP server for a library in memory. The test can change `clock.now`. */
 export async function serveLibrary() {
   const clock = { now: testStartTime };
   const errors: unknown[] = [];
@@ -25,7 +25,7 @@ export async function serveLibrary() {
   const library = await openLibrary({ database: ':memory:', now: () => clock.now, onError });
   const { address: base, close } = await serveOnLoopback(library.fetch);
   const key = (options: KeyOptions = {}) => library.keys.create(options).key;
-  /** A key with practically unlimited credits, which is sent where a test names none. */
+  /** A key with practically unlimited credits. Requests use this key if the test names no other key. */
   const richKey = key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 
   async function ask(method: string, path: string, { key, body, headers }: RequestOptions = {}) {
@@ -49,7 +49,7 @@ export async function serveLibrary() {
 
   return {
     ...{ library, clock, errors, base, key, richKey, ask, get, search },
-    /** All pages of a search, without `appUrl`. */
+    /** Requests all pages of a search. Returns all items, without `appUrl`. */
     async searchAll(filters: Record<string, unknown>, kind = 'ads') {
       const items = [];
       let cursor: string | null = null;
@@ -58,13 +58,14 @@ export async function serveLibrary() {
         const { status, body } = await search(cursor === null ? filters : { cursor }, { kind });
         if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
         totalHits ??= body.totalHits;
-        // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+        // biome-ignore lint/suspicious/noExplicitAny: tests read any field of the items
         items.push(...body.items.map(({ appUrl, ...item }: any) => item));
         cursor = body.cursor;
       } while (cursor !== null);
       return { items, totalHits };
     },
-    importRecords: (...records: unknown[]) => library.import(linesOf(records)),
+    /** Imports records as lines. A text is a line as it is, and any other value becomes a line of JSON. */
+    importRecords: (...records: unknown[]) => library.import(toLines(records)),
     async close() {
       await close();
       library.close();
@@ -72,11 +73,12 @@ export async function serveLibrary() {
   };
 }
 
+/** A library that is served over HTTP, with functions that send requests to it. */
 export type ServedLibrary = Awaited<ReturnType<typeof serveLibrary>>;
 
-async function* linesOf(records: unknown[]) {
+async function* toLines(records: unknown[]) {
   for (const record of records) yield `${typeof record === 'string' ? record : JSON.stringify(record)}\n`;
 }
 
-/** The UUID with a number. */
+/** Returns the UUID that ends with a number. */
 export const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
