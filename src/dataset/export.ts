@@ -183,7 +183,7 @@ const functionCall = /[|(]/;
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
 /** Matches a list separator before a sign that starts a formula. */
 const formulaSign = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-/** Like `anySign`, but `+` and `-` before a space do not match, because they mark items of lists. */
+/** Like `formulaSign`, but `+` and `-` before a space do not match, because they mark items of lists. */
 const formulaSignExceptListItem = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
 const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly Cell[]) =>

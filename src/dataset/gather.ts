@@ -318,9 +318,9 @@ class GatheringRun {
     for (;;) {
       const limit = this.#findReachedLimit();
       if (limit) return limit;
-      const found = part.state.found ?? total?.ads;
+      const totalAds = part.state.found ?? total?.ads;
       // Some services charge for the requested number of ads, so the last page requests only as many as remain.
-      const remainingAds = isTotalTrue && found !== undefined ? Math.max(1, found - part.state.listed) : Infinity;
+      const remainingAds = isTotalTrue && totalAds !== undefined ? Math.max(1, totalAds - part.state.listed) : Infinity;
       try {
         await this.#readPage(part, remainingAds);
       } catch (error) {
@@ -333,7 +333,7 @@ class GatheringRun {
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
-      isTotalTrue &&= found === undefined || state.listed < found;
+      isTotalTrue &&= totalAds === undefined || state.listed < totalAds;
       if (cursors.has(state.cursor) || part.idlePages >= maxIdlePages)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
       cursors.add(state.cursor);
@@ -394,7 +394,7 @@ class GatheringRun {
     // The service charges for a page that it has sent, even if the caller has left. So the page is stored in any case.
     const wrapSend: Call['wrapSend'] = (send) => {
       const request = send().then(async (answer) => {
-        // If storing fails here, the call to `addOnce` at the end of this method throws the same error.
+        // If storing fails here, the call to `storePageOnce` at the end of this method throws the same error.
         await storePageOnce(answer as ListAnswer).catch(() => {});
         return answer;
       });
@@ -431,8 +431,7 @@ class GatheringRun {
     const nextState = {
       ...state,
       found: found ?? state.found,
-      // Ids of evicted ads are no longer stored, so the page may list them as new or not at all. The larger count is
-      // right.
+      // Earlier pages may have listed ads that were evicted since, so the number of stored ids can be too low.
       listed: Math.max(state.listed, idsBefore) + added,
       ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,

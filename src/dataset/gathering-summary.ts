@@ -71,9 +71,9 @@ const maxIdsInText = 12;
 /** Formats a line of ids. The line names the first ids and counts the others. Returns undefined without ids. */
 function formatIdsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
-  const shown = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
-  const rest = ids.length - shown.length;
-  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${formatNumber(rest)} more` : ''}`;
+  const shownIds = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
+  const remainingCount = ids.length - shownIds.length;
+  return `${label}: ${shownIds.join(', ')}${remainingCount > 0 ? ` and ${formatNumber(remainingCount)} more` : ''}`;
 }
 
 /**
@@ -187,13 +187,13 @@ function countValues(
     .sort(order);
   const none = values.length - known.length;
   return (share) => {
-    const shown = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
-    const others = sorted.slice(shown.length);
+    const shownValues = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
+    const otherValues = sorted.slice(shownValues.length);
     const parts = [
       // Values are cut after counting, because two values may differ only behind the cut.
-      ...shown.map(([value, ads]) => `${show(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
-      ...(others.length > 0
-        ? [`${formatCount(others.length, 'other')} ${formatNumber(sumOf(others.map(([, ads]) => ads)))}`]
+      ...shownValues.map(([value, ads]) => `${show(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
+      ...(otherValues.length > 0
+        ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumOf(otherValues.map(([, ads]) => ads)))}`]
         : []),
       ...(none > 0 ? [`none ${formatNumber(none)}`] : []),
     ];

@@ -31,7 +31,7 @@ export function buildMethodNote(options: MethodNoteInput): NotePart[] {
   const { contents, coverage, exported, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings.filter((one) => !adIds || [...one.adIds].some((id) => adIds.has(id)));
-  const others = contents.gatherings.length - gatherings.length;
+  const otherCount = contents.gatherings.length - gatherings.length;
   const outside = countAdsOutsideGatherings(contents);
   const rows = sumOf(exported.map((one) => one.rowCount));
   const hasOneStatement = exported.length === 1;
@@ -52,7 +52,7 @@ export function buildMethodNote(options: MethodNoteInput): NotePart[] {
       paragraphs: [
         contents.gatherings.length === 0 &&
           'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.',
-        others > 0 && `${formatCount(others, 'other gathering')} of the dataset read none of these ads.`,
+        otherCount > 0 && `${formatCount(otherCount, 'other gathering')} of the dataset read none of these ads.`,
         outside > 0 &&
           `${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncovered(coverage)}`,
         evicted.ads > 0 && `${evicted.ads} ads were removed to make room.`,

@@ -108,10 +108,14 @@ type CellOf<Type> = Type extends 'numeric' ? number | null : string | null;
 export type Row<Table extends TableName> = {
   -readonly [Name in keyof (typeof tables)[Table]]: CellOf<(typeof tables)[Table][Name]>;
 };
+/** A row of `ads`. Its id is never null. */
 export type AdRow = Row<'ads'> & { id: string };
+/** A row of `pages`. Its id is never null. */
 export type PageRow = Row<'pages'> & { pageId: string };
 
+/** The names of all tables. */
 export const tableNames = Object.keys(tables) as TableName[];
+/** The names of all views. */
 export const viewNames = Object.keys(views);
 /** Returns the names of a table's columns in order. */
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);

@@ -61,8 +61,8 @@ function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
     rolesByPosition.set(position, here);
     assets[role].push(asset);
   }
-  const sent = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
-  assets.cards = Math.max(assets.cards, sent);
+  const sentCards = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
+  assets.cards = Math.max(assets.cards, sentCards);
   return assets;
 }
 
@@ -175,8 +175,8 @@ const maxCards = 20;
  */
 export function viewCards(ad: Fields) {
   const ofCards = listCardMedia(ad);
-  const shown = Math.min(ofCards.length, maxCards);
-  const views = Array.from({ length: shown }, (_, index): CardView => ({ card: index + 1 }));
+  const shownCount = Math.min(ofCards.length, maxCards);
+  const views = Array.from({ length: shownCount }, (_, index): CardView => ({ card: index + 1 }));
   const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as Fields;
   const earlier = new Set<string>();
   const texts = views.flatMap((view, index) =>
@@ -193,7 +193,7 @@ export function viewCards(ad: Fields) {
     const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? share;
     addFields(view, { [field]: readText(text, tokens) });
   }
-  return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
+  return { views, media: ofCards.slice(0, shownCount), more: ofCards.length - shownCount };
 }
 
 /** Returns the media of each card. A card without media in the ad's list uses the URLs in its own fields. */

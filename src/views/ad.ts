@@ -157,9 +157,9 @@ function buildFullAd(ad: Fields, now: number, budget: number): AdView {
   const view: AdView = { id };
   addFields(view, { creative: describeCreative(ad), ...computeRun(ad, now) });
   addLanding(view, ad);
-  const sent = buildFullItem(ad, budget - derivedTokens);
-  const pageId = isNumber(sent.pageId) ? { pageId: String(sent.pageId) } : {};
-  return separateMismatches({ ...view, ...sent, ...pageId, id }, AdView);
+  const fullItem = buildFullItem(ad, budget - derivedTokens);
+  const pageId = isNumber(fullItem.pageId) ? { pageId: String(fullItem.pageId) } : {};
+  return separateMismatches({ ...view, ...fullItem, ...pageId, id }, AdView);
 }
 
 const getPage = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
@@ -207,8 +207,9 @@ const estimateMinTokens = (text: unknown) =>
 /** Adds where the ad leads. The displayed URL is shown only if it belongs to another domain. */
 function addLanding(view: AdView, ad: Fields): void {
   const landingDomain = findLandingDomain(ad);
-  const shown = parseDomain(ad.displayUrl);
-  const differs = shown !== undefined && landingDomain !== undefined && !areRelated(shown, landingDomain);
+  const displayedDomain = parseDomain(ad.displayUrl);
+  const differs =
+    displayedDomain !== undefined && landingDomain !== undefined && !areRelated(displayedDomain, landingDomain);
   addFields(view, {
     landingDomain,
     displayUrl: differs ? readText(ad.displayUrl, 16) : undefined,
@@ -421,18 +422,18 @@ function groupByAdvertiser(rows: readonly Row[]): Group[] {
   const all = groupBy(rows, ({ advertiser }) => advertiser);
   const shared = new Map([...all].map(([advertiser, theirs]) => [advertiser, findSharedFacts(theirs)]));
   const groups: Group[] = [];
-  let before: Row | undefined;
+  let previousRow: Row | undefined;
   for (const row of rows) {
     const { advertiser } = row;
     const first = all.get(advertiser)?.[0];
-    if (before?.advertiser === advertiser) groups.at(-1)?.rows.push(row);
+    if (previousRow?.advertiser === advertiser) groups.at(-1)?.rows.push(row);
     else
       groups.push({
         rows: [row],
         first: first === row ? undefined : first,
         shared: shared.get(advertiser) ?? new Set(),
       });
-    before = row;
+    previousRow = row;
   }
   return groups;
 }
@@ -444,7 +445,7 @@ function findSharedFacts(rows: readonly Row[]): Set<string> {
 }
 
 function formatGroup({ rows, first, shared }: Group, common: Set<string>): string {
-  const stated = new Set([...shared, ...common]);
+  const statedFacts = new Set([...shared, ...common]);
   const head =
     first === undefined
       ? formatGroupHead(
@@ -452,7 +453,7 @@ function formatGroup({ rows, first, shared }: Group, common: Set<string>): strin
           [...shared].filter((fact) => !common.has(fact)),
         )
       : `As ${first.number}:`;
-  return [`\n${head}`, ...rows.map((row) => formatRow(row, stated))].join('\n');
+  return [`\n${head}`, ...rows.map((row) => formatRow(row, statedFacts))].join('\n');
 }
 
 function formatGroupHead(ad: AdView | undefined, facts: readonly string[]): string {
@@ -570,6 +571,6 @@ function formatProduct(ad: AdView): string | undefined {
 function formatAction({ ctaType, landingDomain, displayUrl }: AdView): string | undefined {
   const action = ctaType === undefined ? '' : quoteUnlessConstant(ctaType);
   const domain = landingDomain === undefined ? '' : `${action ? '→' : 'lands on'} ${quoteUnlessWord(landingDomain)}`;
-  const shown = displayUrl === undefined ? '' : `shown as ${quoteUnlessWord(displayUrl)}`;
-  return joinNonEmpty([action, domain, shown], ' ') || undefined;
+  const displayText = displayUrl === undefined ? '' : `shown as ${quoteUnlessWord(displayUrl)}`;
+  return joinNonEmpty([action, domain, displayText], ' ') || undefined;
 }

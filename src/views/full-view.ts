@@ -42,10 +42,10 @@ export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { s
   const matchesSchema = ([name, value]: [string, unknown]) =>
     !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;
   const entries = Object.entries(view);
-  const others = entries.filter((entry) => !matchesSchema(entry));
-  if (others.length === 0) return view as DataOf<Schema>;
+  const mismatches = entries.filter((entry) => !matchesSchema(entry));
+  if (mismatches.length === 0) return view as DataOf<Schema>;
   const { otherTypes: earlier, ...fitting } = Object.fromEntries(entries.filter(matchesSchema));
-  return { ...fitting, otherTypes: { ...(earlier as object), ...Object.fromEntries(others) } } as DataOf<Schema>;
+  return { ...fitting, otherTypes: { ...(earlier as object), ...Object.fromEntries(mismatches) } } as DataOf<Schema>;
 }
 
 const howToGetAllText = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
@@ -87,13 +87,13 @@ function cleanValue(value: unknown, depth: number): unknown {
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value))
     return value.map((item) => cleanValue(item, depth - 1)).filter((item) => item !== undefined);
-  const kept: [string, unknown][] = [];
+  const cleanEntries: [string, unknown][] = [];
   for (const [name, item] of Object.entries(value)) {
     const [shown, safe] = [cleanName(name), cleanValue(item, depth - 1)];
     const isTaken = shown !== name && Object.hasOwn(value, shown);
-    if (safe !== undefined && !isTaken) kept.push([shown, safe]);
+    if (safe !== undefined && !isTaken) cleanEntries.push([shown, safe]);
   }
-  return Object.fromEntries(kept);
+  return Object.fromEntries(cleanEntries);
 }
 
 /** Returns a name without invisible characters. A name that looks like the note about missing fields is quoted. */
@@ -124,16 +124,18 @@ const quoteTokens = 4;
 const noteTokens = 12;
 
 function cutArray(items: unknown[], tokens: number): unknown[] {
-  const kept: unknown[] = [];
+  const fittingItems: unknown[] = [];
   let remainingTokens = tokens;
   for (const item of items) {
     const cost = estimateCost(item);
     if (cost > remainingTokens) break;
-    kept.push(item);
+    fittingItems.push(item);
     remainingTokens -= cost;
   }
-  if (kept.length === 0 && tokens > 2 * noteTokens) kept.push(cutValue(items[0], tokens));
-  return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
+  if (fittingItems.length === 0 && tokens > 2 * noteTokens) fittingItems.push(cutValue(items[0], tokens));
+  return fittingItems.length < items.length
+    ? [...fittingItems, `… (+${items.length - fittingItems.length} more)`]
+    : fittingItems;
 }
 
 /**
@@ -143,7 +145,7 @@ function cutArray(items: unknown[], tokens: number): unknown[] {
 function cutObject(object: Fields, tokens: number): Fields {
   const entries = Object.entries(object);
   const costs = new Map(entries.map(([name, value]) => [name, estimateCost(value)]));
-  const kept = new Map<string, unknown>();
+  const fittingFields = new Map<string, unknown>();
   let remainingTokens = tokens;
   let remainingFields = entries.length;
   for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
@@ -151,11 +153,13 @@ function cutObject(object: Fields, tokens: number): Fields {
     const cost = costs.get(name) ?? 0;
     if (cost > share && share < 2 * noteTokens) continue;
     const fitting = cost <= share ? value : cutValue(value, share);
-    kept.set(name, fitting);
+    fittingFields.set(name, fitting);
     remainingTokens -= estimateCost(name) + estimateCost(fitting);
   }
-  const missing = entries.length - kept.size;
-  const originalOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
+  const missing = entries.length - fittingFields.size;
+  const originalOrder = entries.flatMap(([name]) =>
+    fittingFields.has(name) ? [[name, fittingFields.get(name)] as const] : [],
+  );
   return Object.fromEntries(
     missing > 0 ? [...originalOrder, [missingName, `(+${missing} more fields)`] as const] : originalOrder,
   );

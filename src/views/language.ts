@@ -41,8 +41,8 @@ function removeNonWords(text: string): string {
 /** Returns whether most letters are of a dense script. Latin letters in such a text are usually brand names. */
 function isMostlyDense(words: string): boolean {
   if (!fourDense.test(words)) return false;
-  const others = words.replace(denseCharacter, '').length;
-  return 4 * (words.length - others) > others;
+  const otherChars = words.replace(denseCharacter, '').length;
+  return 4 * (words.length - otherChars) > otherChars;
 }
 
 /**

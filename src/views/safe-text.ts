@@ -111,7 +111,7 @@ const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u055
 const rareCharacterForm = String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`;
 /** Most ad texts have no such character and need no further check. */
 const rareCharacter = new RegExp(rareCharacterForm);
-/** Like `rare`, but allows the selector of an emoji. Few texts need a further check. */
+/** Like `rareCharacter`, but allows the selector of an emoji. Few texts need a further check. */
 const unusualCharacter = new RegExp(
   String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
   'u',
@@ -145,7 +145,7 @@ const isFlag = (match: string) => match.length > 2;
 /** Returns the length of the marks that a letter may keep. */
 function findEndOfMarks(run: string): number {
   let end = 0;
-  for (let kept = 0; kept < maxMarks; kept++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
+  for (let markCount = 0; markCount < maxMarks; markCount++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
   return end;
 }
 

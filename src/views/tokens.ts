@@ -80,13 +80,13 @@ function sumCosts(text: string, limit: number): { cost: number; end: number } {
   costs ??= computeCosts();
   const { alone, behind } = costs;
   let cost = 0;
-  let before = 0;
+  let previousCode = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    const more = behind[getPairIndex(before, code)] || (alone[code] as number);
+    const more = behind[getPairIndex(previousCode, code)] || (alone[code] as number);
     if (cost + more > limit) return { cost, end: at };
     cost += more;
-    before = code;
+    previousCode = code;
   }
   return { cost, end: text.length };
 }
@@ -101,8 +101,8 @@ export function truncate(text: string, tokens: number, beyond = 0): string {
   const fits = measureFittingStart(text, tokens);
   if (fits >= text.length && beyond === 0) return text;
   const end = findBorderBefore(text, measureFittingStart(text, Math.max(0, tokens - suffixTokens)));
-  const kept = text.slice(0, end).trimEnd();
-  return `${kept}… (+${text.length - kept.length + beyond} chars)`;
+  const start = text.slice(0, end).trimEnd();
+  return `${start}… (+${text.length - start.length + beyond} chars)`;
 }
 
 /** Matches the suffix of a truncated text. */
@@ -181,8 +181,8 @@ export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
   const end = measureFittingStart(text, budget - noteTokens);
   const border = text.lastIndexOf('\n', end);
-  const kept = border > 0 ? text.slice(0, border) : truncate(text, budget - noteTokens);
-  return `${kept}\n(cut to fit: ${text.length - kept.length} more characters)`;
+  const keptText = border > 0 ? text.slice(0, border) : truncate(text, budget - noteTokens);
+  return `${keptText}\n(cut to fit: ${text.length - keptText.length} more characters)`;
 }
 
 const noteTokens = 16;

@@ -65,10 +65,10 @@ export const selectViewFields = (
 ): Record<string, FieldType> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, brief, standard = brief }]) => {
-      const shown = view === 'brief' ? brief : standard;
-      if (shown === undefined) return [];
+      const limit = view === 'brief' ? brief : standard;
+      if (limit === undefined) return [];
       return [
-        [name, type === 'number' || type === 'flag' || type === 'words' ? type : shown === true ? dateTokens : shown],
+        [name, type === 'number' || type === 'flag' || type === 'words' ? type : limit === true ? dateTokens : limit],
       ];
     }),
   );

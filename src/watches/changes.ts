@@ -45,8 +45,8 @@ export function collectNews(
   now: number,
 ): NewsGroup[] {
   if (changes === undefined) return [];
-  const before = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
-  const orders = before && findLastAnswers(before);
+  const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
+  const orders = previousGathering && findLastAnswers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
   const maxNew = maxNamedAds - Math.min(reservedForChanged, updatedIds.length);
   const newest = newIds.slice(0, maxNew);
@@ -104,11 +104,15 @@ export function formatNews(groups: readonly NewsGroup[], tokens: number): string
   return groups
     .map(({ title, ads, total }) => {
       const lines = ads.map(formatAdLine);
-      const shown = lines.slice(
+      const fittingLines = lines.slice(
         0,
         countFittingItems({ items: lines, budget: tokens / groups.length, render: (some) => some.join('\n') }),
       );
-      return joinLines([`${title}:`, ...shown, total > shown.length && `- and ${total - shown.length} more`]);
+      return joinLines([
+        `${title}:`,
+        ...fittingLines,
+        total > fittingLines.length && `- and ${total - fittingLines.length} more`,
+      ]);
     })
     .join('\n');
 }

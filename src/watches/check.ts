@@ -47,7 +47,7 @@ export async function runChecks(
   { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
   context: CheckContext,
 ) {
-  const before = await (await context.dataset()).readContents();
+  const contentsBefore = await (await context.dataset()).readContents();
   const complete = new Map<string, GatherOutcome>();
   const checked: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
@@ -61,12 +61,12 @@ export async function runChecks(
     };
     const key = getQuestionKey(request.question);
     const existingReading =
-      complete.get(key) ?? (fresh ? undefined : findRecentReading(request.question, before, context));
+      complete.get(key) ?? (fresh ? undefined : findRecentReading(request.question, contentsBefore, context));
     const progressPrefix = `watch ${checked.length + 1} of ${watches.length}: `;
     const readPages = (): Promise<{ stop: Stop; gathered?: GatherOutcome }> =>
       withOpenedGathering(
         request,
-        before,
+        contentsBefore,
         { ...context, ...prefixProgress(context, progressPrefix, adsRead) },
         (_, read) => read(),
       ).then(
@@ -152,8 +152,9 @@ export type Check = ReturnType<typeof compareWithLast>;
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
   // A call may have stored a check of this same gathering whose result was never received.
   const last = watch.complete.find((check) => check.gathering !== gathering.id);
-  const before = contents.gatherings.find(({ id }) => id === last?.gathering);
-  const changes = before && hasAllIds(before) ? compareGatherings(before, gathering, contents) : undefined;
+  const lastGathering = contents.gatherings.find(({ id }) => id === last?.gathering);
+  const changes =
+    lastGathering && hasAllIds(lastGathering) ? compareGatherings(lastGathering, gathering, contents) : undefined;
   return {
     watch,
     at,

@@ -58,14 +58,14 @@ export function storeWatch(
   { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
-    const before = parseWatches(records).find((watch) => watch.name === name);
-    const isSame = before && getQuestionKey(before) === getQuestionKey(question);
+    const storedWatch = parseWatches(records).find((watch) => watch.name === name);
+    const isSame = storedWatch && getQuestionKey(storedWatch) === getQuestionKey(question);
     const record: WatchRecord = {
       ...pickQuestion(question),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
-      complete: isSame ? before.complete : [],
-      ...(isSame && before.last && { last: before.last }),
+      complete: isSame ? storedWatch.complete : [],
+      ...(isSame && storedWatch.last && { last: storedWatch.last }),
     } as WatchRecord;
     return { put: [[name, record]], result: undefined };
   });

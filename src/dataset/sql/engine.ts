@@ -413,8 +413,8 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
     columns(): string[] {
       const names = new Set<string>();
       for (let index = 0; index < length; index++) {
-        const sent = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
-        let name = cleanCell(sent, maxColumnNameChars) || `column ${index + 1}`;
+        const originalName = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
+        let name = cleanCell(originalName, maxColumnNameChars) || `column ${index + 1}`;
         while (names.has(name)) name += ` (${index + 1})`;
         names.add(name);
       }

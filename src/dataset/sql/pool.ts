@@ -41,6 +41,7 @@ export interface SqlExport {
   rows: AsyncIterable<Cell[][]>;
 }
 
+/** The options of a pool of SQL workers. */
 export interface SqlPoolOptions {
   /**
    * The number of workers for statements, each with the tables of one tenant. Exports have half as many of their own.
@@ -234,8 +235,8 @@ async function* buildBatches(snapshot: Snapshot, json: boolean): AsyncGenerator<
     const columns = getColumnNames(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);
-      const others = batch.get(table);
-      if (others) others.push(cells);
+      const tableRows = batch.get(table);
+      if (tableRows) tableRows.push(cells);
       else batch.set(table, [cells]);
       size += measureCells(cells);
       if (size < batchChars) continue;
