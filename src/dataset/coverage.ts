@@ -39,7 +39,7 @@ const UncoveredView = z
     pageId: z.string().optional().describe('the advertiser'),
     pageName: z.string().optional(),
     ads: z.number().describe('in the dataset'),
-    outside: z.number().describe('those that no complete gathering read'),
+    outside: z.number().describe('ads that no complete gathering read'),
   })
   .meta({ title: 'Uncovered' });
 type UncoveredView = DataOf<typeof UncoveredView>;
@@ -58,7 +58,7 @@ export const CoverageView = z
   .looseObject({
     ads: z.number().describe('in the dataset'),
     gatherings: z.number().describe('in the dataset'),
-    outsideAds: z.number().optional().describe('ads of searches alone'),
+    outsideAds: z.number().optional().describe('ads that only searches returned'),
     current: CurrentView.optional().describe('current_ads'),
     partial: z.array(PartialView).optional().describe('gatherings that are not complete, newest first'),
     morePartial: z.number().optional(),
@@ -74,7 +74,7 @@ export type CoverageView = DataOf<typeof CoverageView>;
  * The schema of `coverage` for tools that write files. Only `query_ads` lists the fields, to keep the list of tools
  * small.
  */
-export const FileCoverageView = z.looseObject({}).describe('what it rests on, as in query_ads');
+export const FileCoverageView = z.looseObject({}).describe('what the file is based on, as in query_ads');
 
 /** The dataset and the result whose coverage is stated. */
 export interface CoverageInput {

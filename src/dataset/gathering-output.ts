@@ -50,7 +50,7 @@ export function buildCreditRange(least: number, most: number | undefined) {
 export const GatherOutput = z.looseObject({
   gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
   gatheredAt: z.string().optional().describe('when its oldest part was read'),
-  found: z.number().nullable().describe('ads that match; the sum of parts that overlap'),
+  found: z.number().nullable().describe('ads that match; an ad in two parts counts twice'),
   foundInParts: z.string().optional().describe('in words'),
   read: z.number().describe('ads, by this call and those before'),
   added: z.number().describe('to the dataset'),

@@ -22,7 +22,7 @@ export function findRecordsByName<Named extends { name: string }>(
     const [nearest = ''] = nearestFirst(name, storedNames);
     const hint = isNear(name, nearest)
       ? `Did you mean ${quote(nearest)}?`
-      : `Kept: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
+      : `Existing: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
     throw invalidRequest(`There is no ${kind} ${quoteUntrusted(name, 30)}. ${hint}`);
   });
 }

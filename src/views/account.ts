@@ -180,7 +180,7 @@ const collectionFields = {
   name: { type: 'text', brief: 40 },
   type: { type: 'text', brief: 12 },
   isDefault: { type: 'flag', brief: true, meaning: 'the service made it' },
-  defaultType: { type: 'text', brief: 12, meaning: 'which of those' },
+  defaultType: { type: 'text', brief: 12, meaning: 'kind of default collection' },
   isOwner: { type: 'flag', brief: true, meaning: 'it is yours' },
   adCount: { type: 'number', brief: true },
   pageCount: { type: 'number', brief: true },

@@ -139,7 +139,7 @@ export type MediaLink = DataOf<typeof MediaLink>;
 export const CardView = z
   .looseObject({
     card: z.number().describe('from 1'),
-    title: z.string().optional().describe('left out where said before, as all copy'),
+    title: z.string().optional().describe('missing if the ad or an earlier card has the same text, as for all texts'),
     body: z.string().optional(),
     linkDescription: z.string().optional(),
     ctaType: z.string().optional(),

@@ -11,7 +11,7 @@ import type { Check } from './check.ts';
 /** How many ads started since the last check, compared with the launches before it. */
 export const TypicalLaunchesView = z
   .looseObject({
-    started: z.number().describe('of new, since then'),
+    started: z.number().describe('new ads that started since the last check'),
     weeks: z.number().describe('full weeks before'),
     days: z.number().optional().describe('in an interval, if not a week'),
     intervals: z.number().optional(),

@@ -120,12 +120,12 @@ test('what cannot be written again is refused, and a report that cannot be kept 
   expect(data.note).toContain('ends with this server');
   for (const [tool, args, problem] of [
     ['write_report', { again: 'dayly' }, 'Did you mean "daily"?'],
-    ['write_report', { again: 'x' }, 'There is no kept report "x". Kept: "daily".'],
+    ['write_report', { again: 'x' }, 'There is no kept report "x". Existing: "daily".'],
     ['write_report', { again: 'daily', title: 'x' }, 'again and title cannot be combined'],
     ['write_report', { again: 'daily', texts: ['x'] }, 'one text for each of the 3 sections'],
     ['write_report', { title: 'x' }, 'Pass title and sections, or again'],
     ['write_report', { ...weekly, texts: ['x'] }, 'Pass title and sections, or again'],
-    ['unwatch_ads', { report: 'x' }, 'There is no kept report "x". Kept: "daily".'],
+    ['unwatch_ads', { report: 'x' }, 'There is no kept report "x". Existing: "daily".'],
     ['unwatch_ads', { report: 'x', name: 'x' }, 'Pass either name or report.'],
     ['unwatch_ads', {}, 'Pass either name or report.'],
     ['write_report', { ...weekly, sections: Array(7).fill({ heading: 'x', text: 'x'.repeat(10_000) }) }, '49,152'],

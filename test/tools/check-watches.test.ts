@@ -228,7 +228,7 @@ test('wrong arguments are refused before anything is spent', async ({ upstream, 
   await server.call('watch_ads', { name: 'Lichtwerft', filters: {}, maxCredits: 5 });
   for (const [tool, args, problem] of [
     ['check_watches', { names: ['Lichtwarft'], ...calls }, 'Did you mean "Lichtwerft"?'],
-    ['unwatch_ads', { name: 'x' }, 'There is no watch "x". Kept: "Lichtwerft".'],
+    ['unwatch_ads', { name: 'x' }, 'There is no watch "x". Existing: "Lichtwerft".'],
     ['watch_ads', { name: 'x', filters: {}, maxCredits: 0 }, 'maxCredits must be above 0'],
     ['watch_ads', { filters: {}, maxCredits: 2 }, 'name'],
     ['watch_ads', { name: ' \u200b ', filters: {}, maxCredits: 2 }, 'name must have 1 to 80'],
