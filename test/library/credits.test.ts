@@ -1,21 +1,23 @@
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { serveLibrary, testStartTime, uuid } from './support/served-library.ts';
+import { createUuid, startLibraryServer, testStartTime } from './support/library-server.ts';
 
-const served = await serveLibrary();
-afterAll(() => served.close());
-await served.importRecords(...Array.from({ length: 45 }, (_, at) => ({ id: uuid(at), pageId: `page-${at}` })));
+const libraryServer = await startLibraryServer();
+afterAll(() => libraryServer.close());
+await libraryServer.importRecords(
+  ...Array.from({ length: 45 }, (_, at) => ({ id: createUuid(at), pageId: `page-${at}` })),
+);
 
-const readCredits = async (key: string) => (await served.get('/v1/credits', key)).body;
-const readAd = (key: string) => served.get(`/v1/ads/${uuid(1)}`, key);
-const search = (key: string, body: object) => served.search(body, { key });
+const readCredits = async (key: string) => (await libraryServer.get('/v1/credits', key)).body;
+const readAd = (key: string) => libraryServer.get(`/v1/ads/${createUuid(1)}`, key);
+const search = (key: string, body: object) => libraryServer.search(body, { key });
 const readCharge = ({ headers }: { headers: Headers }) => Number(headers.get('x-service-credits-charged'));
 
 test.each([1, 10, 11, 45])(
   'a search that returns %i items costs 1 credit per started 10 items, and an empty search is free',
   async (limit) => {
     const price = Math.ceil(limit / 10);
-    const key = served.key({ credits: 100 });
+    const key = libraryServer.createKey({ credits: 100 });
     const answer = await search(key, { limit });
     expect(readCharge(answer)).toBe(price);
     expect(answer.headers.get('x-service-credits-remaining')).toBe(String(100 - price));
@@ -27,17 +29,17 @@ test.each([1, 10, 11, 45])(
 test('the charges of concurrent calls add up to the decrease of the balance and stay within all limits', async () => {
   const calls: Record<string, (key: string) => ReturnType<typeof readAd>> = {
     ad: readAd,
-    page: (key) => served.get('/v1/pages/page-1', key),
+    page: (key) => libraryServer.get('/v1/pages/page-1', key),
     small: (key) => search(key, { limit: 5 }),
     large: (key) => search(key, { limit: 35 }),
     empty: (key) => search(key, { query: 'nowhere' }),
-    missing: (key) => served.get(`/v1/ads/${uuid(99)}`, key),
-    wrong: (key) => served.get('/v1/ads/x', key),
+    missing: (key) => libraryServer.get(`/v1/ads/${createUuid(99)}`, key),
+    wrong: (key) => libraryServer.get('/v1/ads/x', key),
   };
   const names = fc.array(fc.constantFrom(...Object.keys(calls)), { maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(names, fc.nat(30), fc.nat(30), async (callNames, creditsMax, hourlyLimit) => {
-      const key = served.key({ credits: creditsMax, hourlyLimit });
+      const key = libraryServer.createKey({ credits: creditsMax, hourlyLimit });
       const answers = await Promise.all(callNames.map((name) => calls[name]?.(key)));
       for (const answer of answers)
         if (answer?.status !== 200) expect(answer?.headers.has('x-service-credits-charged')).toBe(false);
@@ -53,7 +55,7 @@ test('the charges of concurrent calls add up to the decrease of the balance and 
 });
 
 test('an hourly limit resets at the next full hour, and a daily limit resets at midnight UTC', async () => {
-  const key = served.key({ hourlyLimit: 2, dailyLimit: 3 });
+  const key = libraryServer.createKey({ hourlyLimit: 2, dailyLimit: 3 });
   const expectations: [time: number, status: number, limitType?: string][] = [
     [testStartTime, 200],
     [testStartTime + 1, 200],
@@ -64,7 +66,7 @@ test('an hourly limit resets at the next full hour, and a daily limit resets at 
     [Date.UTC(2026, 2, 16), 200],
   ];
   for (const [time, expected, limitType] of expectations) {
-    served.clock.now = time;
+    libraryServer.clock.now = time;
     const { status, body } = await readAd(key);
     expect([status, body.error?.details.usageLimit.limitType]).toEqual([expected, limitType]);
     if (limitType === 'hourly')
@@ -72,32 +74,32 @@ test('an hourly limit resets at the next full hour, and a daily limit resets at 
         ...{ isLimitReached: true, limitType, hourlyCredits: 2, hourlyLimit: 2, dailyCredits: 2, dailyLimit: 3 },
       });
   }
-  served.clock.now = testStartTime;
+  libraryServer.clock.now = testStartTime;
 });
 
 test('the credit balance is full again at the start of a calendar month', async () => {
-  const key = served.key({ credits: 1 });
+  const key = libraryServer.createKey({ credits: 1 });
   expect((await readAd(key)).status).toBe(200);
   const { error } = (await readAd(key)).body;
   expect(error).toMatchObject({ code: 'credits_exhausted', details: { credits: 0, price: 1 } });
   const [periodStart, periodEnd] = [Date.UTC(2026, 2) / 1000, Date.UTC(2026, 3) / 1000];
   expect(await readCredits(key)).toMatchObject({ periodStart, periodEnd });
-  served.clock.now = Date.UTC(2026, 3);
+  libraryServer.clock.now = Date.UTC(2026, 3);
   expect((await readAd(key)).headers.get('x-service-credits-remaining')).toBe('0');
-  served.clock.now = testStartTime;
+  libraryServer.clock.now = testStartTime;
 });
 
 test('an account without a subscription has no billing period and no balance', async () => {
-  const key = served.key({ subscription: false });
+  const key = libraryServer.createKey({ subscription: false });
   const noSubscription = { planId: null, periodStart: null, periodEnd: null, credits: null, creditsMax: null };
   expect(await readCredits(key)).toMatchObject(noSubscription);
-  const { body } = await served.get('/v1/whoami', key);
+  const { body } = await libraryServer.get('/v1/whoami', key);
   expect(body.user).toMatchObject({ planId: 'none', subscriptionStatus: 'none' });
 });
 
 test('calls with an unmetered key cost nothing and are not limited', async () => {
-  const key = served.key({ unmetered: true });
-  served.library.context.database.run('UPDATE accounts SET creditsMax = 0, hourlyLimit = 0, dailyLimit = 0');
+  const key = libraryServer.createKey({ unmetered: true });
+  libraryServer.library.context.database.run('UPDATE accounts SET creditsMax = 0, hourlyLimit = 0, dailyLimit = 0');
   for (const answer of [await readAd(key), await search(key, {})])
     expect([answer.status, readCharge(answer)]).toEqual([200, 0]);
   const { usageLimit } = await readCredits(key);

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { serveLibrary, uuid } from './support/served-library.ts';
+import { createUuid, startLibraryServer } from './support/library-server.ts';
 
-const served = await serveLibrary();
-afterAll(() => served.close());
-const { search, get } = served;
+const libraryServer = await startLibraryServer();
+afterAll(() => libraryServer.close());
+const { search, get } = libraryServer;
 
 let nextNumber = 0;
 /** Creates an advertiser page of its own for a test and imports ads of this page. `addAds` imports more of them. */
 async function createPage(...ads: object[]) {
   const pageId = `page-${nextNumber}`;
   const addAds = async (...newAds: object[]) => {
-    const storedAds = newAds.map((ad) => ({ id: uuid(nextNumber++), pageId, ...ad }));
-    await served.importRecords(...storedAds);
+    const storedAds = newAds.map((ad) => ({ id: createUuid(nextNumber++), pageId, ...ad }));
+    await libraryServer.importRecords(...storedAds);
     return storedAds;
   };
   return { pageId, addAds, ads: await addAds(...ads) };
@@ -52,7 +52,7 @@ describe('Cursors of searches', () => {
             cursor = body.cursor;
             // Ads are added in the first rounds only, so that the search reaches its end.
             if (round < 5) await addAds(...newAds);
-            await served.importRecords(ads[round % ads.length]);
+            await libraryServer.importRecords(ads[round % ads.length]);
           }
           expect(new Set(listedIds).size).toBe(listedIds.length);
           expect(listedIds).toEqual(expect.arrayContaining(ads.map(({ id }) => id)));
@@ -109,7 +109,10 @@ test('a cursor of a collection lists older items even if items are added meanwhi
   const [lateId, ...ids] = ads.map(({ id }) => id);
   const getItemsPath = (id: string) => `/v1/collections/${id}/items`;
   const addItem = (itemId: string | undefined) =>
-    served.ask('POST', getItemsPath(savedAds.id), { key: served.richKey, body: { itemType: 'ads', itemId } });
+    libraryServer.request('POST', getItemsPath(savedAds.id), {
+      key: libraryServer.unlimitedKey,
+      body: { itemType: 'ads', itemId },
+    });
   for (const id of ids) await addItem(id);
   const listItems = async (query: string, { id } = savedAds) => get(`${getItemsPath(id)}?itemType=ads${query}`);
   const firstPage = (await listItems('&limit=5')).body;

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { listKeys } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { databaseTest as test } from './support/fixtures.ts';
-import { testStartTime } from './support/served-library.ts';
+import { testStartTime } from './support/library-server.ts';
 
 const now = () => testStartTime;
 /** Opens a database through a command that changes nothing. */

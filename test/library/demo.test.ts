@@ -12,7 +12,7 @@ import { readHeader } from '../../src/pictures/fetch-picture.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startHttp } from '../support/http.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
-import { testStartTime } from './support/served-library.ts';
+import { testStartTime } from './support/library-server.ts';
 
 const baseUrl = 'https://library.demo.example';
 const findAdvertiser = (ad: Ad) => advertisers.find(({ domain }) => domain === ad.displayUrl);

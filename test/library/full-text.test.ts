@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { serveLibrary, uuid } from './support/served-library.ts';
+import { createUuid, startLibraryServer } from './support/library-server.ts';
 
-const served = await serveLibrary();
-afterAll(() => served.close());
+const libraryServer = await startLibraryServer();
+afterAll(() => libraryServer.close());
 
 const searchIds = async (filters: Record<string, unknown>): Promise<string[]> =>
-  (await served.searchAll(filters)).items.map(({ id }) => id);
+  (await libraryServer.searchAll(filters)).items.map(({ id }) => id);
 
 /** One ad text for each language. */
 const adTexts = {
@@ -24,7 +24,9 @@ const adTexts = {
 };
 const names = Object.keys(adTexts);
 const pageId = 'copies';
-await served.importRecords(...Object.values(adTexts).map((body, index) => ({ id: uuid(index), body, pageId })));
+await libraryServer.importRecords(
+  ...Object.values(adTexts).map((body, index) => ({ id: createUuid(index), body, pageId })),
+);
 
 /** Queries that find only the ad text of one language. */
 const queriesByName: Record<string, string[]> = {
@@ -62,11 +64,11 @@ test('a search for any text is answered with 200 or 422 and causes no internal e
   const keys = fc.constantFrom('query', 'advertiser', 'domain', 'ctaType', 'pageId');
   await fc.assert(
     fc.asyncProperty(text, keys, async (text, filterKey) => {
-      expect([200, 422]).toContain((await served.search({ [filterKey]: text, limit: 1 })).status);
+      expect([200, 422]).toContain((await libraryServer.search({ [filterKey]: text, limit: 1 })).status);
     }),
     { numRuns: 200 },
   );
-  expect(served.errors).toEqual([]);
+  expect(libraryServer.errors).toEqual([]);
 });
 
 test('a search for any word of a stored text finds the text', async () => {
@@ -81,16 +83,18 @@ test('a search for any word of a stored text finds the text', async () => {
       const firstNumber = nextNumber;
       nextNumber += bodies.length;
       const pageId = `words-${firstNumber}`;
-      await served.importRecords(...bodies.map((body, index) => ({ id: uuid(firstNumber + index), body, pageId })));
+      await libraryServer.importRecords(
+        ...bodies.map((body, index) => ({ id: createUuid(firstNumber + index), body, pageId })),
+      );
       const words = bodies[0]?.match(/[\p{L}\p{M}\p{N}\u200d]+/gu) ?? [];
       const word = words[start % Math.max(1, words.length)];
       if (!word || !/[\p{L}\p{N}]/u.test(word)) return;
-      expect(await searchIds({ query: word, pageId })).toContain(uuid(firstNumber));
+      expect(await searchIds({ query: word, pageId })).toContain(createUuid(firstNumber));
       // In a script without spaces, any two neighbouring characters find the text too.
       const run = /[수분세럼後味コの]{2,}/u.exec(word)?.[0];
       if (run === undefined) return;
       const pair = run.slice(length % (run.length - 1)).slice(0, 2);
-      expect(await searchIds({ query: pair, pageId })).toContain(uuid(firstNumber));
+      expect(await searchIds({ query: pair, pageId })).toContain(createUuid(firstNumber));
     }),
     { numRuns: 150 },
   );

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
-import { type ServedLibrary, uuid } from './support/served-library.ts';
+import { createUuid, type LibraryServer } from './support/library-server.ts';
 
-const findAds = async (served: ServedLibrary, filters = {}) => (await served.searchAll(filters)).items;
+const findAds = async (libraryServer: LibraryServer, filters = {}) => (await libraryServer.searchAll(filters)).items;
 
 /**
  * A key of the archive, its value, and the fields that the ad gets from it. A key with a dot belongs to the snapshot.
@@ -104,21 +104,21 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     { daysRunningFrom: 2, daysRunningTo: 2 },
     (record) => ({ data: [record], paging: {} }),
   ],
-])('an import maps every key of %s to a field of the ad', async ([_, mappings, filters, wrap], { served }) => {
+])('an import maps every key of %s to a field of the ad', async ([_, mappings, filters, wrap], { libraryServer }) => {
   const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
   const counts = { ads: 1, fromPublicArchive: 1, skipped: 0 };
-  expect(await served.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
-  expect(await served.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
+  expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
+  expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
   const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
-  expect(await findAds(served, filters)).toEqual([ad]);
+  expect(await findAds(libraryServer, filters)).toEqual([ad]);
   // The library also makes a page from the ad.
-  expect((await served.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
+  expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
 });
 
 test('an import stores values without a field under their own names and lists them in the report', async ({
-  served,
+  libraryServer,
 }) => {
-  const { notes } = await served.importRecords({
+  const { notes } = await libraryServer.importRecords({
     ad_archive_id: '2002',
     is_active: false,
     spend: 'little',
@@ -130,7 +130,7 @@ test('an import stores values without a field under their own names and lists th
     constructor: 'odd',
     snapshot: { page_like_count: 5, extra_texts: [{ text: 'More' }], event: null, cards: [] },
   });
-  expect(await findAds(served)).toMatchObject([
+  expect(await findAds(libraryServer)).toMatchObject([
     {
       isActive: false,
       spend: 'little',
@@ -153,12 +153,12 @@ test('an import stores values without a field under their own names and lists th
 
 test.for(['tel:+3510000', 'shop now'])(
   'an ad whose link (%s) is not a web address has no domain',
-  async (link, { served }) => {
-    await served.importRecords({
+  async (link, { libraryServer }) => {
+    await libraryServer.importRecords({
       ad_archive_id: '1',
       snapshot: { page_name: 'P', link_url: link, caption: 'paypal.com' },
     });
-    const items = await findAds(served);
+    const items = await findAds(libraryServer);
     expect(items).toMatchObject([{ offerLink: link }]);
     expect(items[0]).not.toHaveProperty('website.siteDomain');
   },
@@ -170,17 +170,17 @@ test.for([
   ['with an end date that is not a date', { ad_archive_id: '3', end_date: 'soon' }, /^endDate:/],
   ['with a rounded archive id', '{"ad_archive_id":12345678901234567890}', /is a rounded number, so the id is lost/],
   ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
-] as const)('an import rejects an ad %s', async ([_, record, problem], { served }) => {
-  const report = await served.importRecords(record);
+] as const)('an import rejects an ad %s', async ([_, record, problem], { libraryServer }) => {
+  const report = await libraryServer.importRecords(record);
   expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
 });
 
-test('an import counts every malformed ad as stored or skipped and never fails', async ({ served }) => {
+test('an import counts every malformed ad as stored or skipped and never fails', async ({ libraryServer }) => {
   const names = ['page_id', 'start_date', 'end_date', 'is_active', 'spend', 'publisher_platform', 'body', 'cards'];
   const record = fc.dictionary(fc.constantFrom(...names, 'images'), fc.jsonValue({ maxDepth: 4 }));
   await fc.assert(
     fc.asyncProperty(record, record, async (outer, snapshot) => {
-      const report = await served.importRecords({ ...outer, snapshot, ad_archive_id: '1' });
+      const report = await libraryServer.importRecords({ ...outer, snapshot, ad_archive_id: '1' });
       expect(report.ads + report.skipped).toBe(1);
     }),
     { numRuns: 50 },
@@ -218,20 +218,20 @@ test.for([
   ['semicolons and LF', ';', '\n'],
 ] as const)(
   'an import reads ads of the Meta Ad Library from CSV with %s',
-  async ([_, delimiter, lineEnd], { served }) => {
+  async ([_, delimiter, lineEnd], { libraryServer }) => {
     const lines = [tableMappings.map(([column]) => column), tableMappings.map(([, cell]) => cell)].map((row) =>
       row.join(delimiter),
     );
-    const report = await served.importRecords(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
+    const report = await libraryServer.importRecords(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
     expect(report).toMatchObject({ ads: 1, fromPublicArchive: 1, skipped: 0, problems: [] });
-    const ads = await findAds(served, { query: '"and another" two friends' });
+    const ads = await findAds(libraryServer, { query: '"and another" two friends' });
     expect(ads).toEqual([{ ...buildExpectedAd(tableMappings), id: expect.any(String) }]);
   },
 );
 
-test('the report names each unusable row by its line', async ({ served }) => {
+test('the report names each unusable row by its line', async ({ libraryServer }) => {
   const rows = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
-  const report = await served.importRecords(rows.join('\n'));
+  const report = await libraryServer.importRecords(rows.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
   expect(report.problems.map(({ line, problem }) => `${line} ${problem}`)).toEqual([
     '2 the row has 2 cells, and the line of column names has 3; is a quotation mark missing?',
@@ -241,11 +241,11 @@ test('the report names each unusable row by its line', async ({ served }) => {
 });
 
 test('after a quotation mark that is not closed, an import skips this line and reads the following rows', async ({
-  served,
+  libraryServer,
 }) => {
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
     const rowCount = rows.split('\n').length - 1;
-    const report = await served.importRecords(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
+    const report = await libraryServer.importRecords(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
     const problem = 'a row that does not end; is a quotation mark not closed?';
     expect(report).toMatchObject({ ads: rows.includes('Q') ? 3 : 2, skipped: 2 });
     expect(report.problems).toEqual([3, rowCount + 4].map((line) => ({ line, path: '', problem })));
@@ -253,28 +253,28 @@ test('after a quotation mark that is not closed, an import skips this line and r
 });
 
 test('an import rejects a table without ads, and the message names the columns that a table of ads needs', async ({
-  served,
+  libraryServer,
 }) => {
-  const { skipped, problems } = await served.importRecords('Name,Age\nA,1\n');
+  const { skipped, problems } = await libraryServer.importRecords('Name,Age\nA,1\n');
   const problem = expect.stringMatching(
     /^neither JSON nor a table of ads: no line of column names contains .* "body" .*"ad_archive_id"/,
   );
   expect([skipped, problems]).toEqual([1, [{ line: 1, path: '', problem }]]);
 });
 
-test('an ad with a planned end in the future was last seen at the time of the import', async ({ served }) => {
+test('an ad with a planned end in the future was last seen at the time of the import', async ({ libraryServer }) => {
   const record = { ad_creative_bodies: ['Text'], ad_delivery_start_time: '2026-02-18' };
-  await served.importRecords({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
-  expect(await findAds(served)).toMatchObject([
+  await libraryServer.importRecords({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
+  expect(await findAds(libraryServer)).toMatchObject([
     { endDate: '2026-05-01T00:00:00.000Z', lastSeenAt: '2026-03-15T10:30:00.000Z' },
   ]);
-  expect(await findAds(served, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
+  expect(await findAds(libraryServer, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
 });
 
-test('the domain of a redirect link of Facebook is the domain of its target', async ({ served }) => {
+test('the domain of a redirect link of Facebook is the domain of its target', async ({ libraryServer }) => {
   const link = `https://l.facebook.com/l.php?u=${encodeURIComponent('https://www.shop.example/a?x=1')}&h=AT0`;
-  await served.importRecords({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
-  expect(await findAds(served, { domain: ['shop.example'] })).toMatchObject([
+  await libraryServer.importRecords({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
+  expect(await findAds(libraryServer, { domain: ['shop.example'] })).toMatchObject([
     { website: { siteDomain: 'shop.example' } },
   ]);
 });
@@ -288,16 +288,21 @@ test.for<[query: string, storedQuery: string]>([
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET&h=2', '?u=https%3A%2F%2Fa.example&h=2'],
 ])(
   'an import of any format removes the access token from a URL with the query %s',
-  async ([query, storedQuery], { served }) => {
+  async ([query, storedQuery], { libraryServer }) => {
     const buildUrl = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
-    await served.importRecords({
+    await libraryServer.importRecords({
       ad_archive_id: '1',
       link: buildUrl(query),
       snapshot: { title: 'T', cards: [{ link_url: buildUrl(query) }] },
     });
-    await served.importRecords({ id: uuid(1), headline: 'T', note: buildUrl(query), access_token: 'SECRET' });
-    await served.importRecords(`headline,link,My note\nT,${buildUrl(query)},${buildUrl(query)}`);
-    const ads = await findAds(served, {});
+    await libraryServer.importRecords({
+      id: createUuid(1),
+      headline: 'T',
+      note: buildUrl(query),
+      access_token: 'SECRET',
+    });
+    await libraryServer.importRecords(`headline,link,My note\nT,${buildUrl(query)},${buildUrl(query)}`);
+    const ads = await findAds(libraryServer, {});
     expect(ads).toHaveLength(3);
     expect(JSON.stringify(ads)).not.toContain('SECRET');
     expect(ads).toContainEqual(

@@ -178,21 +178,23 @@ test('the tests import every file of the folder import-files', () => {
 
 test.for(Object.entries(expectedImports))(
   'an import of %s gives the expected ads and report',
-  async ([name, expected], { served }) => {
-    const report = await served.library.import(createReadStream(new URL(name, folder)));
+  async ([name, expected], { libraryServer }) => {
+    const report = await libraryServer.library.import(createReadStream(new URL(name, folder)));
     const [, ...lines] = importText({ name, ...report }).split('\n  ');
     expect(lines.filter((line) => !line.startsWith('columns: '))).toEqual(expected.reportLines ?? []);
-    const { items } = await served.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
+    const { items } = await libraryServer.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
     expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);
     for (const ad of expected.ads) expect(items).toContainEqual(expect.objectContaining(ad));
     for (const filters of expected.searches ?? [])
-      expect((await served.search(filters)).body.totalHits, JSON.stringify(filters)).toBe(expected.ads.length);
+      expect((await libraryServer.search(filters)).body.totalHits, JSON.stringify(filters)).toBe(expected.ads.length);
   },
 );
 
-test('an import of an exported CSV file does not store the columns that the dataset computed', async ({ served }) => {
-  await served.library.import(createReadStream(new URL('own-export.csv', folder)));
-  const { items } = await served.searchAll({});
+test('an import of an exported CSV file does not store the columns that the dataset computed', async ({
+  libraryServer,
+}) => {
+  await libraryServer.library.import(createReadStream(new URL('own-export.csv', folder)));
+  const { items } = await libraryServer.searchAll({});
   for (const computedColumn of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])
     expect(items[0]).not.toHaveProperty([computedColumn]);
 });

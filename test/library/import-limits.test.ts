@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
-import { uuid } from './support/served-library.ts';
+import { createUuid } from './support/library-server.ts';
 
 const nestArrays = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
@@ -16,28 +16,28 @@ test.for<[name: string, fields: object, query?: string]>([
     { body: `caf\u0065${'\u0301\u0316'.repeat(400_000)} cr\u00e8me` },
     'cafe creme',
   ],
-])('an ad with %s is stored unchanged', async ([_, fields, query], { served }) => {
-  const ad = { id: uuid(1), ...fields };
-  expect(await served.importRecords(ad)).toMatchObject({ ads: 1, skipped: 0 });
-  expect((await served.get(`/v1/ads/${uuid(1)}`)).body).toEqual(ad);
-  if (query) expect((await served.search({ query })).body.totalHits).toBe(1);
+])('an ad with %s is stored unchanged', async ([_, fields, query], { libraryServer }) => {
+  const ad = { id: createUuid(1), ...fields };
+  expect(await libraryServer.importRecords(ad)).toMatchObject({ ads: 1, skipped: 0 });
+  expect((await libraryServer.get(`/v1/ads/${createUuid(1)}`)).body).toEqual(ad);
+  if (query) expect((await libraryServer.search({ query })).body.totalHits).toBe(1);
 });
 
 test('an import rejects records of more than 64 levels with their line, and stores a record of 64 levels', async ({
-  served,
+  libraryServer,
 }) => {
-  const report = await served.library.import(
+  const report = await libraryServer.library.import(
     (async function* () {
-      yield `{"id":"${uuid(1)}","x":${nestArrays(63)}}\n{"id":"${uuid(2)}","x":${nestArrays(64)}}\n`;
-      yield `{"id":"${uuid(3)}","x":${nestArrays(5_000)}}\n[{"id":"${uuid(4)}","x":${nestArrays(100_000)}}]\n`;
+      yield `{"id":"${createUuid(1)}","x":${nestArrays(63)}}\n{"id":"${createUuid(2)}","x":${nestArrays(64)}}\n`;
+      yield `{"id":"${createUuid(3)}","x":${nestArrays(5_000)}}\n[{"id":"${createUuid(4)}","x":${nestArrays(100_000)}}]\n`;
       yield `{"ad_archive_id":"5","impressions":${nestArrays(5_000)}}\n`;
     })(),
   );
   const problem = 'nested deeper than 64 levels';
   expect(report).toMatchObject({ ads: 1, skipped: 4 });
   expect(report.problems).toEqual([2, 3, 4, 5].map((line) => ({ line, path: line === 4 ? '[0]' : '', problem })));
-  expect((await served.search({})).body.items).toHaveLength(1);
-  expect(served.errors).toEqual([]);
+  expect((await libraryServer.search({})).body.items).toHaveLength(1);
+  expect(libraryServer.errors).toEqual([]);
 });
 
 /** Returns the bytes of memory in use after a garbage collection. */
@@ -48,45 +48,45 @@ function measureMemory(): number {
   return heapUsed + external;
 }
 
-test('an import does not hold a line of 128 MB in memory', async ({ served }) => {
+test('an import does not hold a line of 128 MB in memory', async ({ libraryServer }) => {
   const megabyte = Buffer.alloc(2 ** 20, 'x');
   let [bytesBefore, bytesAfter] = [0, 0];
   async function* source() {
-    yield Buffer.from(`{"id":"${uuid(2)}"}\n`);
+    yield Buffer.from(`{"id":"${createUuid(2)}"}\n`);
     bytesBefore = measureMemory();
     for (let count = 0; count < 128; count++) yield megabyte;
     bytesAfter = measureMemory();
-    yield Buffer.from(`\n{"id":"${uuid(1)}"}\n`);
+    yield Buffer.from(`\n{"id":"${createUuid(1)}"}\n`);
   }
-  expect(await served.library.import(source())).toMatchObject({ ads: 2, skipped: 1, problems: [{ line: 2 }] });
+  expect(await libraryServer.library.import(source())).toMatchObject({ ads: 2, skipped: 1, problems: [{ line: 2 }] });
   expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
 });
 
-test('an import reads a compressed document of 40 MB within 64 MB of memory', async ({ served }) => {
+test('an import reads a compressed document of 40 MB within 64 MB of memory', async ({ libraryServer }) => {
   const emptyObjectCount = 40_000;
   const emptyObjects = JSON.stringify(Array.from({ length: emptyObjectCount }, () => ({}))).slice(1, -1);
   let bytesAfter = 0;
   const bytesBefore = measureMemory();
   async function* source() {
-    yield gzipSync(`{"data":[{"id":"${uuid(1)}"},${emptyObjects}`);
+    yield gzipSync(`{"data":[{"id":"${createUuid(1)}"},${emptyObjects}`);
     for (let chunkIndex = 0; chunkIndex < 400; chunkIndex++) {
       yield gzipSync(`,"${'x'.repeat(100_000)}"`);
       if (chunkIndex === 390) bytesAfter = measureMemory();
     }
-    yield gzipSync(`,{"id":"${uuid(2)}"}]}`);
+    yield gzipSync(`,{"id":"${createUuid(2)}"}]}`);
   }
-  expect(await served.library.import(source())).toMatchObject({ ads: 2, skipped: emptyObjectCount + 400 });
+  expect(await libraryServer.library.import(source())).toMatchObject({ ads: 2, skipped: emptyObjectCount + 400 });
   expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
 });
 
-test('an import stops reading after 100,000 unusable records', async ({ served }) => {
+test('an import stops reading after 100,000 unusable records', async ({ libraryServer }) => {
   const emptyObjects = gzipSync('{},'.repeat(100_000));
   let chunkCount = 0;
   async function* source() {
-    yield gzipSync(`[{"id":"${uuid(1)}"},`);
+    yield gzipSync(`[{"id":"${createUuid(1)}"},`);
     for (; chunkCount < 1000; chunkCount++) yield emptyObjects;
   }
-  const report = await served.library.import(source());
+  const report = await libraryServer.library.import(source());
   expect(report).toMatchObject({ ads: 1, skipped: 100_000 });
   expect(report.reasons).toMatchObject({
     '100,000 records cannot be used': 1,
@@ -95,15 +95,15 @@ test('an import stops reading after 100,000 unusable records', async ({ served }
 });
 
 test('an import rejects a table of 40,001 columns and reads a table of 4,001 columns within ten seconds', async ({
-  served,
+  libraryServer,
 }) => {
   const tableOf = (columns: number) => `headline${',date'.repeat(columns)}\n${'5\n'.repeat(20_000)}`;
-  expect(await served.importRecords(tableOf(40_000))).toMatchObject({
+  expect(await libraryServer.importRecords(tableOf(40_000))).toMatchObject({
     skipped: 1,
     problems: [{ problem: 'a table of 40001 columns; an import reads at most 5000 columns' }],
   });
   const start = process.cpuUsage();
-  expect(await served.importRecords(tableOf(4_000))).toMatchObject({ ads: 0, skipped: 20_000 });
+  expect(await libraryServer.importRecords(tableOf(4_000))).toMatchObject({ ads: 0, skipped: 20_000 });
   expect(process.cpuUsage(start).user / 1000).toBeLessThan(10_000);
 });
 
@@ -113,17 +113,17 @@ const makeWords = (firstNumber: number) =>
 test.for<[name: string, records: () => unknown[]]>([
   [
     'many records on one line',
-    () => [Array.from({ length: 6000 }, (_, index) => ({ id: uuid(index), headline: 'Ad' }))],
+    () => [Array.from({ length: 6000 }, (_, index) => ({ id: createUuid(index), headline: 'Ad' }))],
   ],
   ['many invalid records on one line', () => [Array(90_000).fill(1)]],
   [
     'ads with long texts',
-    () => Array.from({ length: 25 }, (_, index) => ({ id: uuid(index), body: makeWords(index * 50_000) })),
+    () => Array.from({ length: 25 }, (_, index) => ({ id: createUuid(index), body: makeWords(index * 50_000) })),
   ],
-])('the library answers other requests during an import of %s', async ([_, records], { served }) => {
+])('the library answers other requests during an import of %s', async ([_, records], { libraryServer }) => {
   const events: string[] = [];
-  const importing = served.importRecords(...records()).then(() => events.push('imported'));
-  expect((await served.get('/v1/whoami')).status).toBe(200);
+  const importing = libraryServer.importRecords(...records()).then(() => events.push('imported'));
+  expect((await libraryServer.get('/v1/whoami')).status).toBe(200);
   events.push('answered');
   await importing;
   expect(events).toEqual(['answered', 'imported']);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
-import { type ServedLibrary, uuid } from './support/served-library.ts';
+import { createUuid, type LibraryServer } from './support/library-server.ts';
 
 const quoteCell = (text: string) => `"${text.replaceAll('"', '""')}"`;
 const padTo2Digits = (number: number) => String(number).padStart(2, '0');
@@ -9,20 +9,22 @@ const padTo2Digits = (number: number) => String(number).padStart(2, '0');
 let runNumber = 0;
 
 /** Imports a table with the values in one column. Returns the values that the ads have in a field. */
-async function importColumn(served: ServedLibrary, column: string, values: readonly string[], field: string) {
+async function importColumn(libraryServer: LibraryServer, column: string, values: readonly string[], field: string) {
   const advertiser = `Run ${runNumber++}`;
-  const rows = values.map((value, index) => `${uuid(1000 * runNumber + index)},${advertiser},Ad,${quoteCell(value)}`);
-  const report = await served.importRecords(
+  const rows = values.map(
+    (value, index) => `${createUuid(1000 * runNumber + index)},${advertiser},Ad,${quoteCell(value)}`,
+  );
+  const report = await libraryServer.importRecords(
     ['id,advertiser,headline', ...rows].join('\n').replace('headline', `headline,${column}`),
   );
-  const { items } = await served.searchAll({
+  const { items } = await libraryServer.searchAll({
     advertiserExact: [advertiser],
     sort: 'duplicates',
     order: 'asc',
     limit: 100,
   });
   const fieldValueById = new Map(items.map((ad) => [ad.id, ad[field]]));
-  return { report, fieldValues: values.map((_, index) => fieldValueById.get(uuid(1000 * runNumber + index))) };
+  return { report, fieldValues: values.map((_, index) => fieldValueById.get(createUuid(1000 * runNumber + index))) };
 }
 
 const dayArbitrary = fc.record({
@@ -101,14 +103,14 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
 ];
 
 test('an import reads the dates of a column correctly, or rejects the column and lists both meanings', async ({
-  served,
+  libraryServer,
 }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...notations),
       fc.array(dayArbitrary, { minLength: 1, maxLength: 6 }),
       async ([, write, isUnambiguous], days) => {
-        const { report, fieldValues } = await importColumn(served, 'start', days.map(write), 'startedAt');
+        const { report, fieldValues } = await importColumn(libraryServer, 'start', days.map(write), 'startedAt');
         const isColumnAmbiguous =
           days.some((date) => !isUnambiguous(date) && date.day !== date.month) && !days.some(isUnambiguous);
         if (isColumnAmbiguous) {
@@ -124,16 +126,21 @@ test('an import reads the dates of a column correctly, or rejects the column and
 });
 
 test('a date with dots begins with the day, even if other dates of the column begin with the month', async ({
-  served,
+  libraryServer,
 }) => {
-  const { fieldValues } = await importColumn(served, 'start', ['05.04.2026', '12/31/2026', '01/02/2026'], 'startedAt');
+  const { fieldValues } = await importColumn(
+    libraryServer,
+    'start',
+    ['05.04.2026', '12/31/2026', '01/02/2026'],
+    'startedAt',
+  );
   expect(fieldValues).toEqual(['2026-04-05', '2026-12-31', '2026-01-02'].map((date) => `${date}T00:00:00.000Z`));
 });
 
 test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970-01-01', '0x68000000'])(
   'an import rejects a row with the date %s and names its line',
-  async (value, { served }) => {
-    const { report } = await importColumn(served, 'start', ['2026-01-05', value], 'startedAt');
+  async (value, { libraryServer }) => {
+    const { report } = await importColumn(libraryServer, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
     expect(report.problems[0]).toMatchObject({
       line: 3,
@@ -163,7 +170,7 @@ const decorations: ((text: string) => string)[] = [
 ];
 
 test('an import reads the amounts of a column correctly, or rejects the column and lists both meanings', async ({
-  served,
+  libraryServer,
 }) => {
   const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });
   await fc.assert(
@@ -176,7 +183,7 @@ test('an import reads the amounts of a column correctly, or rejects the column a
           const whole = groupThousands(String(Math.floor(cents / 100)), thousands);
           return decorate(hasCents ? `${whole}${decimal}${padTo2Digits((amounts[index]?.[0] ?? 0) % 100)}` : whole);
         });
-        const { report, fieldValues } = await importColumn(served, 'spend', texts, 'adSpendMax');
+        const { report, fieldValues } = await importColumn(libraryServer, 'spend', texts, 'adSpendMax');
         if (report.ads > 0) expect(fieldValues).toEqual(numbers);
         else
           expect(report.problems[0]?.problem).toMatch(
@@ -202,8 +209,8 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
 ])(
   'an import reads the column %s with the values %j into the field %s as %j',
-  async ([column, values, field, expected], { served }) => {
-    expect((await importColumn(served, column, values, field)).fieldValues).toEqual(expected);
+  async ([column, values, field, expected], { libraryServer }) => {
+    expect((await importColumn(libraryServer, column, values, field)).fieldValues).toEqual(expected);
   },
 );
 
@@ -216,8 +223,8 @@ test.for([
   ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
 ] as const)(
   'an import rejects a row whose column %s contains %s and names its line',
-  async ([column, value, problem], { served }) => {
-    const { report } = await importColumn(served, column, [value, '7'], 'audienceReach');
+  async ([column, value, problem], { libraryServer }) => {
+    const { report } = await importColumn(libraryServer, column, [value, '7'], 'audienceReach');
     expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
   },
 );
@@ -228,24 +235,26 @@ test.for([
   ['spend', ['1.234,50', '1,234.50'], /^the column "spend" has numbers such as 1.234,50 and 1,234.50, which cannot/],
 ] as const)(
   'an import rejects a column %s with the values %j and stores nothing',
-  async ([column, values, problem], { served }) => {
-    const { report } = await importColumn(served, column, values, 'audienceReach');
+  async ([column, values, problem], { libraryServer }) => {
+    const { report } = await importColumn(libraryServer, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
   },
 );
 
-test('an import of JSON decides the order of day and month from all records together', async ({ served }) => {
+test('an import of JSON decides the order of day and month from all records together', async ({ libraryServer }) => {
   const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
-  const ambiguousReport = await served.importRecords(createRecord(1, '05/04/2026'));
+  const ambiguousReport = await libraryServer.importRecords(createRecord(1, '05/04/2026'));
   expect(ambiguousReport).toMatchObject({
     ads: 0,
     problems: [{ problem: expect.stringMatching(/5 April 2026 or 4 May 2026/) }],
   });
-  expect(await served.importRecords(createRecord(1, '05/04/2026'), createRecord(2, '31/03/2026'))).toMatchObject({
-    ads: 2,
-    notes: [expect.any(String)],
-  });
-  const { items } = await served.searchAll({});
+  expect(await libraryServer.importRecords(createRecord(1, '05/04/2026'), createRecord(2, '31/03/2026'))).toMatchObject(
+    {
+      ads: 2,
+      notes: [expect.any(String)],
+    },
+  );
+  const { items } = await libraryServer.searchAll({});
   expect(items.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(['2026-04-05', '2026-03-31']);
 });
 
@@ -265,7 +274,7 @@ const toPython = (value: unknown): string => {
 };
 
 test('an import reads objects in the notation of Python like JSON, on lines and in cells of a table', async ({
-  served,
+  libraryServer,
 }) => {
   const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((json) => JSON.parse(JSON.stringify(json)));
   await fc.assert(
@@ -274,15 +283,15 @@ test('an import reads objects in the notation of Python like JSON, on lines and 
         ad_archive_id: String(++runNumber),
         snapshot: { title: 'T', body: { text: `x${body}` }, extra },
       };
-      await served.importRecords(record);
-      const id = (await served.searchAll({ query: 'T' })).items.find(
+      await libraryServer.importRecords(record);
+      const id = (await libraryServer.searchAll({ query: 'T' })).items.find(
         ({ adArchiveId }) => adArchiveId === String(runNumber),
       )?.id;
-      const { body: adFromJson } = await served.get(`/v1/ads/${id}`);
-      await served.importRecords(toPython(record));
-      expect((await served.get(`/v1/ads/${id}`)).body).toEqual(adFromJson);
-      await served.importRecords(`ad_archive_id,snapshot\n${runNumber},${quoteCell(toPython(record.snapshot))}`);
-      expect((await served.get(`/v1/ads/${id}`)).body).toEqual(adFromJson);
+      const { body: adFromJson } = await libraryServer.get(`/v1/ads/${id}`);
+      await libraryServer.importRecords(toPython(record));
+      expect((await libraryServer.get(`/v1/ads/${id}`)).body).toEqual(adFromJson);
+      await libraryServer.importRecords(`ad_archive_id,snapshot\n${runNumber},${quoteCell(toPython(record.snapshot))}`);
+      expect((await libraryServer.get(`/v1/ads/${id}`)).body).toEqual(adFromJson);
     }),
     { numRuns: 25 },
   );

@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { importText } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
-import { uuid } from './support/served-library.ts';
+import { createUuid } from './support/library-server.ts';
 
 async function* toStream(chunks: Iterable<string | Uint8Array>) {
   yield* chunks;
 }
 
-const createAd = (number: number) => ({ id: uuid(number), headline: `Ad ${number}` });
+const createAd = (number: number) => ({ id: createUuid(number), headline: `Ad ${number}` });
 const toJson = (value: unknown) => JSON.stringify(value);
 const toIndentedJson = (value: unknown) => JSON.stringify(value, null, 2);
 
@@ -28,7 +28,7 @@ const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
 };
 
 test('an import stores records unchanged from any JSON layout, wherever the bytes are split into chunks', async ({
-  served,
+  libraryServer,
 }) => {
   const text = fc.string({ unit: 'binary' });
   const extraFields = fc.dictionary(
@@ -49,17 +49,17 @@ test('an import stores records unchanged from any JSON layout, wherever the byte
       async (records, layout, { indent, lineEnd, splits }) => {
         const pageId = `run ${run++}`;
         const ads = records.map(([extras, fields], index) => {
-          const id = uuid(10 * run + index);
+          const id = createUuid(10 * run + index);
           // The id comes first. An object with a list in `data` is taken as a wrapper until its id was read.
           return JSON.parse(toJson(Object.assign({ id }, extras, fields, { id, pageId })));
         });
         const bytes = Buffer.from(layouts[layout]?.(ads, indent).replaceAll('\n', lineEnd) ?? '');
         const bounds = [0, ...splits.sort((left, right) => left - right), bytes.length];
         const chunks = bounds.slice(1).map((end, index) => bytes.subarray(bounds[index], end));
-        const report = await served.library.import(toStream(chunks));
+        const report = await libraryServer.library.import(toStream(chunks));
         expect(report).toMatchObject({ ads: ads.length, skipped: 0, problems: [] });
-        for (const ad of ads) expect((await served.get(`/v1/ads/${ad.id.toUpperCase()}`)).body).toEqual(ad);
-        const { items } = await served.searchAll({ pageId, sort: 'duplicates', order: 'asc' });
+        for (const ad of ads) expect((await libraryServer.get(`/v1/ads/${ad.id.toUpperCase()}`)).body).toEqual(ad);
+        const { items } = await libraryServer.searchAll({ pageId, sort: 'duplicates', order: 'asc' });
         expect(items).toEqual(ads);
       },
     ),
@@ -68,22 +68,22 @@ test('an import stores records unchanged from any JSON layout, wherever the byte
 });
 
 test('an imported page replaces a page that was made from an ad, and an ad never replaces an imported page', async ({
-  served,
+  libraryServer,
 }) => {
-  const ad = { id: uuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
+  const ad = { id: createUuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
   const pageFromAd = { pageId: 'p', pageName: 'From the ad', adsAmount: 3, countries: ['FR'], detailsEstimated: true };
   const importedPage = { pageId: 'p', pageName: 'Itself' };
-  await served.importRecords(ad);
-  expect((await served.get('/v1/pages/p')).body).toEqual(pageFromAd);
-  await served.importRecords(importedPage);
-  await served.importRecords(ad, { ...ad, id: uuid(2) });
-  expect((await served.get('/v1/pages/p')).body).toEqual(importedPage);
+  await libraryServer.importRecords(ad);
+  expect((await libraryServer.get('/v1/pages/p')).body).toEqual(pageFromAd);
+  await libraryServer.importRecords(importedPage);
+  await libraryServer.importRecords(ad, { ...ad, id: createUuid(2) });
+  expect((await libraryServer.get('/v1/pages/p')).body).toEqual(importedPage);
 });
 
 const adsWithSpecialCharacters = [
-  { id: uuid(1), headline: '수분 크림 🔥' },
+  { id: createUuid(1), headline: '수분 크림 🔥' },
   // A program replaced the last character by U+FFFD before the export.
-  { id: uuid(2), headline: 'Crème �' },
+  { id: createUuid(2), headline: 'Crème �' },
 ];
 const text = toIndentedJson(adsWithSpecialCharacters);
 
@@ -93,17 +93,24 @@ test.for([
   ['UTF-16 with a byte order mark', Buffer.from(`\uFEFF${text}`, 'utf16le')],
   ['UTF-16 without a byte order mark', Buffer.from(text, 'utf16le').swap16()],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
-] as const)('an import recognizes %s by its content', async ([_, bytes], { served }) => {
+] as const)('an import recognizes %s by its content', async ([_, bytes], { libraryServer }) => {
   for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
-    expect(await served.library.import(toStream(chunks))).toMatchObject({ ads: 2, skipped: 0 });
-    expect((await served.searchAll({ sort: 'duplicates', order: 'asc' })).items).toEqual(adsWithSpecialCharacters);
+    expect(await libraryServer.library.import(toStream(chunks))).toMatchObject({ ads: 2, skipped: 0 });
+    expect((await libraryServer.searchAll({ sort: 'duplicates', order: 'asc' })).items).toEqual(
+      adsWithSpecialCharacters,
+    );
   }
 });
 
 const compressedAds = gzipSync(toIndentedJson([createAd(1), createAd(2)]));
 const notJsonProblem = 'not JSON, or cut off; "library import --help" lists the formats';
 const validAndInvalidRecords: unknown[] = [
-  ...[createAd(2), { id: 'seven' }, { id: uuid(3), duplicates: 'many' }, { id: uuid(4), startedAt: 'yesterday' }],
+  ...[
+    createAd(2),
+    { id: 'seven' },
+    { id: createUuid(3), duplicates: 'many' },
+    { id: createUuid(4), startedAt: 'yesterday' },
+  ],
   ...[{ name: 'neither' }, { pageId: 'no-name' }, 42, [createAd(5), { id: 'eight' }], { data: [createAd(6)] }],
 ];
 
@@ -148,9 +155,9 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   [
     'lines with a missing closing bracket',
     [
-      `{"id":"${uuid(1)}","n":`,
+      `{"id":"${createUuid(1)}","n":`,
       toJson(createAd(2)),
-      `{"id":"${uuid(3)}","a":[{"b":1}`,
+      `{"id":"${createUuid(3)}","a":[{"b":1}`,
       toJson(createAd(4)),
       toJson(createAd(5)),
     ].join('\n'),
@@ -207,14 +214,14 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   ],
   [
     'a record of more than a megabyte',
-    `${toJson([{ id: uuid(1), body: 'long '.repeat(250_000) }, createAd(2)])}\n`,
+    `${toJson([{ id: createUuid(1), body: 'long '.repeat(250_000) }, createAd(2)])}\n`,
     1,
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
   'for %s, an import stores the valid records and reports the place of each problem',
-  async ([_, source, ads, ...problems], { served }) => {
-    const report = await served.library.import(toStream([source]));
+  async ([_, source, ads, ...problems], { libraryServer }) => {
+    const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
     const [, ...lines] = importText({ name: 'file', ...report }).split('\n  ');
     expect(lines).toEqual(
@@ -223,21 +230,21 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   },
 );
 
-test('an import rejects page ids that cannot be part of a URL', async ({ served }) => {
+test('an import rejects page ids that cannot be part of a URL', async ({ libraryServer }) => {
   const invalidIds = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
   const validIds = ['x'.repeat(300), 'ü z'];
-  const report = await served.importRecords(
+  const report = await libraryServer.importRecords(
     ...[...invalidIds, ...validIds].map((pageId) => ({ pageId, pageName: 'P' })),
   );
   expect(report).toMatchObject({ pages: validIds.length, skipped: invalidIds.length });
   for (const { problem } of report.problems)
     expect(problem).toMatch(/^pageId: not a valid page id; a page id has 1 to 300/);
-  for (const id of validIds) expect((await served.get(`/v1/pages/${encodeURIComponent(id)}`)).status).toBe(200);
+  for (const id of validIds) expect((await libraryServer.get(`/v1/pages/${encodeURIComponent(id)}`)).status).toBe(200);
 });
 
-test('the report counts repeated records, and counts skipped records by reason', async ({ served }) => {
+test('the report counts repeated records, and counts skipped records by reason', async ({ libraryServer }) => {
   const invalidRecords = Array.from({ length: 100 }, (_, index) => (index % 2 ? { id: `no uuid ${index}` } : 7));
-  const report = await served.importRecords(createAd(1), createAd(1), createAd(2), ...invalidRecords);
+  const report = await libraryServer.importRecords(createAd(1), createAd(1), createAd(2), ...invalidRecords);
   const lines = importText({ name: 'file', ...report }).split('\n');
   expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another one in the file, 100 skipped:');
   expect(lines).toHaveLength(1 + 50 + 3);
@@ -247,21 +254,23 @@ test('the report counts repeated records, and counts skipped records by reason',
   expect(lines.slice(-3)).toEqual(['  and 50 more:', notAnObject, invalidId]);
 });
 
-test('the report about one record has at most 500 characters, however many values are invalid', async ({ served }) => {
-  const { problems } = await served.importRecords({ id: uuid(1), countries: Array(50_000).fill(1) });
+test('the report about one record has at most 500 characters, however many values are invalid', async ({
+  libraryServer,
+}) => {
+  const { problems } = await libraryServer.importRecords({ id: createUuid(1), countries: Array(50_000).fill(1) });
   expect(problems[0]?.problem).toMatch(/^countries\.0: /);
   expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
 });
 
-test('a page that was made from an ad of the same import does not count as updated', async ({ served }) => {
+test('a page that was made from an ad of the same import does not count as updated', async ({ libraryServer }) => {
   const page = { pageId: 'p', pageName: 'P' };
-  expect(await served.importRecords({ ...createAd(1), pageId: 'p' }, page)).toMatchObject({
+  expect(await libraryServer.importRecords({ ...createAd(1), pageId: 'p' }, page)).toMatchObject({
     ads: 1,
     pages: 1,
     updated: 0,
     repeated: 0,
   });
-  expect(await served.importRecords(page, page)).toMatchObject({ pages: 1, updated: 1, repeated: 1 });
+  expect(await libraryServer.importRecords(page, page)).toMatchObject({ pages: 1, updated: 1, repeated: 1 });
 });
 
 test.for([
@@ -274,9 +283,9 @@ test.for([
   { adSpendMin: -0.5 },
 ])(
   'an import rejects an ad in the shape of the API with %j, and the report names the key',
-  async (fields, { served }) => {
+  async (fields, { libraryServer }) => {
     const [key] = Object.keys(fields);
-    const { ads, problems } = await served.importRecords({ ...createAd(1), ...fields }, createAd(2));
+    const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));
     expect({ ads, problems }).toEqual({
       ads: 1,
       problems: [{ line: 1, path: '', problem: expect.stringMatching(`^${key}: `) }],

@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 
-test('the database stores only the hash of a key', ({ served: { library } }) => {
+test('the database stores only the hash of a key', ({ libraryServer: { library } }) => {
   const { key } = library.keys.create({ name: 'Mine' });
   const storedData = [library.context.database.all('SELECT * FROM keys'), library.keys.list()];
   expect(JSON.stringify(storedData)).not.toContain(key.slice('svc_live_'.length));
 });
 
 test('a key can be revoked by its secret, its id or its prefix, and stops working immediately', async ({
-  served: { library, get, clock },
+  libraryServer: { library, get, clock },
 }) => {
   for (const property of ['key', 'id', 'keyPrefix'] as const) {
     const createdKey = library.keys.create();
@@ -20,7 +20,7 @@ test('a key can be revoked by its secret, its id or its prefix, and stops workin
   }
 });
 
-test('revoking an id or prefix that no key has fails and revokes nothing', ({ served: { library } }) => {
+test('revoking an id or prefix that no key has fails and revokes nothing', ({ libraryServer: { library } }) => {
   const { keyPrefix } = library.keys.create();
   const keysBefore = library.keys.list();
   for (const name of ['svc_live_', keyPrefix.slice(0, -1), `svc_live_${'0'.repeat(40)}`, 'svc_live_zzz', ''])
@@ -28,15 +28,15 @@ test('revoking an id or prefix that no key has fails and revokes nothing', ({ se
   expect(library.keys.list()).toEqual(keysBefore);
 });
 
-test('each new key has its own account with two default collections', async ({ served }) => {
-  const key = served.key();
-  const listCollections = async (key: string) => (await served.get('/v1/collections', key)).body.items;
+test('each new key has its own account with two default collections', async ({ libraryServer }) => {
+  const key = libraryServer.createKey();
+  const listCollections = async (key: string) => (await libraryServer.get('/v1/collections', key)).body.items;
   const collections = await listCollections(key);
   expect(collections).toMatchObject([
     { name: 'Saved ads', isDefault: true, defaultType: 'ads', isOwner: true, adCount: 0, pageCount: 0 },
     { name: 'Saved pages', isDefault: true, defaultType: 'pages', isOwner: true },
   ]);
-  expect((await listCollections(served.key()))[0].id).not.toBe(collections[0].id);
+  expect((await listCollections(libraryServer.createKey()))[0].id).not.toBe(collections[0].id);
 });
 
 test.for([
@@ -50,7 +50,7 @@ test.for([
   ),
 ] as const)(
   'creating a key with %j is refused and leaves no account behind',
-  ([options, message], { served: { library } }) => {
+  ([options, message], { libraryServer: { library } }) => {
     const countAccounts = () => library.context.database.all('SELECT * FROM accounts').length;
     const countBefore = countAccounts();
     expect(() => library.keys.create(options)).toThrow(message);
@@ -59,11 +59,11 @@ test.for([
 );
 
 test('the Authorization header may have its scheme in any case and extra spaces, as HTTP allows', async ({
-  served,
+  libraryServer,
 }) => {
-  const key = served.key();
+  const key = libraryServer.createKey();
   const getStatus = async (Authorization: string) =>
-    (await served.ask('GET', '/v1/whoami', { headers: { Authorization } })).status;
+    (await libraryServer.request('GET', '/v1/whoami', { headers: { Authorization } })).status;
   for (const value of [`bearer ${key}`, `BEARER   ${key}`, `Bearer ${key} `]) expect(await getStatus(value)).toBe(200);
   for (const value of [key, `Basic ${key}`, `Bearer ${key} x`, 'Bearer', `Bearer ${key.toUpperCase()}`])
     expect(await getStatus(value)).toBe(401);

@@ -7,7 +7,7 @@ import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../..
 import { waitUntil } from '../support/deadline.ts';
 import { startCommand } from '../support/process.ts';
 import { databaseTest as test } from './support/fixtures.ts';
-import { serveOnLoopback, testStartTime, uuid } from './support/served-library.ts';
+import { createUuid, serveOnLoopback, testStartTime } from './support/library-server.ts';
 
 const createTarget = (database: string) => ({ database, now: () => testStartTime });
 const serve = (database: string) => serveLibrary({ ...createTarget(database), listen: serveOnLoopback });
@@ -65,7 +65,7 @@ test('a command names the process of a running import, and works without data lo
   await createKey(createTarget(database), { name: 'Saved' });
   const importProcess = startCommand(['library', 'import', '-', '--database', database]);
   onTestFinished(() => void importProcess.child.kill('SIGKILL'));
-  importProcess.child.stdin?.on('error', () => {}).write(`{"id":"${uuid(1)}"}\n`.repeat(20_000));
+  importProcess.child.stdin?.on('error', () => {}).write(`{"id":"${createUuid(1)}"}\n`.repeat(20_000));
   await waitUntil(() => existsSync(`${database}.lock`));
   importProcess.child.kill('SIGSTOP');
   await expect(listKeys(createTarget(database))).rejects.toMatchObject({
@@ -94,7 +94,7 @@ test('commands reach a server only with the token from the lock file, which only
   const refusal = await send('create', token, '[{"scopes":["ads:eat"]}]');
   expect(await refusal.json()).toEqual({ message: expect.stringMatching(/Unknown scope ads:eat/) });
   expect(await (await send('import', token)).json()).toMatchObject({ ads: 0, pages: 0 });
-  const stdin = Readable.from([Buffer.from(`{"id":"${uuid(1)}"}\n`)]);
+  const stdin = Readable.from([Buffer.from(`{"id":"${createUuid(1)}"}\n`)]);
   expect(await importFiles(createTarget(database), ['-'], stdin)).toMatchObject([{ ads: 1, skipped: 0 }]);
   await close();
   expect(await readdir(folder)).toEqual(['ad-library.db']);

@@ -3,19 +3,20 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { importText } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
-import type { ServedLibrary } from './support/served-library.ts';
+import type { LibraryServer } from './support/library-server.ts';
 
 const archiveGuide = readFileSync(new URL('../../docs/archive.md', import.meta.url), 'utf8');
 const exampleTable = /```csv\n(.*?)```/s.exec(archiveGuide)?.[1] ?? '';
 
-const findAds = async (served: ServedLibrary, filters: object = {}) => (await served.search(filters)).body.items;
+const findAds = async (libraryServer: LibraryServer, filters: object = {}) =>
+  (await libraryServer.search(filters)).body.items;
 
 test('an import of the example table in the guide gives ads with dates, pictures and one page per advertiser', async ({
-  served,
+  libraryServer,
 }) => {
   expect(exampleTable).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
-  expect(await served.importRecords(exampleTable)).toMatchObject({ ads: 3, skipped: 0 });
-  const [sockAd] = await findAds(served, { query: 'wales' });
+  expect(await libraryServer.importRecords(exampleTable)).toMatchObject({ ads: 3, skipped: 0 });
+  const [sockAd] = await findAds(libraryServer, { query: 'wales' });
   expect(sockAd).toMatchObject({
     page: { pageName: 'Sock Shop' },
     headline: 'Warm socks for cold days',
@@ -26,32 +27,32 @@ test('an import of the example table in the guide gives ads with dates, pictures
     duplicates: 3,
     media: [{ type: 'THUMB', url: 'https://socks.example/warm.jpg' }],
   });
-  expect(await findAds(served, { advertiserExact: ['Sock Shop'], countries: ['IE'] })).toMatchObject([
+  expect(await findAds(libraryServer, { advertiserExact: ['Sock Shop'], countries: ['IE'] })).toMatchObject([
     { headline: 'Summer socks', endDate: '2026-08-31T00:00:00.000Z' },
   ]);
   // Both ads of the advertiser belong to the same page.
-  expect(await findAds(served, { pageId: [sockAd.pageId] })).toHaveLength(2);
+  expect(await findAds(libraryServer, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
 test('rows without an id are the same ad if they have the same text, and another ad if they do not', async ({
-  served,
+  libraryServer,
 }) => {
   const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
-  expect(await served.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });
-  expect(await served.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 1 });
-  expect(await served.importRecords(buildTable('Cold'))).toMatchObject({ ads: 1, updated: 0 });
-  const [firstAd] = await findAds(served);
+  expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });
+  expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 1 });
+  expect(await libraryServer.importRecords(buildTable('Cold'))).toMatchObject({ ads: 1, updated: 0 });
+  const [firstAd] = await findAds(libraryServer);
   expect(firstAd.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
 });
 
-test('a row with the id of an earlier row replaces its ad, whatever the form of the id', async ({ served }) => {
-  await served.importRecords('ID,Body,My note\nnumber 7,First,x\n');
-  expect(await served.importRecords('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
-  expect(await findAds(served, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
+test('a row with the id of an earlier row replaces its ad, whatever the form of the id', async ({ libraryServer }) => {
+  await libraryServer.importRecords('ID,Body,My note\nnumber 7,First,x\n');
+  expect(await libraryServer.importRecords('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
+  expect(await findAds(libraryServer, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
-test('an import names the lines of invalid rows and stores the other rows', async ({ served }) => {
-  const report = await served.importRecords(
+test('an import names the lines of invalid rows and stores the other rows', async ({ libraryServer }) => {
+  const report = await libraryServer.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
   expect(report).toMatchObject({
@@ -89,8 +90,8 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
   ],
 ])(
   'an import reads the dates %j in one order, or rejects the column if the order is unclear',
-  async ([cells, expected], { served }) => {
-    const report = await served.importRecords(
+  async ([cells, expected], { libraryServer }) => {
+    const report = await libraryServer.importRecords(
       ['Ad headline,First seen', ...cells.map((cell, index) => `Ad ${index},${cell}`)].join('\n'),
     );
     if (expected instanceof RegExp) {
@@ -98,15 +99,15 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
       return;
     }
     expect(report).toMatchObject({ ads: expected.length, skipped: 0 });
-    const { items } = await served.searchAll({ sort: 'duplicates', order: 'asc' });
+    const { items } = await libraryServer.searchAll({ sort: 'duplicates', order: 'asc' });
     expect(items.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(expected);
   },
 );
 
 test('the report lists which column became which field, and accepts names and codes of countries', async ({
-  served,
+  libraryServer,
 }) => {
-  const report = await served.importRecords(
+  const report = await libraryServer.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
   expect(importText({ name: 'file', ...report }).split('\n')).toEqual([
@@ -114,28 +115,30 @@ test('the report lists which column became which field, and accepts names and co
     '  columns: headline ← Ad headline, pageName ← Brand name, countries ← Country; not used: Headline, My note',
     '  line 3: countries: "Atlantis" is not a country such as DE or Germany; use the two-letter country code',
   ]);
-  expect(await findAds(served)).toMatchObject([
+  expect(await findAds(libraryServer)).toMatchObject([
     { headline: 'Tea', countries: ['DE', 'GB', 'US', 'AT'], 'My note': 'n' },
   ]);
 });
 
-test('an import counts each row as stored, repeated or skipped, whatever its cells contain', async ({ served }) => {
+test('an import counts each row as stored, repeated or skipped, whatever its cells contain', async ({
+  libraryServer,
+}) => {
   const cell = fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `"${text.replaceAll('"', '""')}"`);
   const columns = ['headline', 'advertiser', 'start', 'copies', 'countries', 'id', '__proto__', 'page id', 'link'];
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(...columns.map(() => cell)), { minLength: 1, maxLength: 5 }), async (rows) => {
       const text = [columns.filter((name) => name !== 'page id'), ...rows.map((row) => row.slice(0, -1))].join('\n');
-      const { ads, repeated, skipped } = await served.importRecords(text);
+      const { ads, repeated, skipped } = await libraryServer.importRecords(text);
       expect(ads + repeated + skipped).toBe(rows.length);
     }),
     { numRuns: 50 },
   );
 });
 
-test('rows of different advertisers with the same id are different ads', async ({ served }) => {
+test('rows of different advertisers with the same id are different ads', async ({ libraryServer }) => {
   const buildTable = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
-  expect(await served.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 0 });
-  expect(await served.importRecords(buildTable('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
-  expect(await served.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 2 });
-  expect(await findAds(served)).toHaveLength(4);
+  expect(await libraryServer.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await libraryServer.importRecords(buildTable('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
+  expect(await libraryServer.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 2 });
+  expect(await findAds(libraryServer)).toHaveLength(4);
 });

@@ -11,7 +11,7 @@ import { launchChromium } from '../support/board/launch-chromium.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { deriveUuid } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
-import { serveOnLoopback, testStartTime } from './support/served-library.ts';
+import { serveOnLoopback, testStartTime } from './support/library-server.ts';
 
 /** Markup that would run a script if a page did not escape it. */
 const hostileText = '"><script>window.broken = true</script><img src=x onerror="window.broken = true">';

@@ -1,8 +1,12 @@
 import { expect } from 'vitest';
 import { libraryTest } from './support/fixtures.ts';
-import { uuid } from './support/served-library.ts';
+import { createUuid } from './support/library-server.ts';
 
-const createAd = (number: number, fields: object) => ({ id: uuid(number), page: { pageName: 'Tea House' }, ...fields });
+const createAd = (number: number, fields: object) => ({
+  id: createUuid(number),
+  page: { pageName: 'Tea House' },
+  ...fields,
+});
 const ads = [
   createAd(1, {
     ...{ ctaType: 'SHOP_NOW', displayFormat: 'VIDEO', startedAt: '2026-01-05T00:00:00Z' },
@@ -16,10 +20,10 @@ const ads = [
   createAd(3, { ctaType: 'Learn_More', displayFormat: 'VIDEO', page: { pageName: 'Kaffee "Süd"' } }),
 ];
 
-const test = libraryTest.extend('readNotes', async ({ served }) => {
-  await served.importRecords(...ads);
+const test = libraryTest.extend('readNotes', async ({ libraryServer }) => {
+  await libraryServer.importRecords(...ads);
   return async (body: object): Promise<string[] | undefined> => {
-    const answer = await served.search(body);
+    const answer = await libraryServer.search(body);
     expect(answer.status).toBe(200);
     return answer.body.notes;
   };
@@ -66,18 +70,21 @@ test.for<[body: object, ...notes: string[]]>([
   },
 );
 
-test('a note about a range counts only ads with neither a lower nor an upper end', async ({ served, readNotes }) => {
-  await served.importRecords(createAd(4, { impressionsMin: 1_000_001 }), createAd(5, { impressionsMax: 99 }));
+test('a note about a range counts only ads with neither a lower nor an upper end', async ({
+  libraryServer,
+  readNotes,
+}) => {
+  await libraryServer.importRecords(createAd(4, { impressionsMin: 1_000_001 }), createAd(5, { impressionsMax: 99 }));
   expect(await readNotes({ impressionsFrom: 500 })).toEqual([leftOutNote('impressions', 3)]);
 });
 
 test('only the first page has notes, at most five, each with fewer than 300 characters', async ({
-  served,
+  libraryServer,
   readNotes,
 }) => {
-  const { body } = await served.search({ limit: 1, not: { ctaType: Array(50).fill('x'.repeat(100)) } });
+  const { body } = await libraryServer.search({ limit: 1, not: { ctaType: Array(50).fill('x'.repeat(100)) } });
   expect(body.notes).toHaveLength(1);
-  expect((await served.search({ cursor: body.cursor })).body.notes).toBeUndefined();
+  expect((await libraryServer.search({ cursor: body.cursor })).body.notes).toBeUndefined();
   const longValues = Array.from({ length: 50 }, (_, index) => `${index}${'x'.repeat(65)}`);
   const notes = await readNotes({ ctaType: longValues, domain: longValues });
   expect(notes).toHaveLength(5);

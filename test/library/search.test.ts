@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { computeRun, parseTime } from '../../src/views/dates.ts';
-import { serveLibrary, testStartTime, uuid } from './support/served-library.ts';
+import { createUuid, startLibraryServer, testStartTime } from './support/library-server.ts';
 
-const served = await serveLibrary();
+const libraryServer = await startLibraryServer();
 afterAll(async () => {
   vi.unstubAllEnvs();
-  await served.close();
+  await libraryServer.close();
 });
 
 /** The fields of an ad that the model of the filters reads. */
@@ -181,23 +181,24 @@ test('a search and its counts agree with a simple model of the filters in every 
       async ([firstImport, secondImport], [positiveFilters, not], sort, limit, countBy) => {
         run++;
         const pageId = `run ${run}`;
-        const withIds = (ads: ModelAd[]) => ads.map((ad, index) => ({ ...ad, id: uuid(100 * run + index), pageId }));
+        const withIds = (ads: ModelAd[]) =>
+          ads.map((ad, index) => ({ ...ad, id: createUuid(100 * run + index), pageId }));
         const filters = { ...positiveFilters, ...(not && { not }) };
         vi.stubEnv('TZ', 'Asia/Tokyo');
-        await served.importRecords(...withIds(firstImport));
-        await served.importRecords(...withIds(secondImport));
+        await libraryServer.importRecords(...withIds(firstImport));
+        await libraryServer.importRecords(...withIds(secondImport));
         vi.stubEnv('TZ', 'America/Los_Angeles');
         // A record that replaces another keeps the place of that record.
         const storedAds = [
           ...new Map([...withIds(firstImport), ...withIds(secondImport)].map((ad) => [ad.id, ad])).values(),
         ];
         const expected = sortAds(storedAds, sort).filter((ad) => isFound(ad, filters));
-        const { items, totalHits } = await served.searchAll({ ...filters, ...sort, pageId, limit });
+        const { items, totalHits } = await libraryServer.searchAll({ ...filters, ...sort, pageId, limit });
         expect(items.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
         expect(totalHits).toBe(expected.length);
 
         const { [countBy]: _, ...otherFilters } = filters as Filters;
-        const { body } = await served.search({ ...otherFilters, pageId, countBy, limit: 1 });
+        const { body } = await libraryServer.search({ ...otherFilters, pageId, countBy, limit: 1 });
         const matchingAds = storedAds.filter((ad) => isFound(ad, otherFilters));
         const totals = new Map<unknown, number>(countBy === 'active' ? [true, false].map((value) => [value, 0]) : []);
         const getValues = (ad: ModelAd) => countableValues[countBy]?.(ad) ?? [];
@@ -254,7 +255,7 @@ test('for every countable key, the count of a value equals the number of records
     { countries: list, languages: list, technologySlugs: list, detailsEstimated: boolean },
     { requiredKeys: [] },
   );
-  const { body: filters } = await served.get('/filters.json');
+  const { body: filters } = await libraryServer.get('/filters.json');
   const listCountedKeys = (kind: 'ads' | 'pages') =>
     filters[kind].filter(({ counted }: { counted?: boolean }) => counted).map(({ key }: { key: string }) => key);
   let run = 0;
@@ -262,8 +263,8 @@ test('for every countable key, the count of a value equals the number of records
     fc.asyncProperty(fc.array(ad, { maxLength: 12 }), fc.array(page, { maxLength: 6 }), async (ads, pages) => {
       run++;
       const pageIds = pages.map((_, index) => `counted ${run} ${index}`);
-      await served.importRecords(
-        ...ads.map((ad, index) => ({ ...ad, id: uuid(2_000_000 + 100 * run + index), pageId: `counted ${run}` })),
+      await libraryServer.importRecords(
+        ...ads.map((ad, index) => ({ ...ad, id: createUuid(2_000_000 + 100 * run + index), pageId: `counted ${run}` })),
         ...pages.map((page, index) => ({ ...page, pageId: pageIds[index], pageName: 'Counted' })),
       );
       for (const [kind, scope] of [
@@ -272,8 +273,8 @@ test('for every countable key, the count of a value equals the number of records
       ] as const)
         for (const key of listCountedKeys(kind)) {
           const countHits = async (filters: object) =>
-            (await served.search({ ...scope, ...filters, limit: 1 }, { kind })).body.totalHits;
-          const { counts } = (await served.search({ ...scope, countBy: key, limit: 1 }, { kind })).body;
+            (await libraryServer.search({ ...scope, ...filters, limit: 1 }, { kind })).body.totalHits;
+          const { counts } = (await libraryServer.search({ ...scope, countBy: key, limit: 1 }, { kind })).body;
           for (const { value, total } of counts.values)
             expect([key, value, total]).toEqual([key, value, await countHits({ [key]: value })]);
           expect([key, counts.none]).toEqual([key, await countHits({ missing: [key] })]);
@@ -311,8 +312,8 @@ describe('Filters', () => {
     },
   ];
   const firstNumber = 1_000_001;
-  const examplesImport = served.importRecords(
-    ...exampleAds.map((ad, index) => ({ ...ad, id: uuid(firstNumber + index), pageId })),
+  const examplesImport = libraryServer.importRecords(
+    ...exampleAds.map((ad, index) => ({ ...ad, id: createUuid(firstNumber + index), pageId })),
   );
 
   test.each([
@@ -353,23 +354,23 @@ describe('Filters', () => {
     [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],
   ] as const)('the filters %j find the example ads %j and no others', async (filters, numbers) => {
     await examplesImport;
-    const { items } = await served.searchAll({ ...filters, pageId });
+    const { items } = await libraryServer.searchAll({ ...filters, pageId });
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
   test('an ad with an open-ended range is sorted first and an ad without a value last', async () => {
     await examplesImport;
-    const { items } = await served.searchAll({ pageId, sort: 'impressions', limit: 1 });
+    const { items } = await libraryServer.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);
   });
 
   test('advertiser pages are found by their languages, technologies, likes and names', async () => {
-    await served.importRecords(
+    await libraryServer.importRecords(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },
     );
     const searchPageIds = async (filters: object) =>
-      (await served.searchAll({ ...filters }, 'pages')).items.map(({ pageId }) => pageId);
+      (await libraryServer.searchAll({ ...filters }, 'pages')).items.map(({ pageId }) => pageId);
     expect(await searchPageIds({ query: 'mobel', sort: 'pageLikes' })).toEqual(['de-2', 'de-1']);
     expect(await searchPageIds({ languages: ['EN'], query: 'möbel' })).toEqual(['de-2']);
     expect(await searchPageIds({ technologySlugs: 'live-chat' })).toEqual(['de-1']);

@@ -4,33 +4,33 @@ import * as z from 'zod';
 import * as schemas from '../../src/api/schemas.ts';
 import { readSearchFilters } from '../../src/api/search-filters.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';
-import { serveLibrary, uuid } from './support/served-library.ts';
+import { createUuid, startLibraryServer } from './support/library-server.ts';
 
-const served = await serveLibrary();
-afterAll(() => served.close());
-await served.importRecords(
-  { id: uuid(1), pageId: 'page-1', headline: 'Warm socks', page: { pageName: 'Sock Shop' } },
-  { id: uuid(2), pageId: 'page-1', headline: 'Cold drinks', page: { pageName: 'Sock Shop' } },
+const libraryServer = await startLibraryServer();
+afterAll(() => libraryServer.close());
+await libraryServer.importRecords(
+  { id: createUuid(1), pageId: 'page-1', headline: 'Warm socks', page: { pageName: 'Sock Shop' } },
+  { id: createUuid(2), pageId: 'page-1', headline: 'Cold drinks', page: { pageName: 'Sock Shop' } },
   { pageId: 'page-2', pageName: 'Drink Shop' },
 );
 
 /** One key for each state of an account. */
 const keys = {
-  good: served.key({ name: 'Good key' }),
-  revoked: served.key(),
-  unsubscribed: served.key({ subscription: false }),
-  empty: served.key({ credits: 0 }),
-  limited: served.key({ hourlyLimit: 0 }),
-  stranger: served.key(),
+  good: libraryServer.createKey({ name: 'Good key' }),
+  revoked: libraryServer.createKey(),
+  unsubscribed: libraryServer.createKey({ subscription: false }),
+  empty: libraryServer.createKey({ credits: 0 }),
+  limited: libraryServer.createKey({ hourlyLimit: 0 }),
+  stranger: libraryServer.createKey(),
 };
-served.library.keys.revoke(keys.revoked);
-const readFirstCollection = async (key: string) => (await served.get('/v1/collections', key)).body.items[0];
+libraryServer.library.keys.revoke(keys.revoked);
+const readFirstCollection = async (key: string) => (await libraryServer.get('/v1/collections', key)).body.items[0];
 const { id: defaultCollectionId } = await readFirstCollection(keys.good);
 
 /** A request. `{collection}` in its path stands for the id of a collection, by default of the good key's first one. */
 type Call = { method?: string; path: string; body?: unknown };
 const send = ({ method = 'GET', path, body }: Call, key?: string, collectionId = defaultCollectionId) =>
-  served.ask(method, path.replace('{collection}', collectionId), { key, body });
+  libraryServer.request(method, path.replace('{collection}', collectionId), { key, body });
 
 /** Expects an error in the documented form and no charge. Returns the error. */
 async function expectError(call: Call, key: string | undefined, status: number, code?: string, collectionId?: string) {
@@ -47,7 +47,7 @@ async function expectError(call: Call, key: string | undefined, status: number, 
 
 const searchCall = (body: unknown, kind = 'ads'): Call => ({ method: 'POST', path: `/v1/${kind}/search`, body });
 const itemsPath = '/v1/collections/{collection}/items';
-const addItemCall = (body: unknown = { itemType: 'ads', itemId: uuid(1) }): Call => ({
+const addItemCall = (body: unknown = { itemType: 'ads', itemId: createUuid(1) }): Call => ({
   method: 'POST',
   path: itemsPath,
   body,
@@ -84,7 +84,7 @@ const documented: [name: string, call: Call, scope: string | undefined, price: 0
       bothHeaders,
     ],
     ['searchAds', searchCall({}), 'ads:read', 1, listSchema(schemas.Ad), bothHeaders],
-    ['getAd', { path: `/v1/ads/${uuid(1)}` }, 'ads:read', 1, schemas.Ad, bothHeaders],
+    ['getAd', { path: `/v1/ads/${createUuid(1)}` }, 'ads:read', 1, schemas.Ad, bothHeaders],
     ['searchPages', searchCall({}, 'pages'), 'pages:read', 1, listSchema(schemas.Page), bothHeaders],
     ['getPage', { path: '/v1/pages/page-1' }, 'pages:read', 1, schemas.Page, bothHeaders],
   ];
@@ -107,10 +107,10 @@ describe.each(documented)('The operation %s', (name, call, scope, price, body, h
     await expectError(call, keys.revoked, 401, 'revoked_api_key');
     if (scope === undefined) return;
     const otherScopes = [...scopes].filter((other) => other !== scope);
-    const error = await expectError(call, served.key({ scopes: otherScopes }), 403, 'missing_scope');
+    const error = await expectError(call, libraryServer.createKey({ scopes: otherScopes }), 403, 'missing_scope');
     expect(error.message).toContain(scope);
     // The scope alone is enough. The collection belongs to another account, so its operations return 404.
-    expect((await send(call, served.key({ scopes: [scope] }))).status).toBe(
+    expect((await send(call, libraryServer.createKey({ scopes: [scope] }))).status).toBe(
       name.includes('CollectionItem') ? 404 : 200,
     );
   });
@@ -130,10 +130,10 @@ describe.each(documented)('The operation %s', (name, call, scope, price, body, h
 
 describe('Details that the document states for single operations', () => {
   test('added is true for the first of two equal additions only, and the collection counts one ad', async () => {
-    const key = served.key();
+    const key = libraryServer.createKey();
     const emptyCollection = await readFirstCollection(key);
     const collection = { ...emptyCollection, adCount: 1 };
-    const added = { itemType: 'ads', itemId: uuid(1), added: true };
+    const added = { itemType: 'ads', itemId: createUuid(1), added: true };
     expect((await send(addItemCall(), key, emptyCollection.id)).body).toEqual({ collection, ...added });
     expect((await send(addItemCall(), key, emptyCollection.id)).body).toMatchObject({
       added: false,
@@ -142,19 +142,19 @@ describe('Details that the document states for single operations', () => {
   });
 
   test('only list items have an appUrl, and the last page of a search has no cursor', async () => {
-    const { body } = await served.search({ query: 'socks', limit: 1 });
+    const { body } = await libraryServer.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
-    expect(body.items[0].appUrl).toBe(`${served.base}/ads/${uuid(1)}`);
-    expect((await served.get(`/v1/ads/${uuid(1)}`)).body).not.toHaveProperty('appUrl');
+    expect(body.items[0].appUrl).toBe(`${libraryServer.baseUrl}/ads/${createUuid(1)}`);
+    expect((await libraryServer.get(`/v1/ads/${createUuid(1)}`)).body).not.toHaveProperty('appUrl');
   });
 
   test('an advertiser page that only ads name can be read', async () => {
     const page = { pageId: 'page-1', pageName: 'Sock Shop', detailsEstimated: true };
-    expect((await served.get('/v1/pages/page-1')).body).toEqual(page);
+    expect((await libraryServer.get('/v1/pages/page-1')).body).toEqual(page);
   });
 
   test('whoami returns the name and prefix of the key but not the key', async () => {
-    const { body } = await served.get('/v1/whoami', keys.good);
+    const { body } = await libraryServer.get('/v1/whoami', keys.good);
     expect(body.apiKey).toMatchObject({ name: 'Good key', keyPrefix: keys.good.slice(0, 17) });
     expect(JSON.stringify(body)).not.toContain(keys.good);
   });
@@ -165,16 +165,16 @@ describe('Details that the document states for single operations', () => {
 });
 
 test.each<[string, Call, key?: keyof typeof keys]>([
-  ['collection', { path: `/v1/collections/${uuid(99)}/items?itemType=ads` }],
-  ['collection to add to', { ...addItemCall(), path: `/v1/collections/${uuid(99)}/items` }],
+  ['collection', { path: `/v1/collections/${createUuid(99)}/items?itemType=ads` }],
+  ['collection to add to', { ...addItemCall(), path: `/v1/collections/${createUuid(99)}/items` }],
   ['collection of this account', listItemsCall('itemType=ads'), 'stranger'],
   ['collection of this account to add to', addItemCall(), 'stranger'],
-  ['ad', { path: `/v1/ads/${uuid(99)}` }],
+  ['ad', { path: `/v1/ads/${createUuid(99)}` }],
   ['page', { path: '/v1/pages/nobody' }],
   ['page by an id that begins like one', { path: '/v1/pages/page-1%00x' }],
   ['picture', { path: '/media/kept/0.webp' }],
   ['picture of the demo in a library without demo data', { path: '/media/demo/mossgate-1-offer.webp' }],
-  ['ad to add', addItemCall({ itemType: 'ads', itemId: uuid(99) })],
+  ['ad to add', addItemCall({ itemType: 'ads', itemId: createUuid(99) })],
   ['page to add', addItemCall({ itemType: 'pages', itemId: 'nobody' })],
 ])('a request for a missing %s returns 404', async (_, call, key = 'good') => {
   await expectError(call, keys[key], 404, 'not_found');
@@ -297,7 +297,7 @@ test.each<[string, Call, RegExp]>([
 test('a body of another media type or another encoding is refused with a 422', async () => {
   const sendBody = async (contentType: string, body: string | Uint8Array<ArrayBuffer>) => {
     const headers = { Authorization: `Bearer ${keys.good}`, 'Content-Type': contentType };
-    const response = await fetch(`${served.base}/v1/ads/search`, { method: 'POST', headers, body });
+    const response = await fetch(`${libraryServer.baseUrl}/v1/ads/search`, { method: 'POST', headers, body });
     return [response.status, schemas.ErrorBody.parse(await response.json()).error.message];
   };
   expect(await sendBody('text/plain', '{}')).toEqual([
@@ -314,26 +314,38 @@ test('a body of another media type or another encoding is refused with a 422', a
 test('a request with several problems is refused for the first of key, scope, request, existence and credits', async () => {
   const invalidCall = { path: '/v1/ads/not-a-uuid' };
   await expectError(invalidCall, 'svc_live_x', 401);
-  await expectError(invalidCall, served.key({ scopes: ['pages:read'], credits: 0 }), 403);
+  await expectError(invalidCall, libraryServer.createKey({ scopes: ['pages:read'], credits: 0 }), 403);
   await expectError(invalidCall, keys.empty, 422);
-  await expectError({ path: `/v1/ads/${uuid(99)}` }, keys.empty, 404);
-  await expectError({ path: `/v1/ads/${uuid(1)}` }, keys.empty, 402);
-  await expectError({ path: `/v1/ads/${uuid(1)}` }, served.key({ credits: 0, hourlyLimit: 0 }), 402);
+  await expectError({ path: `/v1/ads/${createUuid(99)}` }, keys.empty, 404);
+  await expectError({ path: `/v1/ads/${createUuid(1)}` }, keys.empty, 402);
+  await expectError({ path: `/v1/ads/${createUuid(1)}` }, libraryServer.createKey({ credits: 0, hourlyLimit: 0 }), 402);
 });
 
 test('a wrong method, HEAD included, returns 405 with the allowed methods and is never charged', async () => {
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST']) {
     await expectError({ method, path: '/v1/account' }, keys.good, 405, 'method_not_allowed');
-    expect((await served.ask(method, '/v1/account')).headers.get('allow')).toBe('GET');
+    expect((await libraryServer.request(method, '/v1/account')).headers.get('allow')).toBe('GET');
   }
-  const key = served.key({ credits: 7 });
-  expect((await served.ask('HEAD', `/v1/ads/${uuid(1)}`, { key })).status).toBe(405);
-  expect((await served.get('/v1/credits', key)).body.credits).toBe(7);
+  const key = libraryServer.createKey({ credits: 7 });
+  expect((await libraryServer.request('HEAD', `/v1/ads/${createUuid(1)}`, { key })).status).toBe(405);
+  expect((await libraryServer.get('/v1/credits', key)).body.credits).toBe(7);
 });
 
 test('any request gets an answer in the documented form and never an internal error', async () => {
   const piece = fc.oneof(
-    fc.constantFrom('v1', 'ads', 'pages', 'collections', 'items', 'search', 'media', 'logo.webp', uuid(1), '-', '..'),
+    fc.constantFrom(
+      'v1',
+      'ads',
+      'pages',
+      'collections',
+      'items',
+      'search',
+      'media',
+      'logo.webp',
+      createUuid(1),
+      '-',
+      '..',
+    ),
     fc.webSegment(),
     fc.constantFrom('%E0%A4%A', '%00', '%2F', '%ff', '%F0%9F%94%A5'),
   );
@@ -354,24 +366,24 @@ test('an advertiser page can be read whatever characters its id has', async () =
   const pageId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((id) => !/^\.\.?$/.test(id));
   await fc.assert(
     fc.asyncProperty(pageId, async (pageId) => {
-      await served.importRecords({ pageId, pageName: 'Any' });
-      expect((await served.get(`/v1/pages/${encodeURIComponent(pageId)}`)).body.pageId).toBe(pageId);
+      await libraryServer.importRecords({ pageId, pageName: 'Any' });
+      expect((await libraryServer.get(`/v1/pages/${encodeURIComponent(pageId)}`)).body.pageId).toBe(pageId);
     }),
   );
 });
 
 test('filters.json needs no key and has the form of a search filter file', async () => {
-  const { status, body } = await served.ask('GET', '/filters.json');
+  const { status, body } = await libraryServer.request('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
   expect(readSearchFilters(body)).toEqual(libraryFilters);
 });
 
 test('an internal error is logged in full, and the caller sees only a 500 without details', async () => {
   // None of the requests of this file has caused an internal error before.
-  expect(served.errors).toEqual([]);
-  served.library.context.database.run('DROP TABLE collection_items');
-  const { status, headers, body } = await served.get('/v1/collections');
+  expect(libraryServer.errors).toEqual([]);
+  libraryServer.library.context.database.run('DROP TABLE collection_items');
+  const { status, headers, body } = await libraryServer.get('/v1/collections');
   const [message, requestId] = ['The library failed to answer; its log says why.', headers.get('x-service-request-id')];
   expect([status, body.error]).toEqual([500, { code: 'internal_error', message, requestId }]);
-  expect(served.errors.map(String)).toEqual([expect.stringContaining('collection_items')]);
+  expect(libraryServer.errors.map(String)).toEqual([expect.stringContaining('collection_items')]);
 });

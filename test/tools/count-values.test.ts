@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { libraryFilters } from '../../src/library/search/filters.ts';
 import { computeRun } from '../../src/views/dates.ts';
-import { serveLibrary, testStartTime } from '../library/support/served-library.ts';
+import { startLibraryServer, testStartTime } from '../library/support/library-server.ts';
 import { type AdSearch, AdService, createAd, type ServedAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { type Result, startServer, type TestServer } from '../support/server.ts';
@@ -69,12 +69,12 @@ function tally(values: readonly unknown[], key: string) {
 
 /** Runs a function with a server in front of a local library that holds these ads. Both use the same clock. */
 async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['call']) => Promise<void>) {
-  const library = await serveLibrary();
+  const library = await startLibraryServer();
   await library.importRecords(...ads);
   // The test passes the description itself, because a loaded machine may deliver the library's own description too
   // late.
   const searchFilters = libraryFilters;
-  const config = { baseUrl: library.base, apiKey: library.key(), searchFilters };
+  const config = { baseUrl: library.baseUrl, apiKey: library.createKey(), searchFilters };
   const server = await startServer({ config, now: () => library.clock.now });
   await use(server.call).finally(server.close).finally(library.close);
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { serveLibrary } from '../library/support/served-library.ts';
+import { startLibraryServer } from '../library/support/library-server.ts';
 import { AdService, createAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -102,12 +102,12 @@ test.for([
   'count_ads and gather_ads never cost more than estimated with %s keys of a local library',
   { timeout: 120_000 },
   async ([_, keyOptions]) => {
-    const library = await serveLibrary();
+    const library = await startLibraryServer();
     await library.importRecords(...libraryAds);
     const keepsBound = async (one: Case) => {
       const { described, cacheSeconds } = one;
       const searchFilters = filterDescriptions[described] as never;
-      const config = { baseUrl: library.base, apiKey: library.key(keyOptions), searchFilters, cacheSeconds };
+      const config = { baseUrl: library.baseUrl, apiKey: library.createKey(keyOptions), searchFilters, cacheSeconds };
       const server = await startServer({ config, now: () => library.clock.now });
       await expectBound(server, one).finally(server.close);
     };

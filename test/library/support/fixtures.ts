@@ -2,14 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
-import { serveLibrary } from './served-library.ts';
+import { startLibraryServer } from './library-server.ts';
 
 /** A test with a library of its own, which is served over HTTP. */
 // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of required fixtures from this pattern
-export const libraryTest = test.extend('served', async ({}, { onCleanup }) => {
-  const served = await serveLibrary();
-  onCleanup(served.close);
-  return served;
+export const libraryTest = test.extend('libraryServer', async ({}, { onCleanup }) => {
+  const libraryServer = await startLibraryServer();
+  onCleanup(libraryServer.close);
+  return libraryServer;
 });
 
 /**

@@ -18,18 +18,18 @@ export async function serveOnLoopback(fetch: Library['fetch'], { host = '127.0.0
 }
 
 /** Starts a real HTTP server for a library in memory. The test can change `clock.now`. */
-export async function serveLibrary() {
+export async function startLibraryServer() {
   const clock = { now: testStartTime };
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
   const library = await openLibrary({ database: ':memory:', now: () => clock.now, onError });
-  const { address: base, close } = await serveOnLoopback(library.fetch);
-  const key = (options: KeyOptions = {}) => library.keys.create(options).key;
+  const { address: baseUrl, close } = await serveOnLoopback(library.fetch);
+  const createKey = (options: KeyOptions = {}) => library.keys.create(options).key;
   /** A key with practically unlimited credits. Requests use this key if the test names no other key. */
-  const richKey = key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
+  const unlimitedKey = createKey({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 
-  async function ask(method: string, path: string, { key, body, headers }: RequestOptions = {}) {
-    const response = await fetch(base + path, {
+  async function request(method: string, path: string, { key, body, headers }: RequestOptions = {}) {
+    const response = await fetch(baseUrl + path, {
       method,
       headers: {
         ...(key && { Authorization: `Bearer ${key}` }),
@@ -43,12 +43,12 @@ export async function serveLibrary() {
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   }
 
-  const get = (path: string, key = richKey) => ask('GET', path, { key });
-  const search = (body: unknown, { kind = 'ads', key = richKey } = {}) =>
-    ask('POST', `/v1/${kind}/search`, { key, body });
+  const get = (path: string, key = unlimitedKey) => request('GET', path, { key });
+  const search = (body: unknown, { kind = 'ads', key = unlimitedKey } = {}) =>
+    request('POST', `/v1/${kind}/search`, { key, body });
 
   return {
-    ...{ library, clock, errors, base, key, richKey, ask, get, search },
+    ...{ library, clock, errors, baseUrl, createKey, unlimitedKey, request, get, search },
     /** Requests all pages of a search. Returns all items, without `appUrl`. */
     async searchAll(filters: Record<string, unknown>, kind = 'ads') {
       const items = [];
@@ -74,11 +74,11 @@ export async function serveLibrary() {
 }
 
 /** A library that is served over HTTP, with functions that send requests to it. */
-export type ServedLibrary = Awaited<ReturnType<typeof serveLibrary>>;
+export type LibraryServer = Awaited<ReturnType<typeof startLibraryServer>>;
 
 async function* toLines(records: unknown[]) {
   for (const record of records) yield `${typeof record === 'string' ? record : JSON.stringify(record)}\n`;
 }
 
 /** Returns the UUID that ends with a number. */
-export const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+export const createUuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
