@@ -32,7 +32,7 @@ async function findsBoard(client: TestClient): Promise<void> {
   const given = (await client.call('board_ads', { ids, page: readPageToken(page.text) })).raw._meta?.[
     'ad-library/board'
   ];
-  expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missing: [] });
+  expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missingIds: [] });
 }
 
 test('clients of old and new revisions find the board, over HTTP and over stdio', async () => {

@@ -1,14 +1,14 @@
 import { type Formats, formatConstant, formatCountry } from '../../ui/formats.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
 
-/** Returns the facts of an ad, each under its name; undefined where a fact is unknown or has not been read yet. */
+/** Returns the facts of an ad by their names. The value is undefined if a fact is unknown or has not been loaded yet. */
 export function listFacts(
   ad: BriefAd,
-  full: FullAd | undefined,
+  fullAd: FullAd | undefined,
   formats: Formats,
 ): [name: string, value: string | undefined][] {
-  const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, audienceReach } = full ?? ad;
-  const { displayFormat, creative, ctaType, landing, duplicates } = full ?? ad;
+  const { daysRunning, active, startedAt, lastSeenAt, endDate, countries, audienceReach } = fullAd ?? ad;
+  const { displayFormat, creative, ctaType, landing, duplicates } = fullAd ?? ad;
   const { formatCount, formatDay, formatNumber, formatShortNumber } = formats;
   const stateText = active === undefined ? 'unknown whether it still runs' : active ? 'running' : 'ended';
   const runText = daysRunning === 0 ? 'less than a day' : daysRunning && formatCount(daysRunning, 'day');
@@ -21,9 +21,9 @@ export function listFacts(
     ['Call to action', ctaType && formatConstant(ctaType)],
     ['Leads to', landing],
     ['Countries', countries?.map(formatCountry).join(', ')],
-    ['Platforms', full?.publisherPlatform?.map(formatConstant).join(', ')],
+    ['Platforms', fullAd?.publisherPlatform?.map(formatConstant).join(', ')],
     ['Reach', audienceReach === undefined ? undefined : formatShortNumber(audienceReach)],
-    ['Spend, estimated', full && formatSpend(full, formats)],
+    ['Spend, estimated', fullAd && formatSpend(fullAd, formats)],
     ['Copies', duplicates === undefined ? undefined : formatNumber(duplicates)],
     ['Id', ad.id],
   ];

@@ -33,6 +33,7 @@ import {
   type View,
 } from './state.ts';
 
+/** Renders the whole board. */
 export function Board({ view }: { view: View }) {
   const { state } = view;
   const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.isTight } = state;
@@ -84,7 +85,10 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
   );
 }
 
-/** @param panel whether charts and filters are shown; undefined where there is nothing to filter */
+/**
+ * Renders the controls beside the heading.
+ * @param props.isPanelOpen whether charts and filters are shown; undefined if there are too few ads for them
+ */
 function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | undefined }) {
   const { openVariant, mode, sort, chosenValues, display, formats } = view.state;
   const activeFilterCount = Object.values(chosenValues).filter((values) => (values?.size ?? 0) > 0).length;
@@ -93,7 +97,7 @@ function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | un
       {openVariant !== undefined && <BackButton view={view} />}
       <Choice
         label="View"
-        signs={['▦', '☰']}
+        symbols={['▦', '☰']}
         names={['Cards', 'Timeline']}
         isFirst={mode === 'cards'}
         choose={(isFirst) => view.update({ mode: isFirst ? 'cards' : 'timeline' })}
@@ -125,7 +129,7 @@ function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | un
   );
 }
 
-/** Charts of the ads that the filters leave; none where a reader sees all of them at a glance. */
+/** Renders charts of the visible ads; nothing if there are too few ads. */
 function Charts({ view }: { view: View }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
   const choose = (facet: 'format' | 'cta') => (value: string) =>
@@ -154,6 +158,7 @@ function Charts({ view }: { view: View }) {
   );
 }
 
+/** Renders the choice between one card for each variant and one card for each ad, if that makes a difference. */
 const GroupingChoice = ({ view }: { view: View }) =>
   view.state.openVariant !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
     <Choice
@@ -166,30 +171,32 @@ const GroupingChoice = ({ view }: { view: View }) =>
 
 interface ChoiceProps {
   label: string;
-  /** Signs for narrow windows. */
-  signs?: readonly string[];
+  /** Symbols that replace the names in narrow windows. */
+  symbols?: readonly string[];
   names: readonly string[];
   isFirst: boolean;
   choose(isFirst: boolean): void;
 }
 
-const Choice = ({ label, signs, names, isFirst, choose }: ChoiceProps) => (
+/** Renders two buttons, of which one is pressed. */
+const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
   <fieldset class="modes" aria-label={label}>
-    {names.map((name, at) => (
+    {names.map((name, index) => (
       <button
         type="button"
         key={name}
         aria-label={name}
-        aria-pressed={isFirst === (at === 0)}
-        onClick={() => choose(at === 0)}
+        aria-pressed={isFirst === (index === 0)}
+        onClick={() => choose(index === 0)}
       >
-        {signs && <span class="sign">{signs[at]}</span>}
+        {symbols && <span class="sign">{symbols[index]}</span>}
         <span class="name">{name}</span>
       </button>
     ))}
   </fieldset>
 );
 
+/** Renders the button that returns from one variant to all ads. */
 function BackButton({ view }: { view: View }) {
   const close = () => {
     const { openVariant } = view.state;
@@ -204,6 +211,7 @@ function BackButton({ view }: { view: View }) {
   );
 }
 
+/** Renders the button that switches between inline and full-screen display. */
 function ExpandButton({ view }: { view: View }) {
   const isFull = view.state.display.mode === 'fullscreen';
   const expand = () =>
@@ -219,6 +227,7 @@ function ExpandButton({ view }: { view: View }) {
   );
 }
 
+/** Renders the finding. A click opens the ads that it describes. */
 function FindingButton({ view, finding: { sentence, opens } }: { view: View; finding: Finding }) {
   const { chosenValues } = view.state;
   const open = () => {
@@ -236,6 +245,7 @@ function FindingButton({ view, finding: { sentence, opens } }: { view: View; fin
   );
 }
 
+/** Renders the button for the next page, the actions on the selected ads, the status and the problem. */
 function Footer({ view }: { view: View }) {
   const { selectedIds, visibleAds, status, problem, formats } = view.state;
   const { formatNumber } = formats;
@@ -279,9 +289,13 @@ function Footer({ view }: { view: View }) {
   );
 }
 
-/** Longer texts are for models. Their first sentence of their own says what is wrong. */
+/**
+ * Captures the first sentence that describes a problem. Error texts of the server are written for models and are long,
+ * so the board shows only this sentence and folds the rest.
+ */
 const firstSentencePattern =
   /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
+/** The most characters of a problem that is shown in full. */
 const maxCollapsedLength = 160;
 
 function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
@@ -305,10 +319,10 @@ function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
   );
 }
 
-/** The next page of a search. It takes a second click, on a button that names the price. */
+/** Renders the buttons that load the next page of a search. Loading needs a second click, on a button with the price. */
 function NextPage({ view }: { view: View }) {
   const { context, offeredTools, formats } = view.state;
-  /** The result whose next page waits for a second click. Another result starts anew. */
+  /** The result whose next page waits for the second click. Every new result needs two clicks again. */
   const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
   const [isBusy, setBusy] = useState(false);
   if (!context.cursor || context.tool !== 'search_ads' || !offeredTools.includes('search_ads')) return null;
@@ -317,7 +331,7 @@ function NextPage({ view }: { view: View }) {
     setBusy(true);
     view.update({ status: 'Searching …', problem: undefined });
     try {
-      // With `fresh`, the following pages would be paid again.
+      // `fresh` is left out, because with it the service would charge for the following pages again.
       const { fresh: _fresh, ...search } = view.state.toolArguments;
       const nextContext = await view.server.searchAds({ ...search, cursor: context.cursor });
       const { nextCredits: _, ...before } = context;
@@ -329,13 +343,13 @@ function NextPage({ view }: { view: View }) {
     }
     setBusy(false);
   };
-  // A page that is cached now may no longer be cached when it is asked for.
+  // `formatPrice` says "at most" if the page is cached now, because the cache may have expired at the second click.
   const { nextCredits } = context;
   const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
   const isConfirming = contextToConfirm === context;
   return (
     <div id="more">
-      {/* The same button takes the focus, so that neither a key held down nor a double click pays. */}
+      {/* The focused button becomes "Cancel", so that neither a key held down nor a double click confirms the price. */}
       <button type="button" disabled={isBusy} onClick={() => setContextToConfirm(isConfirming ? undefined : context)}>
         {isBusy ? 'Searching …' : isConfirming ? 'Cancel' : `More ads${priceText} …`}
       </button>

@@ -7,9 +7,10 @@ import { Actions } from './selection.tsx';
 import type { View } from './state.ts';
 import { markDifferences, type TextPart } from './text-differences.ts';
 
+/** The most ads that can be compared side by side. */
 export const maxComparedAds = 4;
 
-/** Some ads side by side: the words that differ are marked, and each fact has a row. */
+/** Renders ads side by side. Words that differ are marked, and each fact has a row. */
 export function CompareDialog({ view, ids }: { view: View; ids: readonly string[] }) {
   const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []);
   const fullAds = ads.map(({ id }) => view.fullAds.get(id));
@@ -17,25 +18,24 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
   const texts = useMemo(
     () =>
       [
-        ['Headline', ads.map((ad, at) => pickTitle(buildCardAd(fullAds[at] ?? ad)))],
-        ['Copy', ads.map(({ firstLine = '' }, at) => fullAds[at]?.body ?? firstLine)],
+        ['Headline', ads.map((ad, index) => pickTitle(buildCardAd(fullAds[index] ?? ad)))],
+        ['Copy', ads.map(({ firstLine = '' }, index) => fullAds[index]?.body ?? firstLine)],
         ['Description', fullAds.map((ad) => ad?.linkDescription ?? '')],
       ] as const,
     [ids, areAllLoaded],
   );
   const rows = useMemo(() => texts.map(([name, words]) => [name, markDifferences(words)] as const), [texts]);
-  const facts = ads.map((ad, at) => listFacts(ad, fullAds[at], view.state.formats));
+  const facts = ads.map((ad, index) => listFacts(ad, fullAds[index], view.state.formats));
   return (
     <Modal id="compare" onClose={() => view.update({ comparedIds: undefined })}>
       <nav>
         <h2 id="compare-title">
-          {ads.length} ads side by side{' '}
-          <span class="number">Where texts are alike, the words that differ are marked.</span>
+          {ads.length} ads side by side <span class="number">In similar texts, the words that differ are marked.</span>
         </h2>
         <CloseButton />
       </nav>
       <FullAdLoader view={view} ids={ids} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll the table */}
       <section class="compared" aria-label="Ads side by side" tabIndex={0}>
         <table style={{ '--columns': ads.length }}>
           <thead>
@@ -57,8 +57,8 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
                 cells={cells.map((parts) => parts.length > 0 && <MarkedText parts={parts} />)}
               />
             ))}
-            {facts[0]?.map(([name], at) => (
-              <Row key={name} name={name} cells={facts.map((all) => all[at]?.[1])} />
+            {facts[0]?.map(([name], index) => (
+              <Row key={name} name={name} cells={facts.map((factsOfAd) => factsOfAd[index]?.[1])} />
             ))}
           </tbody>
         </table>
@@ -70,6 +70,7 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
 
 type Cell = string | false | undefined | ReturnType<typeof MarkedText>;
 
+/** Renders a row of the comparison; nothing if all its cells are empty. */
 const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
   cells.some(Boolean) ? (
     <tr>

@@ -11,24 +11,25 @@ import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import { getErrorText, sortAds, type View } from './state.ts';
 
+/** Renders one ad with all its details, beside the board. */
 export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
-  // An ad that is a variant of a card's has the position of the card.
+  // A card may stand for several ads of one variant. Each of these ads has the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
   const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
-  const open = (to: BriefAd | undefined) => {
-    if (to === undefined) return;
-    view.update({ openAdId: to.id });
+  const open = (adToOpen: BriefAd | undefined) => {
+    if (adToOpen === undefined) return;
+    view.update({ openAdId: adToOpen.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
-  // The neighbours too, so that a step to them shows them at once.
-  const idsToLoad = [ad, nextAd, previousAd].flatMap((one) => one?.id ?? []);
-  const full = view.fullAds.get(ad.id);
-  const card = buildCardAd(full ?? ad);
+  // The neighbours are loaded too, so that the drawer shows them without delay.
+  const idsToLoad = [ad, nextAd, previousAd].flatMap((neighbour) => neighbour?.id ?? []);
+  const fullAd = view.fullAds.get(ad.id);
+  const card = buildCardAd(fullAd ?? ad);
   const variantAds = sortAds(
-    ads.filter((other) => variantOf(other) === variantOf(ad)),
+    ads.filter((candidate) => variantOf(candidate) === variantOf(ad)),
     sort,
   );
   return (
@@ -65,14 +66,14 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
         {pickTitle(card)}
       </h2>
       <Actions key={`actions ${ad.id}`} view={view} ids={[ad.id]} />
-      {full && <LandingLink view={view} ad={full} />}
+      {fullAd && <LandingLink view={view} ad={fullAd} />}
       <FullAdLoader view={view} ids={idsToLoad} />
-      {full && <AdText view={view} ad={full} />}
-      {full && <CardList view={view} ad={full} />}
+      {fullAd && <AdText view={view} ad={fullAd} />}
+      {fullAd && <CardList view={view} ad={fullAd} />}
       <RunBar ad={ad} axis={timeAxis} />
       <Labels labels={card.labels ?? []} />
-      {full && <ChangeList ad={full} formats={formats} />}
-      <FactList facts={listFacts(ad, full, formats)} />
+      {fullAd && <ChangeList ad={fullAd} formats={formats} />}
+      <FactList facts={listFacts(ad, fullAd, formats)} />
     </Modal>
   );
 }
@@ -84,6 +85,7 @@ interface VariantStripProps {
   onOpen(ad: BriefAd): void;
 }
 
+/** Renders the other ads of the same variant as small pictures; nothing if there are none. */
 const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
   variants.length < 2 ? null : (
     <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
@@ -103,12 +105,13 @@ const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
     </ul>
   );
 
+/** Renders the text of an ad, and a button that copies it. */
 function AdText({ view, ad }: { view: View; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
-  const parts = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
-  const texts = parts.filter((text) => text !== undefined);
+  const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
+  const texts = textFields.filter((text) => text !== undefined);
   if (texts.length === 0) return null;
-  const copy = () => {
+  const copyTexts = () => {
     const isCopied = copyToClipboard([title, ...texts].join('\n\n'));
     view.update({ status: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
   };
@@ -119,14 +122,17 @@ function AdText({ view, ad }: { view: View; ad: FullAd }) {
           {text}
         </p>
       ))}
-      <button type="button" class="link" onClick={copy}>
+      <button type="button" class="link" onClick={copyTexts}>
         Copy text
       </button>
     </>
   );
 }
 
-/** Hosts give the frame no right to the clipboard itself; what a reader copies may be replaced. */
+/**
+ * Copies a text and returns whether that worked. Hosts do not allow the frame to write to the clipboard directly, so this
+ * function triggers the browser's copy command and replaces the text that the command copies.
+ */
 function copyToClipboard(text: string): boolean {
   let isCopied = false;
   const writeText = (event: ClipboardEvent) => {
@@ -140,6 +146,7 @@ function copyToClipboard(text: string): boolean {
   return isCopied;
 }
 
+/** Renders the cards of a carousel ad; nothing if there are none. */
 const CardList = ({ view, ad }: { view: View; ad: FullAd }) =>
   !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
@@ -159,6 +166,7 @@ const CardList = ({ view, ad }: { view: View; ad: FullAd }) =>
     </ol>
   );
 
+/** Renders a button that opens the landing page, if the host can open links. */
 function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   if (landingUrl === undefined || !view.hasCapability('openLinks')) return null;
   const { hostname } = new URL(landingUrl);
@@ -173,6 +181,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   );
 }
 
+/** Renders what changed between the versions of an ad; nothing if there are no changes. */
 const ChangeList = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
   changes.length === 0 ? null : (
     <section>

@@ -11,8 +11,10 @@ import {
   type View,
 } from './state.ts';
 
-/** Values of each facet until a reader asks for all. */
+/** The number of values that a facet shows until the reader expands it. */
 const collapsedValueCount = 2;
+
+/** Renders the filters: a row of values for each facet. */
 export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
   const { chosenValues, ads, openVariant, formats } = view.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();
@@ -56,7 +58,7 @@ interface FacetGroupProps {
 
 function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
   const { title } = getFacet(values[0]?.facet ?? 'state');
-  // By the rank among all ads: a choice moves none of the others.
+  // The rank of a value depends on all ads, so values do not move when the reader chooses one.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
   const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
   const hiddenCount = values.length - visibleValues.length;

@@ -7,26 +7,27 @@ import { variantOf } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
 import { isGrouped, listAxisMonths, locateRun, type TimeAxis, type View } from './state.ts';
 
-/** Ads drawn at once; more are drawn when a reader comes near the end. */
+/** The number of ads that are rendered at once. More ads are rendered when the reader scrolls near the end. */
 const adsPerBatch = 30;
-/** After a change of filters or of their order, the board draws no more than that at once. */
+/** The most ads that stay rendered after a change of filters or of the sort order. */
 const maxDrawnAfterChange = 4 * adsPerBatch;
 
+/** Renders the ads as cards or as rows of the timeline. */
 export function AdList({ view }: { view: View }) {
   const { cards, mode, selectedIds, ads } = view.state;
-  const [drawn, setDrawn] = useState({ cards, count: adsPerBatch });
-  const end = useRef<HTMLDivElement>(null);
+  const [batchState, setDrawn] = useState({ cards, count: adsPerBatch });
+  const endMarker = useRef<HTMLDivElement>(null);
   const drawnCount = Math.min(
     cards.length,
-    drawn.cards === cards ? drawn.count : Math.min(drawn.count, maxDrawnAfterChange),
+    batchState.cards === cards ? batchState.count : Math.min(batchState.count, maxDrawnAfterChange),
   );
   useEffect(() => {
     const endObserver = new IntersectionObserver(
       ([entry]) => entry?.isIntersecting && setDrawn({ cards, count: drawnCount + adsPerBatch }),
-      // The frame's own window: margins do not reach beyond it from another origin.
+      // The root must be the document of the frame. Browsers ignore the margin if the root belongs to another origin.
       { root: document, rootMargin: '1200px' },
     );
-    if (end.current) endObserver.observe(end.current);
+    if (endMarker.current) endObserver.observe(endMarker.current);
     return () => endObserver.disconnect();
   }, [cards, drawnCount]);
   const Item = mode === 'cards' ? CardItem : RowItem;
@@ -37,17 +38,17 @@ export function AdList({ view }: { view: View }) {
       )}
       {cards.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
-          {cards.slice(0, drawnCount).map((group) => {
-            const ad = group[0] as BriefAd;
+          {cards.slice(0, drawnCount).map((cardAds) => {
+            const ad = cardAds[0] as BriefAd;
             return (
               <Item
                 key={ad.id}
                 view={view}
                 ad={ad}
                 axis={view.state.timeAxis}
-                variants={group.length}
+                adCount={cardAds.length}
                 number={view.getNumber(ad)}
-                isSelected={group.some(({ id }) => selectedIds.has(id))}
+                isSelected={cardAds.some(({ id }) => selectedIds.has(id))}
               />
             );
           })}
@@ -61,7 +62,7 @@ export function AdList({ view }: { view: View }) {
           </button>
         </div>
       )}
-      {drawnCount < cards.length && <div id="end" ref={end} />}
+      {drawnCount < cards.length && <div id="end" ref={endMarker} />}
     </>
   );
 }
@@ -70,27 +71,27 @@ interface ItemProps {
   view: View;
   ad: BriefAd;
   axis: TimeAxis | undefined;
-  /** How many ads the card stands for. */
-  variants: number;
+  /** The number of ads for which the card stands. */
+  adCount: number;
   number: string;
   isSelected: boolean;
 }
 
-/** Drawn again only where something of it has changed: there may be thousands. */
+/** An ad in the list. There may be thousands, so an item is rendered again only if one of its properties changes. */
 abstract class Item extends Component<ItemProps> {
   override shouldComponentUpdate(next: ItemProps): boolean {
     return (Object.keys(next) as (keyof ItemProps)[]).some((name) => next[name] !== this.props[name]);
   }
 }
 
-/** An ad as a card. The whole card opens it, and its checkbox selects it. */
+/** Renders an ad as a card. A click anywhere on the card opens the ad; the checkbox selects it. */
 class CardItem extends Item {
-  override render({ view, ad, axis, variants, isSelected }: ItemProps) {
+  override render({ view, ad, axis, adCount, isSelected }: ItemProps) {
     return (
       <AdCard
         ad={buildCardAd(ad)}
         formats={view.state.formats}
-        class={[isSelected && 'selected', variants > 1 && 'many'].filter(Boolean).join(' ')}
+        class={[isSelected && 'selected', adCount > 1 && 'many'].filter(Boolean).join(' ')}
         frame={<LazyPicture ad={ad} view={view} />}
         bar={<RunBar ad={ad} axis={axis} />}
         name={<OpenButton {...this.props} />}
@@ -102,6 +103,7 @@ class CardItem extends Item {
   }
 }
 
+/** Renders an ad as a row of the timeline. */
 class RowItem extends Item {
   override render({ view, ad, axis, isSelected }: ItemProps) {
     return (
@@ -129,20 +131,24 @@ const OpenButton = ({ ad, view }: ItemProps) => (
   </button>
 );
 
-function VariantsButton({ ad, variants, view }: ItemProps) {
-  if (variants < 2) return null;
+/** Renders a button that shows all ads of a variant; nothing if there is only one. */
+function VariantsButton({ ad, adCount, view }: ItemProps) {
+  if (adCount < 2) return null;
   const open = () => {
     view.update({ openVariant: variantOf(ad), chosenValues: view.state.chosenValues });
     document.querySelector<HTMLElement>('#back')?.focus();
   };
   return (
     <button type="button" class="variants" onClick={open}>
-      <b>×{view.state.formats.formatNumber(variants)}</b> variants
+      <b>×{view.state.formats.formatNumber(adCount)}</b> variants
     </button>
   );
 }
 
-/** Selecting a message selects the ad that is shown. Clearing it clears every ad of the message that is selected. */
+/**
+ * Renders the checkbox of a card or row. On a card of a variant, checking selects the ad that the card shows, and
+ * unchecking clears the selection of all ads of the variant.
+ */
 function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   const toggle = () => {
     const { state } = view;
@@ -169,6 +175,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   );
 }
 
+/** Renders the run of an ad as a bar on the time axis. */
 export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }) {
   const bar = locateRun(ad, axis);
   return (
@@ -178,26 +185,27 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
   );
 }
 
+/** Renders the months above the timeline, and sets the CSS variable with the grid lines behind the bars. */
 function Axis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
-  const labels = useRef<HTMLDivElement>(null);
+  const labelsRef = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
-    const follow = new ResizeObserver(() => setWidth(labels.current?.clientWidth ?? 0));
-    if (labels.current) follow.observe(labels.current);
-    return () => follow.disconnect();
+    const observer = new ResizeObserver(() => setWidth(labelsRef.current?.clientWidth ?? 0));
+    if (labelsRef.current) observer.observe(labelsRef.current);
+    return () => observer.disconnect();
   }, []);
   const months = width === 0 ? [] : listAxisMonths(axis, Math.floor(width / 84));
-  const lines = months.map(
+  const gridLines = months.map(
     ({ position }) => `linear-gradient(var(--line), var(--line)) ${100 * position}% 0 / 1px 100% no-repeat`,
   );
   useLayoutEffect(() => {
-    document.documentElement.style.setProperty('--grid', lines.join() || 'none');
+    document.documentElement.style.setProperty('--grid', gridLines.join() || 'none');
   });
   return (
     <div id="axis" aria-hidden="true">
-      <div ref={labels}>
+      <div ref={labelsRef}>
         {months.map(({ position, name }) => (
-          // The first begins where the axis does, and the last ends there.
+          // Shifting each label by its own position keeps the first and the last label inside the axis.
           <span key={name} style={{ insetInlineStart: `${100 * position}%`, translate: `${-100 * position}%` }}>
             {formats.formatMonth(name)}
           </span>

@@ -6,17 +6,17 @@ interface ModalProps {
   id: string;
   onClose(): void;
   onKeyDown?(key: string): void;
-  /** Its heading has the id `<id>-title`. */
+  /** The content. One of its headings must have the id `<id>-title`. */
   children: ComponentChildren;
 }
 
-/** A dialog above the board: it keeps the focus, and gives it back when it closes. */
+/** Renders a modal dialog above the board. The browser returns the focus to the board when the dialog closes. */
 export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   const dialogRef = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const element = dialogRef.current;
     element?.showModal();
-    // A click beside the dialog.
+    // A click on the backdrop has the dialog itself as its target, and closes the dialog.
     element?.addEventListener('click', ({ target }) => target === element && element.close());
   }, []);
   return (
@@ -32,6 +32,7 @@ export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   );
 }
 
+/** Renders a button that closes the dialog around it. */
 export const CloseButton = () => (
   <button
     type="button"
@@ -43,7 +44,10 @@ export const CloseButton = () => (
   </button>
 );
 
-/** Reads what the server knows of ads beyond their facts, into `view.fullAds`, and says where it could not. */
+/**
+ * Loads all fields of ads into `view.fullAds`. Renders nothing unless loading fails; then it shows the problem and a
+ * button that tries again.
+ */
 export function FullAdLoader({ view, ids }: { view: View; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();
   const unreadIds = ids.filter((id) => !view.fullAds.has(id));
@@ -55,7 +59,7 @@ export function FullAdLoader({ view, ids }: { view: View; ids: readonly string[]
       for (const ad of ads) view.fullAds.set(ad.id, ad);
       view.update({});
     } catch (error) {
-      setProblem(`The rest could not be read. ${getErrorText(error)}`);
+      setProblem(`The other details could not be read. ${getErrorText(error)}`);
     }
   };
   useEffect(() => void readFullAds(), [ids.join()]);
