@@ -83,7 +83,7 @@ export const labelAds = defineTool({
       );
       return {
         put: remove ? [] : chosen.map(([id, { value }]) => [id, buildStoredLabel(value || null, context.now)] as const),
-        removed: remove ? chosen.map(([id]) => id) : [],
+        remove: remove ? chosen.map(([id]) => id) : [],
         result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => normalizeAdId(adId))) },
       };
     });
