@@ -1,7 +1,7 @@
 /**
- * The board with 10,000 ads in Chromium: until its first cards are painted, until all ads are there, for a filter, a
- * sort and a change to the timeline, and while somebody scrolls. `npm run bench:board` prints it; with AD_LIBRARY_TEST_DATA for a folder with
- * `ads.jsonl` the same for real ads, repeated under ids of their own.
+ * Measures the board with 10,000 ads in Chromium: the time to the first cards, to all ads, for a filter, a sort and the
+ * timeline, and the longest task while scrolling. Run it with `npm run bench:board`. With AD_LIBRARY_TEST_DATA set to a
+ * folder with `ads.jsonl`, it uses real ads, repeated with new ids.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ import { openHostPage } from '../test/support/board/board-host.ts';
 import { createAds, startBoardService } from '../test/support/board/board-service.ts';
 import { hasChromium, launchChromium } from '../test/support/board/launch-chromium.ts';
 import { deriveUuid } from '../test/support/uuid-of.ts';
-import { addBoundedRow, median, skipBenchmark } from './row.ts';
+import { addBoundedRow, computeMedian, skipBenchmark } from './row.ts';
 
 const wanted = 10_000;
 const rounds = 3;
-/** In milliseconds, at the median. */
+/** The limits of the medians, in milliseconds. */
 const maxMs: Record<string, number> = {
   'first paint of the empty board': 300,
   'from the first ads that come to their cards on the screen': 150,
@@ -32,16 +32,19 @@ function realAds(folder: string): object[] {
 }
 
 function report(name: string, times: readonly number[]): void {
-  process.stdout.write(`${name}: ${Math.round(median(times))} ms, ${Math.round(Math.min(...times))} at best\n`);
-  if (maxMs[name] !== undefined) addBoundedRow(`board of 10,000 ads: ${name}`, median(times), maxMs[name]);
+  process.stdout.write(`${name}: ${Math.round(computeMedian(times))} ms, ${Math.round(Math.min(...times))} at best\n`);
+  if (maxMs[name] !== undefined) addBoundedRow(`board of 10,000 ads: ${name}`, computeMedian(times), maxMs[name]);
 }
 
-if (!hasChromium) skipBenchmark('there is no Chromium');
+if (!hasChromium) skipBenchmark('Chromium is not installed');
 const service = await startBoardService(data ? () => realAds(data) : createAds(wanted));
 const [{ client }, browser] = await Promise.all([service.start(), launchChromium()]);
 process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
 
-/** When, in the frame's own time, ads first came, stood on the screen, and were all there. */
+/**
+ * A script in the frame of the board. It records when the first ads arrived, were visible and were complete, by the
+ * clock of the frame.
+ */
 const watch = `
   window.times = {};
   window.longest = 0;
@@ -58,7 +61,7 @@ const watch = `
     if (/(^|messages, )10,000 ads/.test(document.querySelector('#count')?.textContent)) later('all');
   }).observe(document, { childList: true, subtree: true, characterData: true });`;
 
-/** In the view itself: from a click until the frame after it is on the screen. */
+/** Returns a script that measures the time from a click to the next painted frame. */
 const clickTime = (selector: string) => `new Promise((resolve) => {
   const started = performance.now();
   document.querySelector(${JSON.stringify(selector)}).click();
@@ -88,7 +91,7 @@ for (let round = 0; round <= rounds; round++) {
   const shown = await stage.show(client, call);
   await shown.board.locator('#count', { hasText: /(^|messages, )10,000 ads/ }).waitFor();
   const frame = shown.page.frames()[1];
-  if (frame === undefined) throw new Error('There is no board.');
+  if (frame === undefined) throw new Error('The page has no frame with the board.');
   await shown.page.waitForTimeout(300);
   const { result, ads, cards, all } = await frame.evaluate<Record<'result' | 'ads' | 'cards' | 'all', number>>('times');
   const measured = {

@@ -1,44 +1,48 @@
 /**
- * What a tool call takes on top of the same call of the API: a page of 50 ads, with undici and `JSON.parse`, then
- * through the built server, over stdio and over HTTP, asked anew and answered from what it kept; and through a server of
- * the official SDK alone, which fetches and condenses the page with the same code and does nothing else.
- * `npm run bench:calls [-- ROUNDS]`. The client speaks the protocol and nothing else: what an SDK's client does with a
- * result is not the server's time. The service is a process of its own, as it is for everybody.
+ * Measures the time that a tool call adds to a direct API call for a page of 50 ads. The direct call uses undici and
+ * `JSON.parse`. The same page goes through the built server over stdio and over HTTP, fetched and cached, and through a
+ * minimal server of the official SDK that uses the same code to fetch and condense the page.
+ *
+ * Run it with `npm run bench:calls [-- ROUNDS]`. The client speaks only the protocol, because the time of an SDK's
+ * client is not the server's time. The service runs in a process of its own, as in production.
  */
 import { spawn } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 import { commandLine, startHttpCommand } from '../test/support/process.ts';
-import { bundledSdkServer, startChild } from './child.ts';
+import { bundleSdkServer, startChild } from './child.ts';
 import type { PageOfAds } from './page-of-ads.ts';
-import { addRow, median } from './row.ts';
+import { addRow, computeMedian } from './row.ts';
 
 const rounds = Number(process.argv[2] ?? 1000);
-/** Until the engine has compiled what it will. */
+/** The number of calls before the measurement, in which the engine compiles the code. */
 const warmUp = 200;
-/** In milliseconds: what the server may take longer than the SDK alone, and what an answer it kept may take. */
+/** Limits in milliseconds: the time that the server may add to the SDK alone, and the time of a cached answer. */
 const [maxAddedMs, maxCachedMs] = [1.2, 0.8];
 
 const page = await startChild<PageOfAds>('page-of-ads.ts');
 const baseUrl = `http://127.0.0.1:${page.ready.port}`;
 
 const dispatcher = new Agent();
-async function direct(): Promise<void> {
+async function callDirectly(): Promise<void> {
   const headers = { authorization: 'Bearer svc_live_bench', 'content-type': 'application/json' };
   const { body } = await request(`${baseUrl}/v1/ads/search`, { method: 'POST', headers, body: '{}', dispatcher });
   JSON.parse(await body.text());
 }
 
-/** One way into the server: asks for the page, anew or as it may be kept, and resolves when the answer is there. */
-interface Way {
+/**
+ * A connection to a server. `search` requests the page, with `fresh` without the cache, and resolves when the answer
+ * has arrived.
+ */
+interface ServerConnection {
   search(fresh: boolean): Promise<unknown>;
   end(): Promise<unknown>;
 }
 
 const call = (id: number, method: string, params: object) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
-const searching = (fresh: boolean) => ({ name: 'search_ads', arguments: fresh ? { fresh } : {} });
+const buildSearchParams = (fresh: boolean) => ({ name: 'search_ads', arguments: fresh ? { fresh } : {} });
 
-async function overStdio(args: readonly string[]): Promise<Way> {
+async function connectOverStdio(args: readonly string[]): Promise<ServerConnection> {
   const env = { PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: 'svc_live_bench', AD_LIBRARY_BASE_URL: baseUrl };
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
   let answered = (_: unknown) => {};
@@ -57,10 +61,10 @@ async function overStdio(args: readonly string[]): Promise<Way> {
     capabilities: {},
     clientInfo: { name: 'bench', version: '1' },
   });
-  return { search: (fresh) => send('tools/call', searching(fresh)), end: async () => child.stdin.end() };
+  return { search: (fresh) => send('tools/call', buildSearchParams(fresh)), end: async () => child.stdin.end() };
 }
 
-async function overHttp(url: string, end: Way['end']): Promise<Way> {
+async function connectOverHttp(url: string, end: ServerConnection['end']): Promise<ServerConnection> {
   const headers = {
     authorization: 'Bearer svc_live_bench',
     'content-type': 'application/json',
@@ -70,7 +74,7 @@ async function overHttp(url: string, end: Way['end']): Promise<Way> {
     const { body } = await request(url, {
       method: 'POST',
       headers,
-      body: call(1, 'tools/call', searching(fresh)),
+      body: call(1, 'tools/call', buildSearchParams(fresh)),
       dispatcher,
     });
     await body.text();
@@ -79,13 +83,16 @@ async function overHttp(url: string, end: Way['end']): Promise<Way> {
 }
 
 const newline = 0x0a;
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
 const ms = (time: number) => `${time.toFixed(2)} ms`;
 
-/** The server, the SDK alone and the direct call in turns, so that all meet the same load; medians. */
-async function compare(name: string, server: Way, sdk: Way): Promise<void> {
+/**
+ * Calls the server, the SDK's server and the service alternately, so that all meet the same load. Adds the medians to
+ * the table.
+ */
+async function compare(name: string, server: ServerConnection, sdk: ServerConnection): Promise<void> {
   const ways = {
-    direct,
+    direct: callDirectly,
     alone: () => sdk.search(false),
     fresh: () => server.search(true),
     kept: () => server.search(false),
@@ -99,7 +106,7 @@ async function compare(name: string, server: Way, sdk: Way): Promise<void> {
     }
   }
   await Promise.all([server.end(), sdk.end()]);
-  const [bare = 0, alone = 0, fresh = 0, kept = 0] = Object.values(times).map(median);
+  const [bare = 0, alone = 0, fresh = 0, kept = 0] = Object.values(times).map(computeMedian);
   const limit = (words: string, holds: boolean) => (name === 'stdio' ? { limit: words, holds } : {});
   addRow({
     what: `50 ads over ${name}`,
@@ -109,7 +116,7 @@ async function compare(name: string, server: Way, sdk: Way): Promise<void> {
     ...limit(`at most ${maxAddedMs} ms more than the SDK`, fresh - alone <= maxAddedMs),
   });
   addRow({
-    what: `50 kept ads over ${name}`,
+    what: `50 cached ads over ${name}`,
     ours: ms(kept),
     beside: `${ms(bare)} direct`,
     ratio: kept / bare,
@@ -118,15 +125,19 @@ async function compare(name: string, server: Way, sdk: Way): Promise<void> {
 }
 
 const { ads, bytes, source } = page.ready;
-say(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
-const sdkServer = await bundledSdkServer();
-await compare('stdio', await overStdio(commandLine().args), await overStdio([sdkServer, 'stdio', baseUrl]));
+print(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
+const sdkServer = await bundleSdkServer();
+await compare(
+  'stdio',
+  await connectOverStdio(commandLine().args),
+  await connectOverStdio([sdkServer, 'stdio', baseUrl]),
+);
 const served = await startHttpCommand(['--base-url', baseUrl]);
 const sdk = await startChild<AddressInfo>(sdkServer, '2025-11-25', baseUrl);
 await compare(
   'HTTP',
-  await overHttp(served.url, served.close),
-  await overHttp(`http://127.0.0.1:${sdk.ready.port}/mcp`, async () => sdk.process.kill()),
+  await connectOverHttp(served.url, served.close),
+  await connectOverHttp(`http://127.0.0.1:${sdk.ready.port}/mcp`, async () => sdk.process.kill()),
 );
 page.process.kill();
 await dispatcher.close();

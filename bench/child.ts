@@ -6,16 +6,16 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildOptions } from '../scripts/bundle.ts';
 
-/** A part of a benchmark in a process of its own, and its message when it was ready. */
+/** A part of a benchmark that runs in a process of its own, with the message that it sent when it was ready. */
 export interface Child<Ready> {
   ready: Ready;
   process: ChildProcess;
 }
 
-/** Starts a file of this folder, or a bundle; rejects when it ends without a word. */
-export async function startChild<Ready>(file: string, ...given: string[]): Promise<Child<Ready>> {
+/** Starts a file of this folder or a bundle in a process of its own. Rejects if the process ends before it is ready. */
+export async function startChild<Ready>(file: string, ...args: string[]): Promise<Child<Ready>> {
   const path = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
-  const child = fork(path, given, { execArgv: path === file ? [] : ['--import', 'tsx'] });
+  const child = fork(path, args, { execArgv: path === file ? [] : ['--import', 'tsx'] });
   process.once('exit', () => child.kill());
   const ready = await new Promise<Ready>((resolve, reject) => {
     child.once('message', (message) => resolve(message as Ready));
@@ -25,11 +25,11 @@ export async function startChild<Ready>(file: string, ...given: string[]): Promi
 }
 
 /**
- * A file of this folder as one file, as the server is handed out: what is compiled while it runs gives each closure its
- * name anew, and takes longer. Returns its path.
- * @param code comes first
+ * Bundles a file of this folder with the options of the server's build. Code that tsx compiles at run time is slower,
+ * because it names each closure again. Returns the path of the bundle.
+ * @param code a line at the beginning of the bundle
  */
-export async function bundled(file: string, code = ''): Promise<string> {
+export async function bundleFile(file: string, code = ''): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   process.once('exit', () => rmSync(folder, { recursive: true }));
   const outfile = join(folder, file.replace(/\.ts$/, '.mjs'));
@@ -42,6 +42,6 @@ export async function bundled(file: string, code = ''): Promise<string> {
   return outfile;
 }
 
-/** `sdk-server.ts` with what its CommonJS packages expect to find. */
-export const bundledSdkServer = (): Promise<string> =>
-  bundled('sdk-server.ts', `import{createRequire}from'node:module';const require=createRequire(import.meta.url);`);
+/** Bundles `sdk-server.ts` with the variable that its CommonJS packages expect. */
+export const bundleSdkServer = (): Promise<string> =>
+  bundleFile('sdk-server.ts', `import{createRequire}from'node:module';const require=createRequire(import.meta.url);`);

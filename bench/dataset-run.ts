@@ -1,4 +1,4 @@
-/** One size of `bench:dataset`, in a process of its own: what memory it takes is not mixed with another's. */
+/** Runs one size of `bench:dataset` in a process of its own, so that the memory of different sizes is not mixed. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -15,10 +15,10 @@ import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.
 import { VariantIndex } from '../src/dataset/variants.ts';
 import { createSeededRandom, makeMarket } from '../src/library/demo/market/market.ts';
 import { loadLanguageDetector } from '../src/views/language.ts';
-import { residentMegabytes } from './memory.ts';
-import { addBoundedRow, median } from './row.ts';
+import { readResidentMegabytes } from './memory.ts';
+import { addBoundedRow, computeMedian } from './row.ts';
 
-/** Ten questions as assistants put them. */
+/** Ten questions of the kind that assistants ask. */
 const statements: readonly [question: string, sql: string][] = [
   ['formats', 'select displayFormat, count(*) from ads group by 1 order by 2 desc'],
   ['months', 'select startedMonth, count(*), sum(active) from ads group by 1 order by 1'],
@@ -44,20 +44,20 @@ const gatheredAt = Date.UTC(2026, 10, 20);
 const rounds = 5;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
-/** After the collector has run and given back what it freed. */
+/** Returns the resident memory in megabytes after garbage collection. */
 async function resident(): Promise<number> {
   for (let round = 0; round < 3; round++) {
     globalThis.gc?.();
     await sleep(200);
   }
-  return residentMegabytes(process.pid);
+  return readResidentMegabytes(process.pid);
 }
 const heapMegabytes = () => Math.round(process.memoryUsage().heapUsed / 2 ** 20);
 async function timed<Result>(work: () => Result | Promise<Result>): Promise<[Result, number]> {
   const started = performance.now();
   return [await work(), performance.now() - started];
 }
-/** Of all threads: what a busy machine does not change. */
+/** Returns the processor time of all threads, which does not depend on the load of the machine. */
 const computed = (since: NodeJS.CpuUsage) => {
   const { user, system } = process.cpuUsage(since);
   return `${Math.round((user + system) / 1000)} ms of computing`;
@@ -66,14 +66,14 @@ const computed = (since: NodeJS.CpuUsage) => {
 async function medianOf(work: () => unknown): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) times.push((await timed(work))[1]);
-  return median(times);
+  return computeMedian(times);
 }
 
 function* generated() {
   for (let seed = 1; ; seed++) for (const { ads } of makeMarket(createSeededRandom(seed), gatheredAt)) yield* ads;
 }
 
-/** Real ads, each as often as it takes, under ids of their own. */
+/** Yields real ads repeatedly, with new ids from the second round on. */
 function* real(folder: string) {
   const ads: Record<string, unknown>[] = readFileSync(join(folder, 'ads.jsonl'), 'utf8')
     .trim()
@@ -106,7 +106,7 @@ function rowOf(json: string): AdRows {
   const variant = ofPage.add(ad.id, selectVariantText(extractAdTexts(ad)));
   return buildAdRows(ad, { gatheredAt, json, language: detect(extractLanguageText(ad)), variant });
 }
-/** Page by page, as a gathering brings them. */
+/** Builds the rows page by page, as a gathering does. */
 async function makeRows(): Promise<AdRows[]> {
   const made: AdRows[] = [];
   for (let start = 0; start < wanted; start += 100) {

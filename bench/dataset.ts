@@ -1,13 +1,14 @@
 /**
- * 1,000, 10,000 and 100,000 ads: time and memory to make rows, to open a worker, for ten statements, and to export. `npm run bench:dataset` prints it; with AD_LIBRARY_TEST_DATA for a folder with `ads.jsonl`
- * the same for real ads. The code runs as it is handed out: bundled, with the built worker beside it.
+ * Measures time and memory for 1,000, 10,000 and 100,000 ads: to build rows, to open a worker, to run ten statements
+ * and to export. Run it with `npm run bench:dataset`. With AD_LIBRARY_TEST_DATA set, it also uses real ads. The code is
+ * bundled like the published code, with the built worker next to it.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { lastBuild } from '../scripts/bundle.ts';
+import { listLatestBuild } from '../scripts/bundle.ts';
 
 const root = new URL('../', import.meta.url);
 const folder = new URL('node_modules/.cache/bench-dataset/', root);
@@ -22,7 +23,7 @@ await build({
   platform: 'node',
   outExtension: { '.js': '.mjs' },
 });
-for (const file of lastBuild().filter((path) => /(?:sql-worker\.js|sqlite3\.wasm)$/.test(path)))
+for (const file of listLatestBuild().filter((path) => /(?:sql-worker\.js|sqlite3\.wasm)$/.test(path)))
   copyFileSync(new URL(file, root), new URL(basename(file), folder));
 
 const data = process.env.AD_LIBRARY_TEST_DATA;

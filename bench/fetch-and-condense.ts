@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { adViews } from '../src/tools/pager.ts';
 
 const dispatcher = new Agent({ connections: 64 });
-const room = { now: Date.now(), resultTokens: 8000 };
+const viewOptions = { now: Date.now(), resultTokens: 8000 };
 
 interface AdPage {
   items: object[];
@@ -10,7 +10,10 @@ interface AdPage {
   hasMore: boolean;
 }
 
-/** What a tool has to do, and no more: fetch with undici's `request`, parse, condense ads with the server's own code. */
+/**
+ * Does only the necessary work of a tool: fetches with undici's `request`, parses, and condenses ads with the server's
+ * own code.
+ */
 export async function fetchAndCondense(address: string, tool: string, args: object, authorization: string) {
   const headers = { authorization, 'content-type': 'application/json' };
   const { body } =
@@ -23,12 +26,13 @@ export async function fetchAndCondense(address: string, tool: string, args: obje
           dispatcher,
         });
   const answer = JSON.parse(await body.text());
-  const structuredContent: Record<string, unknown> = tool === 'whoami' ? answer : condensed(answer);
-  const text = tool === 'whoami' ? JSON.stringify(answer) : adViews('brief', room).text(structuredContent as never);
+  const structuredContent: Record<string, unknown> = tool === 'whoami' ? answer : condensePage(answer);
+  const text =
+    tool === 'whoami' ? JSON.stringify(answer) : adViews('brief', viewOptions).text(structuredContent as never);
   return { content: [{ type: 'text' as const, text }], structuredContent };
 }
 
-function condensed({ items: ads, ...paging }: AdPage) {
-  const views = adViews('brief', room);
+function condensePage({ items: ads, ...paging }: AdPage) {
+  const views = adViews('brief', viewOptions);
   return { items: ads.map(views.view), ...paging, ...views.shared?.(ads) };
 }

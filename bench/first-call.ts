@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { commandLine, importFlag } from '../test/support/process.ts';
-import { median } from './row.ts';
+import { computeMedian } from './row.ts';
 
-/** Tells the processor time that the process and its threads have used, in milliseconds, whenever it is asked. */
-const tellsTime = importFlag(
+/**
+ * A script for the server process. It answers each message with the processor time of the process and its threads, in
+ * milliseconds.
+ */
+const reportTimeFlag = importFlag(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
     'process.channel.unref();',
 );
@@ -13,7 +16,7 @@ type Message = { id?: number; result?: { isError?: boolean } };
 
 /** Starts the demo over stdio, lists its tools, and returns the processor time of each of its first calls. */
 async function timeCalls(calls: number, env: Record<string, string>): Promise<number[]> {
-  const args = [tellsTime, ...commandLine().args];
+  const args = [reportTimeFlag, ...commandLine().args];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('The process has no standard streams.');
@@ -27,10 +30,10 @@ async function timeCalls(calls: number, env: Record<string, string>): Promise<nu
     new Promise<Message>((resolve, reject) => {
       const id = waiting.size + 1;
       waiting.set(id, resolve);
-      child.once('exit', () => reject(new Error('It ended without an answer.')));
+      child.once('exit', () => reject(new Error('The process ended before it answered.')));
       send({ id, method, params });
     });
-  const usedTime = () =>
+  const readUsedTime = () =>
     new Promise<number>((resolve) => {
       child.once('message', (used) => resolve(Number(used)));
       child.send('');
@@ -41,10 +44,10 @@ async function timeCalls(calls: number, env: Record<string, string>): Promise<nu
   await ask('tools/list');
   const times: number[] = [];
   for (let call = 0; call < calls; call++) {
-    const before = await usedTime();
+    const before = await readUsedTime();
     const { result } = await ask('tools/call', { name: 'search_ads', arguments: { filters: { query: 'serum' } } });
     if (result === undefined || result.isError) throw new Error('The call failed.');
-    times.push((await usedTime()) - before);
+    times.push((await readUsedTime()) - before);
   }
   child.kill();
   return times;
@@ -54,5 +57,8 @@ async function timeCalls(calls: number, env: Record<string, string>): Promise<nu
 export async function measureFirstCall(rounds: number, env: Record<string, string>) {
   const all: number[][] = [];
   for (let round = 0; round < rounds; round++) all.push(await timeCalls(5, { ...env, AD_LIBRARY_DEMO: 'true' }));
-  return { first: median(all.map(([first = 0]) => first)), later: median(all.map((times) => times.at(-1) ?? 0)) };
+  return {
+    first: computeMedian(all.map(([first = 0]) => first)),
+    later: computeMedian(all.map((times) => times.at(-1) ?? 0)),
+  };
 }

@@ -5,14 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
 import { type HttpCommand, startHttpCommand } from '../test/support/process.ts';
-import { bundledSdkServer, startChild } from './child.ts';
-import { residentMegabytes } from './memory.ts';
-import { addRow, quantile } from './row.ts';
+import { bundleSdkServer, startChild } from './child.ts';
+import { readResidentMegabytes } from './memory.ts';
+import { addRow, computeQuantile } from './row.ts';
 
 /**
- * Many callers at once against the server, against one that is written as the official SDK's documentation does, and
- * against a bare proxy, in turns, in one run. All do the same job.
- * `npm run bench:http -- --seconds 20 --callers 64 --tool search_ads --items 10`
+ * Measures many concurrent callers of the server, of a server written as the documentation of the official SDK
+ * describes, and of a plain proxy. They take turns in one run and do the same work. Run it with `npm run bench:http --
+ * --seconds 20 --callers 64 --tool search_ads --items 10`.
  */
 const { values } = parseArgs({
   options: {
@@ -36,28 +36,28 @@ interface Target {
   answered: number;
   wrong: number;
   failed: number;
-  /** Milliseconds of every answer. */
+  /** The time of each answer, in milliseconds. */
   times: number[];
   memory: number[];
-  /** Milliseconds of processor time its process took. */
+  /** The processor time of its process, in milliseconds. */
   cpu: number;
 }
 
-/** What the server must reach of what the SDK alone does, in each revision. */
+/** The smallest allowed ratio of the server's throughput to that of the SDK alone, in each revision. */
 const minRatio = 0.95;
 const revisions = ['2025-11-25', '2026-07-28'];
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
 
-const upstream = await listening('upstream.ts', values.items);
-const proxy = await listening('proxy.ts', upstream.origin);
+const upstream = await startListening('upstream.ts', values.items);
+const proxy = await startListening('proxy.ts', upstream.origin);
 const server = await startHttpCommand(['--base-url', upstream.origin, '--cache-seconds', '0']);
-const sdkServer = await bundledSdkServer();
-const sdks = await Promise.all(revisions.map((revision) => listening(sdkServer, revision, upstream.origin)));
-const bare = target('proxy', '', proxy);
-const alone = revisions.map((revision, at) => target('SDK', revision, sdks[at]));
+const sdkServer = await bundleSdkServer();
+const sdks = await Promise.all(revisions.map((revision) => startListening(sdkServer, revision, upstream.origin)));
+const proxyTarget = createTarget('proxy', '', proxy);
+const sdkTargets = revisions.map((revision, at) => createTarget('SDK', revision, sdks[at]));
 const served = { origin: server.origin, process: server.process.child };
-const ours = revisions.map((revision) => target('MCP', revision, served));
-const targets = [bare, ...alone, ...ours];
+const serverTargets = revisions.map((revision) => createTarget('MCP', revision, served));
+const targets = [proxyTarget, ...sdkTargets, ...serverTargets];
 for (const each of targets) await load(each, 3);
 for (const each of targets) reset(each);
 for (let turn = 0; turn < turns; turn++) {
@@ -67,7 +67,11 @@ report(targets);
 addRows();
 await finish(server);
 
-function target(what: string, revision: string, at: { origin: string; process: ChildProcess } | undefined): Target {
+function createTarget(
+  what: string,
+  revision: string,
+  at: { origin: string; process: ChildProcess } | undefined,
+): Target {
   const modern = revision === '2026-07-28';
   const headers = {
     'content-type': 'application/json',
@@ -102,12 +106,15 @@ function reset(each: Target) {
   Object.assign(each, { answered: 0, wrong: 0, failed: 0, times: [], memory: [], cpu: 0 });
 }
 
-/** Every caller has a key and a connection of its own, and asks again as soon as it has its answer. */
+/**
+ * Calls a target from many callers. Each caller has its own key and connection and sends its next call as soon as it
+ * has an answer.
+ */
 async function load(each: Target, duration: number): Promise<void> {
   const until = performance.now() + duration * 1000;
   const call = async (caller: number) => {
     const authorization = `Bearer svc_live_caller-${caller}-of-${callers}`;
-    // What upstream.ts calls the holder of this key.
+    // The name that upstream.ts gives to the owner of this key.
     const name = hash('sha256', authorization).slice(0, 12);
     const client = new Client(each.origin);
     const headers = { ...each.headers, authorization };
@@ -129,10 +136,13 @@ async function load(each: Target, duration: number): Promise<void> {
   const before = processorTime(each.pid);
   await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
   each.cpu += processorTime(each.pid) - before;
-  each.memory.push(residentMegabytes(each.pid));
+  each.memory.push(readResidentMegabytes(each.pid));
 }
 
-/** Milliseconds since the start; says more than the clock where other programs take their share of the machine. */
+/**
+ * Returns the processor time of a process since its start, in milliseconds. Unlike the clock, it does not include the
+ * time of other programs.
+ */
 function processorTime(pid: number): number {
   try {
     const [user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).map(Number);
@@ -144,17 +154,17 @@ function processorTime(pid: number): number {
 
 function report(all: Target[]): void {
   const rate = (each: Target) => each.answered / seconds;
-  const base = all[0] ? rate(all[0]) : 0;
-  say(
+  const proxyRate = all[0] ? rate(all[0]) : 0;
+  print(
     `${callers} callers, ${seconds} s each in ${turns} turns, ${values.tool}${values.tool === 'search_ads' ? ` of ${values.items} ads` : ''}`,
   );
   for (const each of all) {
-    const at = (part: number) => `${quantile(each.times, part).toFixed(1)} ms`;
-    say(
+    const at = (part: number) => `${computeQuantile(each.times, part).toFixed(1)} ms`;
+    print(
       [
         each.name.padEnd(16),
         `${rate(each).toFixed(0).padStart(6)}/s`,
-        `${((rate(each) / base) * 100).toFixed(0).padStart(4)} %`,
+        `${((rate(each) / proxyRate) * 100).toFixed(0).padStart(4)} %`,
         `${(each.cpu / each.answered).toFixed(2)} ms of processor`,
         `p50 ${at(0.5)}, p99 ${at(0.99)}`,
         `failed ${each.failed}, wrong ${each.wrong}`,
@@ -171,19 +181,19 @@ function mean(all: number[]): number {
 function addRows(): void {
   const of = values.tool === 'search_ads' ? ` of ${values.items} ads` : '';
   const rate = (each: Target | undefined) => ((each?.answered ?? 0) / seconds).toFixed(0);
-  for (const [at, each] of ours.entries()) {
-    const ratio = each.answered / (alone[at]?.answered ?? 1);
+  for (const [at, each] of serverTargets.entries()) {
+    const ratio = each.answered / (sdkTargets[at]?.answered ?? 1);
     addRow({
       what: `${values.tool}${of} over HTTP, revision ${revisions[at]}, ${callers} callers`,
       ours: `${rate(each)} a second`,
-      beside: `${rate(alone[at])} by the SDK alone, ${rate(bare)} by a bare proxy`,
+      beside: `${rate(sdkTargets[at])} by the SDK alone, ${rate(proxyTarget)} by a bare proxy`,
       ratio,
       ...{ limit: `at least ${minRatio.toFixed(2)}`, holds: ratio >= minRatio },
     });
   }
 }
 
-async function listening(file: string, ...given: string[]): Promise<{ origin: string; process: ChildProcess }> {
+async function startListening(file: string, ...given: string[]): Promise<{ origin: string; process: ChildProcess }> {
   const { ready, process } = await startChild<AddressInfo>(file, ...given);
   return { origin: `http://127.0.0.1:${ready.port}`, process };
 }
@@ -192,11 +202,11 @@ async function finish(running: HttpCommand): Promise<void> {
   for (const { process: child } of [upstream, proxy, ...sdks]) child.kill();
   const { code, stderr } = await running.close();
   const clean = targets.every(({ failed, wrong }) => failed + wrong === 0) && code === 0;
-  // One process serves both revisions; its heap breathes from turn to turn.
-  const memory = Array.from({ length: turns }, (_, turn) => mean(ours.map((each) => each.memory[turn] ?? 0)));
+  // One process serves both revisions. Its heap varies from turn to turn, so the test compares means.
+  const memory = Array.from({ length: turns }, (_, turn) => mean(serverTargets.map((each) => each.memory[turn] ?? 0)));
   const half = Math.ceil(turns / 2);
   const flat = mean(memory.slice(-half)) <= 1.2 * mean(memory.slice(0, half));
-  if (!clean) say(`ERRORS ${stderr}`);
-  say(`memory ${flat ? 'flat' : 'GROWS'}: ${memory.map((each) => each.toFixed(0)).join(', ')} MB by turn`);
+  if (!clean) print(`ERRORS ${stderr}`);
+  print(`memory ${flat ? 'flat' : 'GROWS'}: ${memory.map((each) => each.toFixed(0)).join(', ')} MB by turn`);
   if (!clean || !flat) process.exitCode = 1;
 }

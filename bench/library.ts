@@ -6,17 +6,17 @@ import { pipeline } from 'node:stream/promises';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { createSeededRandom, makeMarket } from '../src/library/demo/market/market.ts';
 import { openLibrary } from '../src/library/open.ts';
-import { addBoundedRow, median } from './row.ts';
+import { addBoundedRow, computeMedian } from './row.ts';
 
 /**
- * 100,000 generated ads: how long the import takes, how long searches take through the whole pipeline (key, filters,
- * search, charge, JSON). `npm run bench:library` prints it.
+ * Measures the local library with 100,000 generated ads: the time of the import, and of searches through the whole
+ * pipeline of key, filters, search, charge and JSON. Run it with `npm run bench:library`.
  */
 const wanted = Number(process.env.BENCH_ADS ?? 100_000);
 const rounds = 15;
 const today = Date.UTC(2026, 10, 20);
 
-/** Filtered full-text searches: words of several scripts, rare and common, with filters and sorts. */
+/** Full-text searches with rare and common words of several scripts, with filters and sort orders. */
 const filtered: Record<string, unknown>[] = [
   { query: 'serum', countries: ['US', 'BR'] },
   { query: 'sérum', startedAtFrom: '2026-06-01' },
@@ -94,7 +94,7 @@ async function time(body: Record<string, unknown>) {
 }
 
 const show = ({ body, hits, times }: Awaited<ReturnType<typeof time>>) =>
-  print(`${median(times).toFixed(1).padStart(7)} ms  ${String(hits).padStart(6)} hits  ${JSON.stringify(body)}`);
+  print(`${computeMedian(times).toFixed(1).padStart(7)} ms  ${String(hits).padStart(6)} hits  ${JSON.stringify(body)}`);
 
 print('\nfiltered full-text search, median of each:');
 const all: number[] = [];
@@ -103,6 +103,6 @@ for (const body of filtered) {
   show(result);
   all.push(...result.times);
 }
-addBoundedRow('filtered full-text search of 100,000 ads, median', median(all), 20);
+addBoundedRow('filtered full-text search of 100,000 ads, median', computeMedian(all), 20);
 library.close();
 await rm(folder, { recursive: true });

@@ -1,11 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { deriveUuid } from '../test/support/uuid-of.ts';
-import { demoSamples, realSamples } from './samples.ts';
+import { readDemoSamples, readRealSamples } from './samples.ts';
 
 /**
- * A service with many ads, which it pages through. Each is one of the samples with an id of its own.
- * `node many-ads.ts <ads>`.
+ * A service that returns pages of many ads. Each ad is a sample with a new id. Run it with `node many-ads.ts <ads>`.
  */
 export interface ManyAds {
   port: number;
@@ -13,7 +12,7 @@ export interface ManyAds {
 }
 
 const count = Number(process.argv[2]);
-const { source, ads } = realSamples() ?? (await demoSamples(Date.now()));
+const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
 
 const identityOf = (id: string) => ({
   authenticated: true,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
-/** Resident megabytes of a process; NaN where the system does not tell. */
-export function residentMegabytes(pid: number | undefined): number {
+/** Returns the resident memory of a process in megabytes, or NaN if the system does not provide it. */
+export function readResidentMegabytes(pid: number | undefined): number {
   try {
     return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
   } catch {
@@ -9,4 +9,5 @@ export function residentMegabytes(pid: number | undefined): number {
   }
 }
 
-export const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
+/** Formats a number of bytes in megabytes. */
+export const formatMegabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);

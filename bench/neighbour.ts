@@ -1,8 +1,9 @@
 /**
- * How long a key waits beside others that do the worst of each free tool as fast as they are let: statements without
- * end, reports, exports, labels, lists of resources, sheets of pictures, long bodies. A neighbour keeps 16 calls under
- * way from a process of its own; the key asks `whoami`, a search and a statement in turn. Beside the same without a
- * neighbour: `npm run bench:neighbour -- --seconds 60 --neighbours 1,3,5`.
+ * Measures how long one key waits for answers while other keys make the most expensive calls of each free tool as fast
+ * as they can: endless statements, reports, exports, labels, lists of resources, sheets of pictures and long bodies.
+ * Each hostile key keeps 16 calls in flight from a process of its own. The measured key calls `whoami`, a search and a
+ * statement in turn. The baseline is the same without hostile keys. Run it with `npm run bench:neighbour -- --seconds
+ * 60 --neighbours 1,3,5`.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,31 +12,34 @@ import { Agent, request } from 'undici';
 import { toolCall, validHeaders } from '../test/support/http.ts';
 import { startHttpCommand } from '../test/support/process.ts';
 import { startChild } from './child.ts';
-import { addRow, quantile } from './row.ts';
+import { addRow, computeQuantile } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     neighbours: { type: 'string', default: '1,3,5' },
-    /** The origin of the server and a key: this process is a neighbour. */
+    /** With the origin of a server and a key, this process acts as a hostile key. */
     origin: { type: 'string' },
     key: { type: 'string' },
   },
 });
 const callsAtOnce = 16;
-/** By how many neighbours there are: the most milliseconds, and how often as long as without them. Others are reported. */
+/**
+ * The limits by the number of hostile keys: the longest time in milliseconds, and the largest ratio to the time without
+ * hostile keys. Other numbers have no limit.
+ */
 const limits: Record<string, { ms: number; ratio: number }> = {
   1: { ms: 500, ratio: 5 },
   3: { ms: 1000, ratio: Number.POSITIVE_INFINITY },
 };
 
-// Each process that is started is ended with this one.
+// Every started process gets a listener that ends it together with this process.
 process.setMaxListeners(0);
 const dispatcher = new Agent();
 let lastId = 0;
 
-/** What the server answers, as text. */
+/** Sends a message and returns the answer as text. */
 async function ask(origin: string, key: string, message: object): Promise<string> {
   const body = JSON.stringify({ ...message, id: ++lastId });
   const answer = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(key), body, dispatcher });
@@ -48,7 +52,7 @@ const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(15
 const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
 const gather = (filters: object) => toolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
 
-/** The worst of each free tool. */
+/** Returns the most expensive calls of each free tool. */
 function worst(adIds: readonly string[]): object[] {
   const report = (title: string, content: object) => {
     const sections = Array.from({ length: 20 }, (_, nr) => ({ heading: `${nr}`, ...content }));
@@ -87,7 +91,7 @@ interface Measured {
   refused: number;
 }
 
-/** The key's answers while some neighbours call. */
+/** Measures the answers to one key while hostile keys make calls. */
 async function measure(neighbours: number): Promise<Measured> {
   const library = await startChild<ServedDemo>('served-demo.ts', String(neighbours + 1));
   const { baseUrl, callers } = library.ready;
@@ -123,12 +127,12 @@ async function measure(neighbours: number): Promise<Measured> {
   return measured;
 }
 
-const slowest = ({ times }: Measured) => quantile(Object.values(times).flat(), 0.95);
+const slowest = ({ times }: Measured) => computeQuantile(Object.values(times).flat(), 0.95);
 const ms = (time: number) => `${time.toFixed(0)} ms`;
 
 function report(name: string, { times, refused }: Measured): void {
   const each = Object.entries(times).map(
-    ([call, all]) => `${call} ${ms(quantile(all, 0.5))}, ${ms(quantile(all, 0.95))} of ${all.length}`,
+    ([call, all]) => `${call} ${ms(computeQuantile(all, 0.5))}, ${ms(computeQuantile(all, 0.95))} of ${all.length}`,
   );
   process.stdout.write(`${name}: median and 95th percentile of ${each.join('; ')}; ${refused} refused\n`);
 }

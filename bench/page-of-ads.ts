@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { demoSamples, realSamples } from './samples.ts';
+import { readDemoSamples, readRealSamples } from './samples.ts';
 
-/** A service that has one answer: a page of 50 ads, about 120 KB. Says where it listens and what it answers. */
+/** A service with a single answer: a page of 50 ads with about 120 KB. The process reports its port and its answer. */
 export interface PageOfAds {
   port: number;
   source: string;
@@ -10,8 +10,10 @@ export interface PageOfAds {
   bytes: number;
 }
 
-const { source, ads } = realSamples() ?? (await demoSamples(Date.now()));
-/** Of the samples, those nearest to the size that makes 50 of them as long as that. */
+const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
+/**
+ * The distance of an ad from the mean size in a page of 120 KB. The page consists of the samples closest to this size.
+ */
 const size = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
 const items = ads.toSorted((one, other) => size(one) - size(other)).slice(0, 50);
 const answer = Buffer.from(JSON.stringify({ items, cursor: null, hasMore: false }));

@@ -1,7 +1,7 @@
 /**
- * Which source files one call runs through, over stdio, from the message that comes in to the one that goes out: V8's
- * coverage of the sources, counted from just before the call. What a worker runs is not counted, nor are types, which
- * do not run. `npm run bench:path [-- TOOL]` lists the files of each call, with how many of their functions ran.
+ * Lists the source files that one call runs through, over stdio, from the incoming to the outgoing message. V8's
+ * coverage counts from just before the call. Code in workers is not counted. `npm run bench:path [-- TOOL]` lists the
+ * files of each call with the number of functions that ran.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -55,14 +55,14 @@ profiler.connect();
 await profiler.post('Profiler.enable');
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** How many functions of each file have run since the last time. */
+/** Returns the number of functions of each file that ran since the last call. */
 async function filesRun(): Promise<Map<string, number>> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
   const files = new Map<string, number>();
   for (const { url, functions } of result) {
     const file = url.replace(/\?.*/, '');
     if (!file.startsWith(sources) || file.startsWith(`${sources}library/`)) continue;
-    // The function that begins with its file is the file itself, which runs when it is loaded.
+    // The function that starts at the beginning of a file is the module itself, which runs when it is loaded.
     const run = functions.filter(({ ranges: [body] }) => body && body.startOffset > 0 && body.count > 0).length;
     if (run > 0) files.set(file, run);
   }
@@ -75,7 +75,7 @@ await request('initialize', {
   clientInfo: { name: 'path', version: '1' },
 });
 stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
-// What loads with a first call of its kind is loaded.
+// The first call of each kind loads its modules, so it is made before the measurement.
 for (const { tool, args } of calls)
   await request('tools/call', { name: tool, arguments: { ...args, fresh: undefined } });
 

@@ -1,7 +1,10 @@
 import { createServer } from 'node:http';
 import { fetchAndCondense } from './fetch-and-condense.ts';
 
-/** The least that a server between caller and service does, without the protocol. `node proxy.ts <address>`. */
+/**
+ * A server between caller and service that does only the necessary work, without the protocol. Run it with `node
+ * proxy.ts <url>`.
+ */
 const [address = ''] = process.argv.slice(2);
 
 const server = createServer(async (incoming, outgoing) => {

@@ -1,8 +1,7 @@
 /**
- * What it costs to share the state: how many calls of the store a paid search takes, what each kind of store adds to a
- * cached answer and to a gathering, how long another replica takes to read it, and the room for 100,000 ads. Needs
- * `redis-server` or PostgreSQL.
- * `npm run bench:replicas -- --seconds 5 --ads 100000`
+ * Measures the cost of shared state: the number of store calls of a paid search, the time that each store adds to a
+ * cached answer and to a gathering, the time in which another replica reads the gathering, and the space for 100,000
+ * ads. Needs `redis-server` or PostgreSQL. Run it with `npm run bench:replicas -- --seconds 5 --ads 100000`.
  */
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
@@ -18,8 +17,8 @@ import { type HttpCommand, startHttpCommand } from '../test/support/process.ts';
 import { openMemoryStore, type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
-import { megabytes } from './memory.ts';
-import { addBoundedRow, addRow, median, skipBenchmark } from './row.ts';
+import { formatMegabytes } from './memory.ts';
+import { addBoundedRow, addRow, computeMedian, skipBenchmark } from './row.ts';
 
 const { values } = parseArgs({
   options: {
@@ -28,19 +27,19 @@ const { values } = parseArgs({
   },
 });
 const ms = 1000 * Number(values.seconds);
-/** What a store may add to a cached answer at the median, in milliseconds. */
+/** The time that a store may add to the median of a cached answer, in milliseconds. */
 const maxAdded: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsOfKey = 10_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const fixed = (value: number) => `${value.toFixed(2)} ms`;
 
-// Each process that is started is ended with this one.
+// Every started process gets a listener that ends it together with this process.
 process.setMaxListeners(0);
 
 await countStoreCalls();
 const installed = stateServers.filter(({ isInstalled }) => isInstalled);
-if (installed.length === 0) skipBenchmark('there is no redis-server, and no PostgreSQL');
+if (installed.length === 0) skipBenchmark('neither redis-server nor PostgreSQL is installed');
 for (const { name, start } of installed) {
   const server = await start({ isDurable: true });
   try {
@@ -55,12 +54,12 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
   const secret = 'a secret of the benchmarks, long enough';
   const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
   const served = await startHttpCommand(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
-  // Also that of a benchmark that failed.
+  // The process also ends if the benchmark fails.
   process.once('exit', () => served.process.child.kill());
   return served;
 }
 
-/** What a paid search under a budget asks of the store, whatever the store is. */
+/** Counts the store calls of a paid search under a budget. The number is the same for every store. */
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);
   const { baseUrl, close } = await startUpstream(service.respond);
@@ -86,8 +85,13 @@ async function countStoreCalls(): Promise<void> {
     const caller = { apiKey: 'svc_live_key', tenantId: 'tenant' };
     const result = await app.catalog.callTool({ name: 'search_ads', arguments: args, ...caller, signal });
     if (result.isError) throw new Error(JSON.stringify(result.content));
-    const counted = calls.filter(({ name }) => /^(read|swap|items|putItems|itemsSince)$/.test(name));
-    return { all: counted.length, writes: counted.filter(({ name }) => name === 'swap' || name === 'putItems').length };
+    const counted = calls.filter(({ name }) =>
+      /^(readDocument|swapDocument|readItems|putItems|readItemsSince)$/.test(name),
+    );
+    return {
+      all: counted.length,
+      writes: counted.filter(({ name }) => name === 'swapDocument' || name === 'putItems').length,
+    };
   };
   const first = await search('first');
   const later = await search('later');
@@ -101,7 +105,7 @@ async function countStoreCalls(): Promise<void> {
   await close();
 }
 
-/** A caller with a key and a connection of its own. */
+/** Opens a connection for one caller with its own key. */
 function callerOf({ origin }: HttpCommand, key: string) {
   const client = new Client(origin);
   return {
@@ -116,7 +120,7 @@ function callerOf({ origin }: HttpCommand, key: string) {
   };
 }
 
-/** Milliseconds of each call of a caller that asks for one cached answer again and again. */
+/** Requests one cached answer repeatedly. Returns the time of each call in milliseconds. */
 async function askCached(replica: HttpCommand, duration: number): Promise<number[]> {
   const times: number[] = [];
   const caller = callerOf(replica, 'svc_live_caller');
@@ -131,7 +135,7 @@ async function askCached(replica: HttpCommand, duration: number): Promise<number
   return times;
 }
 
-/** One caller, in turns, so that what else the machine does meets both. */
+/** Measures one caller of both servers alternately, so that both meet the same load. */
 async function measureAdded(store: string, server: StateServer): Promise<void> {
   const upstream = await startChild<{ port: number }>('upstream.ts', '10');
   const baseUrl = `http://127.0.0.1:${upstream.ready.port}`;
@@ -144,10 +148,10 @@ async function measureAdded(store: string, server: StateServer): Promise<void> {
   }
   for (const replica of [alone, shared]) await replica.close();
   upstream.process.kill();
-  const [memory, stored] = times.map(median) as [number, number];
+  const [memory, stored] = times.map(computeMedian) as [number, number];
   const limit = maxAdded[store] ?? 0;
   addRow({
-    what: `10 kept ads over HTTP, with ${store}`,
+    what: `10 cached ads over HTTP, with ${store}`,
     ours: fixed(stored),
     beside: `${fixed(memory)} with memory`,
     ratio: stored / memory,
@@ -156,7 +160,10 @@ async function measureAdded(store: string, server: StateServer): Promise<void> {
   });
 }
 
-/** Gathers all ads with several keys. Returns the milliseconds of the first: a process that is warm is faster. */
+/**
+ * Gathers all ads with several keys. Returns the time of the first key in milliseconds, because later keys profit from
+ * a warm process.
+ */
 async function gatherAll(replica: HttpCommand, keys: number): Promise<number> {
   let first = 0;
   for (let key = 0; key < keys; key++) {
@@ -170,7 +177,7 @@ async function gatherAll(replica: HttpCommand, keys: number): Promise<number> {
   return first;
 }
 
-/** Gathers ads with several keys, and reads them on another replica. */
+/** Gathers ads with several keys and reads them at another replica. */
 async function measureRoom(store: string, server: StateServer, keys: number): Promise<void> {
   server.clear();
   const service = await startChild<ManyAds>('many-ads.ts', String(adsOfKey));
@@ -194,9 +201,10 @@ async function measureRoom(store: string, server: StateServer, keys: number): Pr
   const bytes = all - before;
   say(`${ads} ads of ${keys} keys, ${service.ready.source}:`);
   say(
-    `  ${megabytes(bytes)} MB of ${store} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
+    `  ${formatMegabytes(bytes)} MB of ${store} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
   );
-  for (const [kind, size] of kinds.slice(0, 4)) say(`  ${megabytes(size)} MB of it under keys of the kind ${kind}`);
+  for (const [kind, size] of kinds.slice(0, 4))
+    say(`  ${formatMegabytes(size)} MB of it under keys of the kind ${kind}`);
   const seconds = (time: number) => `${(time / 1000).toFixed(1)} s`;
   addRow({
     what: `10,000 ads gathered, with ${store}`,

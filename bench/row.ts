@@ -1,40 +1,41 @@
-/** A line of the table in BENCHMARKS.md. */
+/** A row of the table in BENCHMARKS.md. */
 interface Row {
   what: string;
-  /** What was measured, and what it is held against in the same run, with their units. */
+  /** The measured value, and the baseline from the same run, with their units. */
   ours: string;
   beside: string;
-  /** The first of these by the second. */
+  /** The measured value divided by the baseline. */
   ratio: number;
-  /** What it has to stay within, in words, and whether it does. */
+  /** The limit in words, and whether the measured value respects it. */
   limit?: string;
   holds?: boolean;
 }
 
-/** Prints a row as Markdown; one that misses its limit fails the benchmark. */
+/** Prints a row as Markdown. A row that misses its limit fails the benchmark. */
 export function addRow({ what, ours, beside, ratio, limit, holds }: Row): void {
-  const kept = limit === undefined ? '' : `${limit}: ${holds ? 'holds' : 'MISSED'}`;
-  process.stdout.write(`| ${[what, ours, beside, ratio.toFixed(2), kept].join(' | ')} |\n`);
+  const outcome = limit === undefined ? '' : `${limit}: ${holds ? 'holds' : 'MISSED'}`;
+  process.stdout.write(`| ${[what, ours, beside, ratio.toFixed(2), outcome].join(' | ')} |\n`);
   if (holds === false) process.exitCode = 1;
 }
 
-/** The row of what must not be more than a fixed number of milliseconds or megabytes. */
-export function addBoundedRow(what: string, measured: number, most: number, unit = 'ms'): void {
+/** Adds a row for a value with a fixed upper limit. */
+export function addBoundedRow(what: string, measured: number, maxValue: number, unit = 'ms'): void {
   const shown = measured < 10 ? measured.toFixed(1) : measured.toFixed(0);
-  const [ours, beside] = [`${shown} ${unit}`, `${most} ${unit} allowed`];
-  addRow({ what, ours, beside, ratio: measured / most, limit: 'at most 1.00', holds: measured <= most });
+  const [ours, beside] = [`${shown} ${unit}`, `${maxValue} ${unit} allowed`];
+  addRow({ what, ours, beside, ratio: measured / maxValue, limit: 'at most 1.00', holds: measured <= maxValue });
 }
 
-/** Ends a benchmark that lacks what it needs. */
+/** Ends a benchmark that lacks a required program. */
 export function skipBenchmark(reason: string): never {
   process.stdout.write(`| not measured: ${reason} | | | | |\n`);
   process.exit(0);
 }
 
-/** The value below which a part of them lies. */
-export function quantile(values: readonly number[], part: number): number {
+/** Returns the value below which a share of all values lies, for example 0.95. */
+export function computeQuantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
-export const median = (values: readonly number[]): number => quantile(values, 0.5);
+/** Returns the median of values. */
+export const computeMedian = (values: readonly number[]): number => computeQuantile(values, 0.5);

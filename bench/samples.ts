@@ -5,9 +5,10 @@ import type { Ad, Page } from '../src/api/schemas.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** Real ads and pages live outside the repository: their texts are the advertisers'. */
+/** The folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
 const folder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
 
+/** Ads and pages for benchmarks. */
 export interface Samples {
   source: string;
   real: boolean;
@@ -15,12 +16,14 @@ export interface Samples {
   pages: Page[];
 }
 
-export function realSamples(): Samples | undefined {
+/** Returns real ads and pages, or undefined if there are none. */
+export function readRealSamples(): Samples | undefined {
   if (!existsSync(`${folder}/ads.jsonl`)) return;
   return { source: `real data in ${folder}`, real: true, ads: read('ads.jsonl'), pages: read('pages.jsonl') };
 }
 
-export const noSamples = `no ads.jsonl in ${folder}: set AD_LIBRARY_TEST_DATA to run this on real ads`;
+/** Explains how to run a benchmark with real ads. */
+export const missingSamplesHint = `no ads.jsonl in ${folder}: set AD_LIBRARY_TEST_DATA to run this on real ads`;
 
 const read = <T>(file: string): T[] =>
   readFileSync(`${folder}/${file}`, 'utf8')
@@ -30,8 +33,8 @@ const read = <T>(file: string): T[] =>
 
 const pageSize = 100;
 
-/** The ads and pages of demo mode, as its service sends them. */
-export async function demoSamples(now: number, ads = 300, pages = 100): Promise<Samples> {
+/** Returns ads and pages of the demo, as its service sends them. */
+export async function readDemoSamples(now: number, ads = 300, pages = 100): Promise<Samples> {
   const { library, apiKey } = await openDemoLibrary({ now: () => now });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const list = async <T>(path: string, count: number): Promise<T[]> => {
@@ -52,5 +55,5 @@ export async function demoSamples(now: number, ads = 300, pages = 100): Promise<
   };
   const samples = { ads: await list<Ad>('/v1/ads/search', ads), pages: await list<Page>('/v1/pages/search', pages) };
   library.close();
-  return { source: `the data of demo mode, for there is ${noSamples}`, real: false, ...samples };
+  return { source: `the data of demo mode, because there is ${missingSamplesHint}`, real: false, ...samples };
 }

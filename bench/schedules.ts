@@ -1,8 +1,10 @@
 /**
- * Looks for a schedule under which a promise is not kept: of calls, prices and faults for budgets, of replicas, their
- * requests, faults and deaths for accounts, and of gatherings, other calls, changes, clocks and lost processes for what
- * is paid, held and stated. Every processor takes its share: `npm run schedules -- 20000`. Accounts in each real store
- * that is installed are a run of their own: `npm run schedules:stores -- 20000`.
+ * Searches for a schedule that breaks a promise of the server. Schedules for budgets consist of calls, prices and
+ * faults. Schedules for accounts consist of replicas, their requests, faults and crashes. Schedules for gatherings
+ * consist of gatherings, other calls, changes, clocks and lost processes.
+ *
+ * Every processor takes its share: `npm run schedules -- 20000`. Accounts in each installed store are a run of their
+ * own: `npm run schedules:stores -- 20000`.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +26,10 @@ const { values, positionals } = parseArgs({
 const count = Number(positionals[0] ?? 20_000);
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
 const processes = availableParallelism();
-/** In a real store, so many happen at once, each to an account of its own: most of its time is waiting. */
+/**
+ * The number of schedules that run concurrently in a real store, each with its own account. They mostly wait for the
+ * store.
+ */
 const atOnce = 40;
 
 const ofOneLedger = (store: Store) => (schedule: AccountSchedule) => assertOneLedger(schedule, store);
@@ -42,7 +47,7 @@ async function check<Run>(name: string, property: fc.IAsyncProperty<[Run]>, inRu
   if (failed) process.exitCode = 1;
 }
 
-/** Each with a seed of its own, and its share of the schedules. */
+/** Runs a share of the schedules in each process, each with its own seed. */
 async function inEveryProcess(): Promise<void> {
   const started = performance.now();
   const share = `${Math.ceil(count / processes)}`;
@@ -55,11 +60,11 @@ async function inEveryProcess(): Promise<void> {
 }
 
 async function inMemory(): Promise<void> {
-  await check('a budget keeps its promise', fc.asyncProperty(schedules(true), isBudgetRespected));
-  await check('no call that fits is refused', fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted));
+  await check('a budget is respected', fc.asyncProperty(schedules(true), isBudgetRespected));
+  await check('every call that fits is admitted', fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted));
   const accounts = fc.asyncProperty(accountSchedules, ofOneLedger(new MemoryStore(() => 0)));
-  await check('accounts are those of one ledger', accounts);
-  // What they hold of each schedule would fill the memory.
+  await check('accounts equal those of a single ledger', accounts);
+  // The servers store data of each schedule, which would fill the memory.
   let [servers, ran] = [new GatheringServers(), 0];
   const gatherings = fc.asyncProperty(gatheringSchedules, async (schedule) => {
     if (++ran % 500 === 0) {
@@ -68,7 +73,7 @@ async function inMemory(): Promise<void> {
     }
     await assertGatherings(schedule, servers);
   });
-  await check('gatherings keep their promises', gatherings);
+  await check('gatherings are paid once and stated correctly', gatherings);
   await servers.close();
 }
 
@@ -79,7 +84,7 @@ async function inRealStores(): Promise<void> {
     await store.connect();
     const together = fc.array(accountSchedules, { minLength: atOnce, maxLength: atOnce });
     const property = fc.asyncProperty(together, async (some) => void (await Promise.all(some.map(ofOneLedger(store)))));
-    await check(`accounts are those of one ledger, ${atOnce} at once in ${name}`, property, atOnce);
+    await check(`accounts equal those of a single ledger, ${atOnce} concurrently in ${name}`, property, atOnce);
     await store.close();
     await server.close();
   }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The smallest server that an official SDK makes of a list of tools, over stdio. The SDK depends on the revision.
- * `node sdk-alone.ts <file with the list> <revision>`.
+ * The smallest stdio server that an official SDK makes for a list of tools. The SDK depends on the revision. Run it
+ * with `node sdk-alone.ts <file with the list> <revision>`.
  */
 const [file = '', revision] = process.argv.slice(2);
 const listed = JSON.parse(readFileSync(file, 'utf8'));

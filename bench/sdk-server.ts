@@ -8,9 +8,9 @@ import * as z from 'zod';
 import { fetchAndCondense } from './fetch-and-condense.ts';
 
 /**
- * A server as the documentation of the official SDK writes it: `McpServer`, `registerTool`, and a stateless transport
- * for each request, or stdio. Its tools fetch and condense, and do nothing else. `node sdk-server.ts <revision> <address>`,
- * or `stdio` in place of a revision.
+ * A server as the documentation of the official SDK describes it: `McpServer`, `registerTool`, and a stateless
+ * transport for each request, or stdio. Its tools only fetch and condense. Run it with `node sdk-server.ts <revision>
+ * <url>`, or with `stdio` instead of a revision.
  */
 const [revision, address = ''] = process.argv.slice(2);
 const info = { name: 'sdk-server', version: '1' };

@@ -1,7 +1,7 @@
 /**
- * Whether the server comes to rest: long mixed traffic over HTTP against the local library, and what of
- * it stayed in memory. `npm run soak -- --seconds 600`. With replicas, each call goes to the next of them, and the
- * store they share has to come to rest as well: `npm run soak -- --replicas 3 --store PostgreSQL`.
+ * Checks whether the memory of the server settles under long mixed traffic over HTTP against the local library. Run it
+ * with `npm run soak -- --seconds 600`. With several replicas, each call goes to the next replica, and the memory of
+ * their shared store has to settle too: `npm run soak -- --replicas 3 --store PostgreSQL`.
  */
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
@@ -10,9 +10,9 @@ import { toolCall, validHeaders } from '../test/support/http.ts';
 import { startHttpCommand } from '../test/support/process.ts';
 import { stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
-import { megabytes, residentMegabytes } from './memory.ts';
+import { formatMegabytes, readResidentMegabytes } from './memory.ts';
 import type { ServedDemo } from './served-demo.ts';
-import { type ToolResult, trafficOf } from './traffic.ts';
+import { createTraffic, type ToolResult } from './traffic.ts';
 
 const { values } = parseArgs({
   options: {
@@ -23,16 +23,20 @@ const { values } = parseArgs({
 });
 const callers = 32;
 const turns = 5;
-/** What fills up is full after so many of them. */
+/** The number of turns after which all caches are full. */
 const warmUp = 3;
 /**
- * How much a heap and the store may grow after that, in bytes: what full caches take as objects differs with what is in
- * them, and each key that was seen and each ad or page that is new to a key may lie in a bounded store.
+ * The largest growth of a heap in bytes and of the store as a ratio, after the caches are full. The heap size of full
+ * caches depends on their contents. Each new key, and each ad or page that is new to a key, may take space in a bounded
+ * store.
  */
 const maxGrowth = { heap: 16 * 2 ** 20, ofKey: 1024, ofItem: 3 * 1024, storeShare: 1.5 };
-/** Answers go stale in the run, and keys are refused without the address being shut out: both is to be seen here. */
+/**
+ * Short cache lifetimes let answers expire during the run. A high limit of refusals lets unknown keys be refused
+ * without blocking the IP address.
+ */
 const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
-/** Nothing of the debugger is in the process's code. */
+/** Starts the debugger by a flag, so that the code of the server stays unchanged. */
 const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 const debuggerAddress = /^Debugger listening on (\S+)$/m;
 
@@ -40,7 +44,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const complaints: string[] = [];
 let requests = 0;
 let unknownKeys = 0;
-/** Ads and pages by who has seen them: each lies in the dataset of a key. */
+/** The ads and pages that each caller has received. Each is stored in the dataset of the caller's key. */
 const seen = new Set<string>();
 
 const kind = stateServers.find(({ name }) => name === values.store);
@@ -51,7 +55,7 @@ const { baseUrl, callers: all } = library.ready;
 const secret = 'a secret of the soak, long enough to be one';
 const state: Record<string, string> = store ? { AD_LIBRARY_STATE_URL: store.url, AD_LIBRARY_STATE_SECRET: secret } : {};
 
-/** A process of the server, and its heap in bytes after each turn. */
+/** A process of the server, with its heap size in bytes after each turn. */
 interface Watched {
   pid: number | undefined;
   heapUsed(): Promise<number>;
@@ -66,7 +70,7 @@ const servers = await Promise.all(
 );
 const watched: Watched[] = [];
 for (const { process: running } of servers) {
-  const [, address] = await running.says(debuggerAddress);
+  const [, address] = await running.waitForStderr(debuggerAddress);
   watched.push(await watch(running.child.pid, address));
 }
 const asks = all.map(httpCaller);
@@ -84,7 +88,7 @@ for (let turn = 0; turn < turns; turn++) {
   await Promise.all(asks.map(untilThen));
   for (const { heapUsed, heaps } of watched) heaps.push(await heapUsed());
   counts.push({ keys: unknownKeys, items: seen.size });
-  // What has ended is deleted later by PostgreSQL, whose tables keep the room of it.
+  // PostgreSQL deletes expired rows later and keeps their space, so only live rows are counted.
   if (store) storeBytes.push(store.bytes().kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
 }
 
@@ -96,13 +100,13 @@ let isAtRest = complaints.length === 0;
 for (const { pid, heaps } of watched) {
   const growth = (heaps[turns - 1] ?? 0) - (heaps[warmUp - 1] ?? 0);
   isAtRest &&= growth <= most;
-  const grew = `grew by ${megabytes(growth)} MB since turn ${warmUp}, at most ${megabytes(most)}`;
-  say(`  heap ${heaps.map(megabytes).join(', ')} MB, ${grew}; RSS ${residentMegabytes(pid)} MB`);
+  const grew = `grew by ${formatMegabytes(growth)} MB since turn ${warmUp}, at most ${formatMegabytes(most)}`;
+  say(`  heap ${heaps.map(formatMegabytes).join(', ')} MB, ${grew}; RSS ${readResidentMegabytes(pid)} MB`);
 }
 if (store) {
   isAtRest &&= (storeBytes[turns - 1] ?? 0) <= maxGrowth.storeShare * (storeBytes[warmUp - 1] ?? 0);
   say(
-    `  ${values.store}: ${storeBytes.map(megabytes).join(', ')} MB, at most ${maxGrowth.storeShare} of turn ${warmUp}`,
+    `  ${values.store}: ${storeBytes.map(formatMegabytes).join(', ')} MB, at most ${maxGrowth.storeShare} of turn ${warmUp}`,
   );
 }
 for (const { close } of watched) close();
@@ -113,7 +117,7 @@ await store?.close();
 say(isAtRest ? 'at rest' : 'NOT AT REST, or answers were wrong');
 process.exit(isAtRest ? 0 : 1);
 
-/** Attaches to a process by the Chrome DevTools protocol. */
+/** Attaches to a process through the Chrome DevTools Protocol. */
 async function watch(pid: number | undefined, address = ''): Promise<Watched> {
   const socket = new WebSocket(address);
   await new Promise((resolve) => socket.addEventListener('open', resolve));
@@ -130,18 +134,21 @@ async function watch(pid: number | undefined, address = ''): Promise<Watched> {
     });
   await send('HeapProfiler.enable');
   const heapUsed = async () => {
-    // Twice: what finalizers let go of in the first is garbage in the second.
+    // Collects garbage twice, because objects that finalizers release in the first pass are garbage in the second.
     for (let time = 0; time < 2; time++) await send('HeapProfiler.collectGarbage');
     return (await send('Runtime.getHeapUsage')).usedSize;
   };
   return { pid, heapUsed, heaps: [], close: () => socket.close() };
 }
 
-/** One caller with a connection to each replica, who asks, and now and then does what no client should. */
+/**
+ * Returns a function that makes one call, and sometimes does something that a client should not do. The caller has a
+ * connection to each replica.
+ */
 function httpCaller({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
   const clients = servers.map(({ origin }) => new Client(origin));
   const random = createSeededRandom(number);
-  const traffic = trafficOf(name, random);
+  const traffic = createTraffic(name, random);
   let id = 0;
   const send = async (body: string, headers: object = {}, signal: AbortSignal | null = null) => {
     const client = clients[++id % clients.length] as Client;
@@ -154,7 +161,7 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
     const { status, text } = await send(JSON.stringify(toolCall(question.tool, question.args, id)));
     for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) seen.add(`${number} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
-    if (!result || !question.right(result))
+    if (!result || !question.isRight(result))
       complaints.push(`${JSON.stringify(question).slice(0, 200)}: ${status} ${text}`);
     else traffic.learn(question, result);
   };

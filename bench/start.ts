@@ -9,9 +9,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { commandLine } from '../test/support/process.ts';
-import { bundled, startChild } from './child.ts';
+import { bundleFile, startChild } from './child.ts';
 import { measureFirstCall } from './first-call.ts';
-import { addRow, median } from './row.ts';
+import { addRow, computeMedian } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
 
 const rounds = Number(process.argv[2] ?? 40);
@@ -40,7 +40,10 @@ type Revision = keyof typeof openings;
 const inputOf = (revision: Revision): string =>
   openings[revision].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
 
-/** A host hands down a small environment; what a shell sets for node makes every start slower by the same amount. */
+/**
+ * Passes only a small environment, as a host does. Variables of a shell for Node.js would slow every start by the same
+ * amount.
+ */
 const { PATH = '', HOME = '' } = process.env;
 
 /** Starts a server. Returns the list of tools and the milliseconds until the list was there. */
@@ -60,7 +63,7 @@ function start(
       resolve({ ms, list: JSON.parse(output.trim().split('\n').at(-1) ?? '').result });
       child.stdin.end();
     });
-    child.once('exit', () => reject(new Error('It ended without an answer.')));
+    child.once('exit', () => reject(new Error('The process ended before it answered.')));
     child.stdin.on('error', () => {});
     child.stdin.write(inputOf(revision));
   });
@@ -69,7 +72,7 @@ function start(
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 process.once('exit', () => rmSync(folder, { recursive: true }));
 const listFile = join(folder, 'list.json');
-const sdk = [await bundled('sdk-alone.ts'), listFile];
+const sdk = [await bundleFile('sdk-alone.ts'), listFile];
 const library = await startChild<ServedDemo>('served-demo.ts', '0');
 const key = { AD_LIBRARY_API_KEY: 'svc_live_bench' };
 const remote = { ...key, AD_LIBRARY_BASE_URL: 'https://api.example.com' };
@@ -82,7 +85,10 @@ interface StartCase {
   holds(ms: number, alone: number): boolean;
 }
 
-/** No tool is called. A loopback address is asked for the filters that a library there describes. */
+/**
+ * The measured starts. They call no tool. With a loopback address, the start includes a request for the filters of the
+ * library.
+ */
 const cases: StartCase[] = [
   {
     where: '',
@@ -92,7 +98,7 @@ const cases: StartCase[] = [
     holds: (ms, alone) => ms - alone <= 10,
   },
   ...[
-    // The start contains the SDK of the earlier revisions, too.
+    // This start also loads the SDK of the earlier revisions.
     { where: ', in revision 2026-07-28', env: remote, revision: '2026-07-28' as const },
     { where: ', of a library on this machine', env: { ...key, AD_LIBRARY_BASE_URL: library.ready.baseUrl } },
     { where: ', with demo data', env: { AD_LIBRARY_DEMO: 'true' } },
@@ -111,7 +117,7 @@ for (const { where, env, revision, limit, holds } of cases) {
     alone.push((await start([...sdk, revision], {}, revision)).ms);
     served.push((await start(commandLine().args, env, revision)).ms);
   }
-  const [ms, beside] = [median(served), median(alone)];
+  const [ms, beside] = [computeMedian(served), computeMedian(alone)];
   addRow({
     what: `start to a list of tools${where}`,
     ours: `${ms.toFixed(0)} ms`,

@@ -1,14 +1,17 @@
 /**
- * Prints the tables `pairs`, `han` and `hangul` of `src/views/token-tables.json`, read off the vocabulary of o200k_base. Run it again when the
- * reference tokenizer changes: npx tsx bench/token-tables.ts
+ * Prints the tables `pairs`, `han` and `hangul` of `src/views/token-tables.json`, computed from the vocabulary of
+ * o200k_base. Run it again when the reference tokenizer changes: npx tsx bench/token-tables.ts
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
 
 const vocabulary = 199_998;
-/** Of the pairs in a script's words, the share that counts as common. A script is a block of 128 characters. */
+/** The share of letter pairs in a script that counts as common. A script is a block of 128 characters. */
 const share = 0.88;
 
-/** Each distance to the next character that is one token, as one printable character from `(` on (`~` carries 86 on). */
+/**
+ * Encodes the distances between characters that are single tokens. Each distance is a printable character, starting
+ * with `(`; `~` adds 86.
+ */
 function gaps(from: number, to: number): string {
   let result = '';
   let last = from - 1;
@@ -22,7 +25,10 @@ function gaps(from: number, to: number): string {
   return result;
 }
 
-/** The commonest pairs of letters in the vocabulary's words, by script: each first letter with those that follow it. */
+/**
+ * Returns the most common pairs of letters in the words of the vocabulary, for each script: a first letter followed by
+ * its second letters.
+ */
 function pairs(): string {
   const scripts = new Map<number, Map<string, number>>();
   for (let token = 0; token < vocabulary; token++) {

@@ -15,15 +15,15 @@ import type { Tool } from '../src/tools/tool.ts';
 import { formatAd, formatAdList, viewAd } from '../src/views/ad.ts';
 import { formatPage, formatPageList, viewPage } from '../src/views/page.ts';
 import { estimateTokens } from '../src/views/tokens.ts';
-import { linesAbout, promisedFacts } from './promised-facts.ts';
-import { addRow, quantile } from './row.ts';
-import { demoSamples, realSamples } from './samples.ts';
+import { listPromisedFacts, selectLinesAbout } from './promised-facts.ts';
+import { addRow, computeQuantile } from './row.ts';
+import { readDemoSamples, readRealSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
 const pageSize = 50;
 const maxTokens = 8000;
-const { source, real, ads, pages } = realSamples() ?? (await demoSamples(now));
+const { source, real, ads, pages } = readRealSamples() ?? (await readDemoSamples(now));
 const say = (line = '') => process.stdout.write(`${line}\n`);
 const problems: string[] = [];
 const limit = (what: string, value: number, most: number) => {
@@ -67,7 +67,7 @@ function report(tool: string, all: Costs[]): void {
   });
   for (const name of Object.keys(all[0] ?? {}).slice(1) as (keyof Costs)[]) {
     const each = all.map((cost) => cost[name] / cost.items);
-    const shares = [0.5, 0.95, 1].map((share) => quantile(each, share).toFixed(0).padStart(7));
+    const shares = [0.5, 0.95, 1].map((share) => computeQuantile(each, share).toFixed(0).padStart(7));
     say(
       `  ${name.padEnd(11)}mean ${(sum(all, name) / items).toFixed(1).padStart(7)}   p50, p95, max ${shares.join('')}`,
     );
@@ -111,7 +111,7 @@ function getAd(): void {
   report('get_ad, standard', all);
   limit(
     'text of the median ad',
-    quantile(
+    computeQuantile(
       all.map(({ text }) => text),
       0.5,
     ),
@@ -182,9 +182,9 @@ function checkFacts(): void {
   for (const page of chunks(ads)) {
     const { text, structured } = adList(page);
     for (const [index, ad] of page.entries()) {
-      const lines = linesAbout(ad, text);
+      const lines = selectLinesAbout(ad, text);
       const json = JSON.stringify(structured.items[index]);
-      for (const [name, isIn] of Object.entries(promisedFacts(ad, now))) {
+      for (const [name, isIn] of Object.entries(listPromisedFacts(ad, now))) {
         checked++;
         if (!isIn(lines)) problems.push(`${ad.id}: the text does not say ${name}`);
         if (!isIn(json)) problems.push(`${ad.id}: the structured content does not say ${name}`);

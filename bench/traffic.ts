@@ -1,79 +1,86 @@
 import type { SeededRandom } from '../src/library/demo/market/market.ts';
 
-/** MCP's CallToolResult, in the part that is judged here. */
+/** The fields of MCP's CallToolResult that this program judges. */
 export interface ToolResult {
   isError?: boolean;
   content?: { text?: string }[];
   structuredContent?: { items?: { id?: string; pageId?: string }[]; cursor?: string | null };
 }
 
-/** One tool call, and whether an answer to it is right. */
+/** A tool call, with a function that judges an answer. */
 export interface Question {
   tool: string;
   args: object;
-  right(result: ToolResult): boolean;
+  isRight(result: ToolResult): boolean;
 }
 
-/** A caller's calls, each made of what earlier answers told. */
+/** The calls of one caller. Each call uses values from earlier answers. */
 export interface Traffic {
   next(): Question;
   learn(question: Question, result: ToolResult): void;
 }
 
-/** Questions and answers are kept by how long they are; these are long, so that what is bounded is full early. */
+/** Caches limit questions and answers by their length. Long questions fill the caches early. */
 const longWord = 'x'.repeat(7500);
-/** Ids are remembered to ask about, and this program must not grow either. */
+/** The largest number of remembered ids, so that the memory of this program does not grow either. */
 const maxIds = 200;
 
-/** @param name what `whoami` says of the caller's key */
-export function trafficOf(name: string, random: SeededRandom): Traffic {
+/**
+ * Returns the traffic of one caller.
+ * @param name the name that `whoami` states for the caller's key
+ */
+export function createTraffic(name: string, random: SeededRandom): Traffic {
   const ads: string[] = [];
   const pages: string[] = [];
   let collection: string | undefined;
   let paging: Question | undefined;
   let count = 0;
 
-  /** A filter that lets everything through and was never asked for before. */
+  /** Returns a new filter that matches every ad. */
   const newFilter = () => ({ duplicatesFrom: -1 - count++ / 1e6 });
-  const search = (filters: object, more: object = {}) => fine('search_ads', { filters, ...more });
-  const aboutAd = (more: object, adId = random.pick(ads)) => fine('get_ad', { adId, ...more }, says(adId));
-  const aboutPage = (pageId = random.pick(pages)) => fine('get_page', { pageId }, says(pageId));
+  const search = (filters: object, more: object = {}) => expectSuccess('search_ads', { filters, ...more });
+  const aboutAd = (more: object, adId = random.pick(ads)) =>
+    expectSuccess('get_ad', { adId, ...more }, includesWord(adId));
+  const aboutPage = (pageId = random.pick(pages)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
   const inCollection = () => ({ collectionId: collection, itemType: 'ads' });
   const longFilter = () => ({ ctaType: ['SHOP_NOW', `${count++}${longWord}`] });
-  /** None of the demo's ads, whose ids are drawn by the same generator. */
+  /** Returns the id of an ad that does not exist. The ids of demo ads come from another range. */
   const unknownAd = () => ({ adId: `ffffffff-ffff-4fff-8fff-${String(count++).padStart(12, '0')}` });
 
-  const always: [weight: number, make: () => Question][] = [
-    // Begins anywhere among the ads, so that many different ones are seen early.
+  const generalKinds: [weight: number, make: () => Question][] = [
+    // The random bound starts at different ads, so that many ads are seen early.
     [10, () => search({ ...newFilter(), daysRunningTo: random.between(1, 300) }, { limit: random.pick([5, 50, 100]) })],
     [8, () => search({ ctaType: ['SHOP_NOW'] }, { limit: random.between(1, 8) })],
     [6, () => search({ countries: ['DE', 'US', 'FR'], ...newFilter() }, { detail: 'full' })],
     [14, () => search(longFilter(), { limit: 100 })],
     [10, () => paging ?? search({})],
-    [5, () => fine('search_pages', { filters: { adsAmountFrom: -count++ / 1e6 }, limit: random.between(1, 50) })],
-    [9, () => fine(random.pick(['list_collections', 'get_credits', 'get_account']), {})],
-    [4, () => fine('whoami', {}, says(name))],
-    [3, () => bad(...random.pick(badCalls))],
-    [1, () => bad('search_ads', { filters: { [`nothing${count++}`]: true } })],
-    [1, () => bad('get_ad', unknownAd())],
-    [1, () => bad(`no_such_tool_${count++}`, {})],
+    [
+      5,
+      () => expectSuccess('search_pages', { filters: { adsAmountFrom: -count++ / 1e6 }, limit: random.between(1, 50) }),
+    ],
+    [9, () => expectSuccess(random.pick(['list_collections', 'get_credits', 'get_account']), {})],
+    [4, () => expectSuccess('whoami', {}, includesWord(name))],
+    [3, () => expectError(...random.pick(badCalls))],
+    [1, () => expectError('search_ads', { filters: { [`nothing${count++}`]: true } })],
+    [1, () => expectError('get_ad', unknownAd())],
+    [1, () => expectError(`no_such_tool_${count++}`, {})],
   ];
-  const onceAdsAreKnown: typeof always = [
+  const adKinds: typeof generalKinds = [
     [8, () => aboutAd({})],
     [8, () => aboutAd(random.pick([{ fresh: true }, { seen: true }]))],
   ];
-  const oncePagesAreKnown: typeof always = [[5, () => aboutPage()]];
-  const onceACollectionIsKnown: typeof always = [
-    [3, () => fine('list_collection_items', { ...inCollection(), limit: random.between(1, 100) })],
-    [3, () => fine('add_collection_item', { ...inCollection(), itemId: random.pick(ads) })],
+  const pageKinds: typeof generalKinds = [[5, () => aboutPage()]];
+  const collectionKinds: typeof generalKinds = [
+    [3, () => expectSuccess('list_collection_items', { ...inCollection(), limit: random.between(1, 100) })],
+    [3, () => expectSuccess('add_collection_item', { ...inCollection(), itemId: random.pick(ads) })],
   ];
 
   return {
     next() {
-      const kinds = [...always];
-      if (ads.length > 0) kinds.push(...onceAdsAreKnown);
-      if (pages.length > 0) kinds.push(...oncePagesAreKnown);
-      if (ads.length > 0 && collection) kinds.push(...onceACollectionIsKnown);
+      const kinds = [...generalKinds];
+      if (ads.length > 0) kinds.push(...adKinds);
+      if (pages.length > 0) kinds.push(...pageKinds);
+      if (ads.length > 0 && collection) kinds.push(...collectionKinds);
       return random.pick(kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make)))();
     },
     learn({ tool }, { structuredContent: { items = [], cursor } = {} }) {
@@ -90,7 +97,7 @@ export function trafficOf(name: string, random: SeededRandom): Traffic {
           items.map(({ pageId }) => pageId),
         );
       if (tool === 'list_collections') collection ??= items[0]?.id;
-      if (tool.startsWith('search_')) paging = cursor ? fine(tool, { cursor }) : undefined;
+      if (tool.startsWith('search_')) paging = cursor ? expectSuccess(tool, { cursor }) : undefined;
     },
   };
 }
@@ -106,15 +113,18 @@ const badCalls: [tool: string, args: object][] = [
   ['add_collection_item', { collectionId: 'nobody', itemType: 'shoes', itemId: '1' }],
 ];
 
-function fine(tool: string, args: object, holds: (result: ToolResult) => boolean = () => true): Question {
-  return { tool, args, right: (result) => !result.isError && !!result.structuredContent && holds(result) };
+function expectSuccess(tool: string, args: object, holds: (result: ToolResult) => boolean = () => true): Question {
+  return { tool, args, isRight: (result) => !result.isError && !!result.structuredContent && holds(result) };
 }
 
-/** An answer to another question, or to another caller, would not. */
-const says = (word: string) => (result: ToolResult) => JSON.stringify(result.structuredContent).includes(word);
+/**
+ * Returns a function that finds a word in a result. A wrong answer or an answer for another caller does not contain the
+ * word.
+ */
+const includesWord = (word: string) => (result: ToolResult) => JSON.stringify(result.structuredContent).includes(word);
 
-function bad(tool: string, args: object): Question {
-  return { tool, args, right: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '' };
+function expectError(tool: string, args: object): Question {
+  return { tool, args, isRight: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '' };
 }
 
 function remember(random: SeededRandom, remembered: string[], ids: (string | undefined)[]): void {

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 /**
- * A service that answers at once what the demo library said when it started, with the caller's name put where it will
- * be seen, so that an answer in the wrong hands shows. `node upstream.ts <items>`.
+ * A service that immediately returns the answers that the demo library gave at the start. It adds the caller's name to
+ * each answer, so that an answer for the wrong caller is noticed. Run it with `node upstream.ts <items>`.
  */
 const limit = Number(process.argv[2]);
 const { library, apiKey } = await openDemoLibrary({ now: Date.now });

@@ -1,9 +1,10 @@
 /**
- * Builds `dist/`: the command as one bundle in a few pieces, so that a run loads only what it needs and nothing is
- * left to install. Names stay readable, because stack traces are read by people; white space goes.
+ * Builds `dist/`: the command as one bundle in several chunks, so that a run loads only the chunks that it needs and
+ * nothing has to be installed. The bundle keeps names, because people read stack traces, and drops white space.
  *
- * The pieces lie in a folder of their own, which is named after what is in it and is there before `main.js` leads to it;
- * those of earlier builds stay for a while. So a server that runs goes on loading its own, and none starts in between.
+ * The chunks are in a folder named after their content. The folder exists before `main.js` refers to it, and the
+ * folders of earlier builds stay for a while. A running server therefore continues to load its own chunks, and no
+ * server starts with missing chunks.
  */
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
@@ -38,29 +39,32 @@ import { cardStyles } from '../src/ui/ad-card.tsx';
 import { barStyles } from '../src/ui/bars.tsx';
 import { createPaletteStyles } from '../src/ui/palette.ts';
 import { buildOptions } from './bundle.ts';
-import { billOfMaterials, licences } from './third-parties.ts';
+import { collectLicences, createBillOfMaterials } from './third-parties.ts';
 
 const root = new URL('../', import.meta.url);
 const dist = new URL('dist/', root);
-/** Where everything is built, on the same file system. */
-const made = new URL(`.building-${process.pid}/`, root);
-const pieces = new URL('pieces/', made);
-const view = new URL('src/board/view/', root);
-/** Builds that stay, with the one that was made last. */
-const kept = 5;
+/** The folder in which the build runs. It is on the same file system as `dist`, so that files can be moved. */
+const buildFolder = new URL(`.building-${process.pid}/`, root);
+const chunkFolder = new URL('pieces/', buildFolder);
+const viewFolder = new URL('src/board/view/', root);
+/** The number of builds that stay in `dist`, including the latest one. */
+const maxBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 
-/** What CommonJS packages expect to find around them. Only where it is named: in every piece, it takes a tenth of a start. */
-const commonJs = [
+/**
+ * The variables that CommonJS packages expect. Only files that mention them get this line, because the line in every
+ * chunk would take a tenth of the start time.
+ */
+const commonJsVariables = [
   `import { createRequire as requireFrom } from 'node:module';`,
   'const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;',
 ].join('');
 
 /**
- * The first line of the SDK loads a JSON Schema validator for what servers ask of clients. This server asks nothing,
- * and the validator is a fifth of the time it takes to start.
+ * Removes the JSON Schema validator that the SDK loads for requests to clients. This server sends no such requests, and
+ * loading the validator takes a fifth of the start time.
  */
-const withoutClientValidator: Plugin = {
+const omitClientValidator: Plugin = {
   name: 'without-client-validator',
   setup(bundle) {
     bundle.onLoad({ filter: /sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => ({
@@ -70,10 +74,10 @@ const withoutClientValidator: Plugin = {
 };
 
 /**
- * Replaces code by its results: the descriptions of tools and filters, the skill, and the data of the demo, which is in a
- * file of its own.
+ * Replaces modules by their computed values: the descriptions of tools and filters, the skill, and the demo data, which
+ * goes into a file of its own.
  */
-const withResults: Plugin = {
+const replaceByValues: Plugin = {
   name: 'with-results',
   setup(bundle) {
     bundle.onLoad({ filter: /src\/mcp\/described-tools\.ts$/ }, () => ({
@@ -92,8 +96,8 @@ const withResults: Plugin = {
   },
 };
 
-/** Leaves pieces that are loaded later where they are. */
-const laterAsItIs: Plugin = {
+/** Keeps dynamic imports as they are, so that their chunks are loaded later. */
+const keepDynamicImports: Plugin = {
   name: 'later-as-it-is',
   setup(bundle) {
     bundle.onResolve({ filter: /./ }, ({ path, kind }) =>
@@ -102,121 +106,125 @@ const laterAsItIs: Plugin = {
   },
 };
 
-process.once('exit', () => rmSync(made, { recursive: true, force: true }));
-const shared = {
+process.once('exit', () => rmSync(buildFolder, { recursive: true, force: true }));
+const sharedOptions = {
   absWorkingDir: fileURLToPath(root),
-  outdir: fileURLToPath(made),
+  outdir: fileURLToPath(buildFolder),
   ...buildOptions,
   legalComments: 'none',
   metafile: true,
 } satisfies BuildOptions;
 const command = await build({
-  ...shared,
+  ...sharedOptions,
   entryPoints: ['src/main.ts', 'src/embed.ts'],
   splitting: true,
   chunkNames: 'pieces/[name]-[hash]',
-  plugins: [withoutClientValidator, withResults],
+  plugins: [omitClientValidator, replaceByValues],
 });
-const joined = await joinStart(command.metafile.outputs);
-// Each by itself, so that the command is not cut into more pieces for what a worker shares with it.
+const startMetafile = await joinStartChunks(command.metafile.outputs);
+// Workers are built separately. Otherwise the command would be split into more chunks for the code that it shares with
+// a worker.
 const workers = await build({
-  ...shared,
+  ...sharedOptions,
   entryPoints: { 'pieces/sql-worker': 'src/dataset/sql/worker.ts', 'pieces/picture-worker': 'src/pictures/worker.ts' },
 });
-const written = [command.metafile, joined, workers.metafile].flatMap(({ outputs }) => Object.keys(outputs));
-for (const file of new Set(written)) {
+const outputFiles = [command.metafile, startMetafile, workers.metafile].flatMap(({ outputs }) => Object.keys(outputs));
+for (const file of new Set(outputFiles)) {
   const path = new URL(file, root);
   const code = readFileSync(path, 'utf8');
-  if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJs}\n${code}`);
+  if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJsVariables}\n${code}`);
 }
-chmodSync(new URL('main.js', made), 0o755);
-// Once more for those who run the sources.
-for (const folder of [pieces, made]) writeFileSync(new URL('board.html', folder), await boardPage());
+chmodSync(new URL('main.js', buildFolder), 0o755);
+// A second copy is for people who run the server from its sources.
+for (const folder of [chunkFolder, buildFolder]) writeFileSync(new URL('board.html', folder), await renderBoardPage());
 
-// What is read while the program runs is looked for beside the piece that reads it.
+// The program looks for these files next to the chunk that reads them.
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
-const beside = [...engines, ...Object.values(packagedFiles), ...fontFiles];
-for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), pieces));
-const demo = new URL('src/library/demo/', root);
+const companionFiles = [...engines, ...Object.values(packagedFiles), ...fontFiles];
+for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
+const demoFolder = new URL('src/library/demo/', root);
 for (const [file, bytes] of Object.entries(packDemoData(await makeDemoData())))
-  writeFileSync(new URL(file, pieces), bytes);
-cpSync(new URL('pictures/', demo), new URL('pictures/', pieces), { recursive: true });
+  writeFileSync(new URL(file, chunkFolder), bytes);
+cpSync(new URL('pictures/', demoFolder), new URL('pictures/', chunkFolder), { recursive: true });
 const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
-const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
-writeFileSync(new URL('THIRD-PARTY-LICENSES', made), licences(inputs, root));
-writeFileSync(new URL('sbom.cdx.json', made), billOfMaterials(inputs, root));
+const inputs = [...bundled, ...companionFiles.map((file) => `node_modules/${file}`)];
+writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicences(inputs, root));
+writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
 
-// Types of the one module that programs import. It names no type of another, so its own file is enough, unchecked.
+// Programs import only this module. Its types refer to no other module, so its own type file is enough.
 const types = mkdtempSync(join(tmpdir(), 'types-'));
 const compiler = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
-const alone = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', types];
-execFileSync(process.execPath, [compiler, ...alone], { cwd: root, stdio: 'inherit' });
-copyFileSync(join(types, 'embed.d.ts'), new URL('embed.d.ts', made));
+const compilerOptions = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', types];
+execFileSync(process.execPath, [compiler, ...compilerOptions], { cwd: root, stdio: 'inherit' });
+copyFileSync(join(types, 'embed.d.ts'), new URL('embed.d.ts', buildFolder));
 rmSync(types, { recursive: true });
 
-// What runs leads to its pieces last, when all of it is there.
-const name = contentName(pieces);
+// The entry files refer to the folder of chunks only when the folder is complete.
+const name = computeBuildName(chunkFolder);
 for (const entry of ['main.js', 'embed.js']) {
-  const path = new URL(entry, made);
+  const path = new URL(entry, buildFolder);
   writeFileSync(path, readFileSync(path, 'utf8').replaceAll('./pieces/', `./${name}/`));
 }
 mkdirSync(dist, { recursive: true });
 const current = new URL(`${name}/`, dist);
-if (!existsSync(current)) renameSync(pieces, current);
+if (!existsSync(current)) renameSync(chunkFolder, current);
 utimesSync(current, new Date(), new Date());
-rmSync(pieces, { recursive: true, force: true });
-// Packages hold the last build alone, without what those need who run the sources.
-writeFileSync(new URL('.npmignore', made), `/*/\n!/${name}/\n/board.html\n`);
-const entries = readdirSync(made).sort((left, right) => Number(left === 'main.js') - Number(right === 'main.js'));
-for (const entry of entries) renameSync(new URL(entry, made), new URL(entry, dist));
+rmSync(chunkFolder, { recursive: true, force: true });
+// A package contains only the latest build, without the files for people who run the sources.
+writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${name}/\n/board.html\n`);
+const entries = readdirSync(buildFolder).sort(
+  (left, right) => Number(left === 'main.js') - Number(right === 'main.js'),
+);
+for (const entry of entries) renameSync(new URL(entry, buildFolder), new URL(entry, dist));
 
 const isBuild = (entry: string) => entry.startsWith('build-');
-const timeOf = (build: string) => statSync(new URL(build, dist)).mtimeMs;
-const found = readdirSync(dist);
-const builds = found.filter(isBuild).sort((left, right) => timeOf(right) - timeOf(left));
-const others = found.filter((entry) => !isBuild(entry) && !entries.includes(entry));
-for (const entry of [...others, ...builds.slice(kept)]) rmSync(new URL(entry, dist), { recursive: true });
+const readBuildTime = (build: string) => statSync(new URL(build, dist)).mtimeMs;
+const distEntries = readdirSync(dist);
+const builds = distEntries.filter(isBuild).sort((left, right) => readBuildTime(right) - readBuildTime(left));
+const staleEntries = distEntries.filter((entry) => !isBuild(entry) && !entries.includes(entry));
+for (const entry of [...staleEntries, ...builds.slice(maxBuilds)]) rmSync(new URL(entry, dist), { recursive: true });
 
 /**
- * Puts what every session starts with into one piece. The bundler cuts it into many, by who else needs which part, and
- * to read and link them takes an eighth of a start. They stay as names, for what is loaded later.
+ * Joins the code that every session loads at its start into one chunk. The bundler splits this code into many chunks,
+ * and reading and linking them takes an eighth of the start time. The original chunks stay as files that re-export the
+ * names, because later chunks import from them.
  */
-async function joinStart(outputs: Metafile['outputs']): Promise<Metafile> {
-  const importsOf = (path: string, kind: string) =>
+async function joinStartChunks(outputs: Metafile['outputs']): Promise<Metafile> {
+  const listImports = (path: string, kind: string) =>
     (outputs[path]?.imports ?? []).filter((one) => !one.external && one.kind === kind).map((one) => one.path);
   const main = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === 'src/main.ts') ?? '';
-  const runs = importsOf(main, 'dynamic-import');
-  const parts = new Set(runs.flatMap((run) => importsOf(run, 'import-statement')));
-  for (const part of parts) for (const path of importsOf(part, 'import-statement')) parts.add(path);
-  const named = [...parts].map((path, at) => {
+  const runs = listImports(main, 'dynamic-import');
+  const startChunks = new Set(runs.flatMap((run) => listImports(run, 'import-statement')));
+  for (const part of startChunks) for (const path of listImports(part, 'import-statement')) startChunks.add(path);
+  const chunkExports = [...startChunks].map((path, at) => {
     const exported = (outputs[path]?.exports ?? []).map((name) => ({ name, joined: `${name}_${at}` }));
     return { path, exported };
   });
-  const names = fileURLToPath(new URL('start-names.js', pieces));
-  const all = named.map(({ path, exported }) => {
+  const names = fileURLToPath(new URL('start-names.js', chunkFolder));
+  const all = chunkExports.map(({ path, exported }) => {
     const list = exported.map(({ name, joined }) => `${name} as ${joined}`);
     return `export{${list}}from"./${basename(path)}";`;
   });
   writeFileSync(names, all.join('\n'));
   const { metafile } = await build({
-    ...shared,
-    outdir: fileURLToPath(pieces),
+    ...sharedOptions,
+    outdir: fileURLToPath(chunkFolder),
     entryPoints: [names, ...runs],
     entryNames: '[name]',
-    // By its content it would be named after where it was built, too.
+    // A hash in the name would also depend on the folder in which the build runs.
     chunkNames: 'start',
     splitting: true,
     allowOverwrite: true,
-    plugins: [laterAsItIs],
+    plugins: [keepDynamicImports],
   });
-  for (const { path, exported } of named) {
+  for (const { path, exported } of chunkExports) {
     const list = exported.map(({ name, joined }) => `${joined} as ${name}`);
     writeFileSync(new URL(path, root), `export{${list}}from"./start-names.js";`);
   }
   return metafile;
 }
 
-function contentName(folder: URL): string {
+function computeBuildName(folder: URL): string {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const sums = files.map(({ parentPath, name }) => {
     const path = join(parentPath, name);
@@ -225,9 +233,9 @@ function contentName(folder: URL): string {
   return `build-${hash('sha256', sums.sort().join('\n')).slice(0, 12)}`;
 }
 
-/** The board as one page that needs nothing else: its markup with its script and its styles. */
-async function boardPage(): Promise<string> {
-  // The colours of a host, where it has them.
+/** Returns the board as one HTML page that contains its markup, script and styles. */
+async function renderBoardPage(): Promise<string> {
+  // The host's colours, if the host defines them.
   const hostColours = {
     paper: '--color-background-primary',
     panel: '--color-background-secondary',
@@ -235,8 +243,11 @@ async function boardPage(): Promise<string> {
     soft: '--color-text-secondary',
     line: '--color-border-primary',
   };
-  const [script, styles] = await Promise.all([viewFile('main.tsx', { target: 'es2022' }), viewFile('board.css')]);
-  const page = readFileSync(new URL('board.html', view), 'utf8')
+  const [script, styles] = await Promise.all([
+    bundleViewFile('main.tsx', { target: 'es2022' }),
+    bundleViewFile('board.css'),
+  ]);
+  const page = readFileSync(new URL('board.html', viewFolder), 'utf8')
     .replace(/\n\s*/g, '\n')
     .replace('/* styles */', () => createPaletteStyles(hostColours) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
@@ -244,8 +255,8 @@ async function boardPage(): Promise<string> {
   return page.replace('/* page token */', hash('sha256', page).slice(0, 16));
 }
 
-async function viewFile(file: string, options: BuildOptions = {}): Promise<string> {
-  const entryPoints = [fileURLToPath(new URL(file, view))];
+async function bundleViewFile(file: string, options: BuildOptions = {}): Promise<string> {
+  const entryPoints = [fileURLToPath(new URL(file, viewFolder))];
   const page = { bundle: true, write: false, format: 'esm', minify: true, charset: 'utf8' } as const;
   const { outputFiles } = await build({ ...options, ...page, legalComments: 'none', entryPoints });
   return outputFiles[0]?.text.trim() ?? '';

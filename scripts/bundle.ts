@@ -6,7 +6,10 @@ import { strToU8, type ZipOptions, zipSync } from 'fflate';
 const root = new URL('../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root));
 
-/** How `npm run build` makes the command, so that benchmarks make what they compare it with in the same way. */
+/**
+ * The esbuild options of `npm run build`. Benchmarks use the same options for the programs that they compare with the
+ * server.
+ */
 export const buildOptions = {
   bundle: true,
   format: 'esm',
@@ -16,19 +19,19 @@ export const buildOptions = {
   minifyWhitespace: true,
 } satisfies BuildOptions;
 
-/** What is wrong with the addresses of privacy policies, which hosts show as links. */
-export function policyProblems(addresses: readonly string[]): string[] {
+/** Returns a message for each invalid URL of a privacy policy. Hosts show these URLs as links. */
+export function findPolicyProblems(addresses: readonly string[]): string[] {
   const isWeb = (address: string) => URL.canParse(address) && new URL(address).protocol === 'https:';
   return addresses
     .filter((address) => !isWeb(address))
     .map(
-      (address) => `${JSON.stringify(address)} is no address of a privacy policy such as https://example.com/privacy`,
+      (address) => `${JSON.stringify(address)} is not the URL of a privacy policy, such as https://example.com/privacy`,
     );
 }
 
 /**
- * The desktop bundle (MCPB) of what `npm run build` left in `dist/`. The same files give the same bytes, on every
- * machine and day, so that anyone can check what a bundle was made of.
+ * Packs the desktop bundle (MCPB) from `dist/`. The same files give the same bytes on every machine and day, so that
+ * everyone can verify the contents of a bundle.
  */
 export function packBundle(privacyPolicies: readonly string[] = []): {
   name: string;
@@ -40,50 +43,54 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
   const { name, version, license, type, engines } = JSON.parse(String(read('package.json')));
   const files: Record<string, Uint8Array> = {
     'manifest.json': json({ ...manifest, privacy_policies: policies }),
-    // Says that the files are ES modules, and no more: the bundle is not to be installed.
+    // This file only states that the other files are ES modules. The bundle cannot be installed with npm.
     'package.json': json({ name, version, license, type, engines }),
     LICENSE: read('LICENSE'),
     'icon.png': read('docs/pictures/icon.png'),
     [manifest.screenshots[0]]: read(`docs/pictures/${manifest.screenshots[0]}`),
   };
-  for (const file of neededFiles().sort()) files[file] = read(file);
+  for (const file of listNeededFiles().sort()) files[file] = read(file);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
     [content, mode],
   ]);
-  // The earliest time a zip can hold, in local time, which is how it is written.
+  // The earliest time that a ZIP archive can store. ZIP archives store local time.
   const bytes = zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
   return { name: `${name}-${version}.mcpb`, bytes, policies };
 }
 
-const filesIn = (folder: string): string[] =>
+const listFiles = (folder: string): string[] =>
   readdirSync(new URL(folder, root), { withFileTypes: true }).flatMap((entry) =>
-    entry.isDirectory() ? filesIn(`${folder}${entry.name}/`) : `${folder}${entry.name}`,
+    entry.isDirectory() ? listFiles(`${folder}${entry.name}/`) : `${folder}${entry.name}`,
   );
 
-/** The files of the build that was made last, beside which earlier ones may lie. */
-export function lastBuild(): string[] {
+/** Returns the files of the latest build. `dist` may also contain earlier builds. */
+export function listLatestBuild(): string[] {
   const [pieces = ''] = /build-\w+/.exec(String(read('dist/main.js'))) ?? [];
-  return filesIn('dist/').filter(
+  return listFiles('dist/').filter(
     (file) => !/^dist\/(?:\.npmignore$|board\.html$|build-)/.test(file) || file.startsWith(`dist/${pieces}/`),
   );
 }
 
-/** The code of other commands and of replicas: a desktop host starts the server over stdio. */
-const forOthers = /^(?:serve|library|import|call|metrics|sign-in|replica-state|open-store|redis|postgres)-\w{8}\.js$/;
+/**
+ * Matches chunks of other commands and of replicas, which a desktop host does not need, because it starts the server
+ * over stdio.
+ */
+const otherCommandsChunk =
+  /^(?:serve|library|import|call|metrics|sign-in|replica-state|open-store|redis|postgres)-\w{8}\.js$/;
 
-/** What `main.js` loads over stdio, and what is no code. */
-function neededFiles(): string[] {
-  const files = new Map(lastBuild().map((file) => [basename(file), file]));
+/** Returns the chunks that `main.js` loads over stdio, and all files that are not code. */
+function listNeededFiles(): string[] {
+  const files = new Map(listLatestBuild().map((file) => [basename(file), file]));
   const loaded = new Set<string>();
-  const follow = (name: string) => {
+  const addChunk = (name: string) => {
     const file = files.get(name);
-    if (file === undefined || loaded.has(file) || forOthers.test(name)) return;
+    if (file === undefined || loaded.has(file) || otherCommandsChunk.test(name)) return;
     loaded.add(file);
-    for (const [next] of String(read(file)).matchAll(/[\w.-]+\.js\b/g)) follow(next);
+    for (const [next] of String(read(file)).matchAll(/[\w.-]+\.js\b/g)) addChunk(next);
   };
-  follow('main.js');
+  addChunk('main.js');
   return [...files.values()].filter((file) => loaded.has(file) || !/\.(?:js|d\.ts)$/.test(file));
 }
 

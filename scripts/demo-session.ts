@@ -1,6 +1,7 @@
 /**
- * A session as a person would have it: a real MCP client starts the built server in demo mode. For each question it
- * prints the answer, then the calls an assistant makes for it and the text it reads, folded.
+ * Shows a session as a person would experience it. A real MCP client starts the built server in demo mode. For each
+ * question, the script prints the answer, then the assistant's tool calls and the start of the text that the assistant
+ * reads.
  */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +26,7 @@ interface Data {
   receipt: { charged: number | null };
 }
 
-/** One call: which lines of its text are shown, and on how many lines each. */
+/** A tool call, with a pattern for the lines of its text to print and the largest number of printed lines for each. */
 interface DemoCall {
   name: string;
   args: Record<string, unknown>;
@@ -41,11 +42,11 @@ const print = (text = '') => process.stdout.write(`${text}\n`);
 const client = new Client({ name: 'demo-session', version: '1.0.0' });
 const spending = { calls: 0, credits: 0 };
 const creditsLine = /^Credits:/;
-/** What nobody reads in a demo. */
+/** Matches the request id, which is of no interest in a demo. */
 const requestId = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
 const shortId = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
-const shortened = (text: string) => text.replace(requestId, '').replace(shortId, '$1…');
+const shortenIds = (text: string) => text.replace(requestId, '').replace(shortId, '$1…');
 
 const folder = mkdtempSync(join(tmpdir(), 'ad-library-demo-'));
 function save(name: string, content: string | Uint8Array): string {
@@ -54,7 +55,7 @@ function save(name: string, content: string | Uint8Array): string {
   return file;
 }
 
-/** What is printed after an answer: the calls it rests on. */
+/** The lines about tool calls that follow the next answer. */
 let callLines: string[] = [];
 
 async function main() {
@@ -71,18 +72,18 @@ async function main() {
   const search = { name: 'search_ads', args: { filters, limit: 3 }, shows: /^("|\d+\. )/, fold: 1 };
   const { items, totalHits } = await call(search);
   const [first, ...others] = items.map(({ pageName, daysRunning }) => ({ pageName, daysRunning }));
-  tell('Which ads that promise free shipping in the US have run longest, and still run?', [
+  printAnswer('Which ads that promise free shipping in the US have run longest, and still run?', [
     `"${items[0]?.headline}" by ${first?.pageName}, for ${first?.daysRunning} days.`,
     `Next come ${others.map(({ pageName, daysRunning }) => `${pageName} (${daysRunning} days)`).join(' and ')}.`,
     `${totalHits} ads match.`,
   ]);
 
-  const sheet = await picture('sheet', {
+  const sheet = await savePicture('sheet', {
     name: 'view_ads',
     args: { adIds: items.map(({ id }) => id) },
     shows: /^\d+\. /,
   });
-  tell('What do they look like?', [`See for yourself: ${sheet}`]);
+  printAnswer('What do they look like?', [`See for yourself: ${sheet}`]);
 
   const inGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
   const byFormat = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${inGermany} GROUP BY 1`;
@@ -91,7 +92,7 @@ async function main() {
   const { rows } = await call({ name: 'query_ads', args: { sql: byFormat }, shows: /\|/ });
   const [[, other = 0, otherDays = 0] = [], [, videos = 0, videoDays = 0] = []] = rows;
   const share = Math.round((100 * videos) / (videos + other));
-  tell('What share of the ads in Germany are videos, and do they run longer than the others?', [
+  printAnswer('What share of the ads in Germany are videos, and do they run longer than the others?', [
     `${videos} of ${videos + other} ads, ${share}%, are videos.`,
     `${videoDays > otherDays ? 'Yes, they do' : 'No, they do not'}: half of them have run ${videoDays} days or longer;`,
     `of the other ads, half have run ${otherDays} days or longer.`,
@@ -99,32 +100,32 @@ async function main() {
 
   const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${inGermany}`;
   const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shows: /\.csv/ };
-  const saved = await files(exported);
-  tell('Give me those ads as a table for a spreadsheet.', [
+  const saved = await saveExports(exported);
+  printAnswer('Give me those ads as a table for a spreadsheet.', [
     `${videos + other} rows, as ${saved.find((file) => file.endsWith('.csv'))}.`,
     'A note beside it says how they were gathered.',
   ]);
 
   const starts = `SELECT startedMonth, count(*) AS ads ${inGermany} GROUP BY 1 ORDER BY 1`;
-  const chart = await picture('chart', { name: 'query_ads', args: { sql: starts, chart: 'line' }, shows: /^$/ });
+  const chart = await savePicture('chart', { name: 'query_ads', args: { sql: starts, chart: 'line' }, shows: /^$/ });
   const sections = [
     { heading: 'Videos run longer', sql: byFormat },
     { heading: 'When the ads started', sql: starts, chart: 'line' },
     { heading: 'Three ads', adIds: items.map(({ id }) => id) },
   ];
-  const [report] = await files({
+  const [report] = await saveExports({
     name: 'write_report',
     args: { title: 'Ads in Germany', sections },
     shows: /\.html/,
     fold: 1,
   });
-  tell('When did they start? Draw it, and put all of this into a report for my colleagues.', [
+  printAnswer('When did they start? Draw it, and put all of this into a report for my colleagues.', [
     `The chart: ${chart}. The report, which opens in any browser: ${report}`,
   ]);
 
   const watch = { name: 'Germany', filters: gather.filters, maxCredits: 40 };
   await call({ name: 'watch_ads', args: watch, shows: /^Stored/, fold: 1 });
-  tell('Tell me next week what is new.', [
+  printAnswer('Tell me next week what is new.', [
     'The question is kept as Germany (beyond this session with AD_LIBRARY_FILES). Then check_watches names the ads that are new, changed or gone.',
   ]);
 
@@ -142,35 +143,35 @@ function paragraph(text: string, style?: 'bold'): void {
   for (const line of wrap(text, columns)) print(style === undefined ? line : paint(style, line));
 }
 
-/** Prints a question, its answer and the calls behind it. */
-function tell(question: string, answer: readonly string[]): void {
+/** Prints a question, its answer and the tool calls for it. */
+function printAnswer(question: string, answer: readonly string[]): void {
   print();
-  marked('Q', wrap(question, columns - 3), ['bold', 'cyan']);
-  marked('A', wrap(answer.join(' '), columns - 3), ['bold']);
+  printMarked('Q', wrap(question, columns - 3), ['bold', 'cyan']);
+  printMarked('A', wrap(answer.join(' '), columns - 3), ['bold']);
   for (const line of callLines) print(line);
   callLines = [];
 }
 
-function marked(mark: string, lines: readonly string[], style: Parameters<typeof styleText>[0]): void {
+function printMarked(mark: string, lines: readonly string[], style: Parameters<typeof styleText>[0]): void {
   for (const [index, line] of lines.entries()) print(paint(style, `${index === 0 ? mark : ' '}  ${line}`));
 }
 
 async function call(demoCall: DemoCall): Promise<Data> {
-  return (await toolResult(demoCall)).structuredContent as unknown as Data;
+  return (await callTool(demoCall)).structuredContent as unknown as Data;
 }
 
-/** Writes the picture of a result to a file, and returns its name. */
-async function picture(name: string, demoCall: DemoCall): Promise<string> {
-  const { content } = await toolResult(demoCall);
+/** Writes the picture of a result to a file. Returns the path of the file. */
+async function savePicture(name: string, demoCall: DemoCall): Promise<string> {
+  const { content } = await callTool(demoCall);
   const image = content.find((block) => block.type === 'image');
   if (image === undefined) throw new Error(`${demoCall.name} returned no picture.`);
   return save(`${name}.${image.mimeType === 'image/png' ? 'png' : 'jpg'}`, Buffer.from(image.data, 'base64'));
 }
 
-/** Writes what a call exported, such as a table and its note, to files, and returns their names. */
-async function files(demoCall: DemoCall): Promise<string[]> {
+/** Writes the files that a call exported, such as a table and its note. Returns their paths. */
+async function saveExports(demoCall: DemoCall): Promise<string[]> {
   const before = new Set((await client.listResources()).resources.map(({ uri }) => uri));
-  await toolResult(demoCall);
+  await callTool(demoCall);
   const saved: string[] = [];
   for (const { uri, name } of (await client.listResources()).resources) {
     if (before.has(uri)) continue;
@@ -180,7 +181,7 @@ async function files(demoCall: DemoCall): Promise<string[]> {
   return saved;
 }
 
-async function toolResult({ name, args, shows, fold: max = 2 }: DemoCall): Promise<CallToolResult> {
+async function callTool({ name, args, shows, fold: max = 2 }: DemoCall): Promise<CallToolResult> {
   const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
   const text = result.content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
   if (result.isError) throw new Error(text);
@@ -188,15 +189,15 @@ async function toolResult({ name, args, shows, fold: max = 2 }: DemoCall): Promi
   spending.credits += (result.structuredContent as unknown as Data).receipt.charged ?? 0;
   const lines = text.split('\n').filter((line) => !line.startsWith('DEMO DATA'));
   const width = columns - 6;
-  const shown = (line: string, maxLines: number) => fold(shortened(line), { columns: width, max: maxLines });
+  const shown = (line: string, maxLines: number) => fold(shortenIds(line), { columns: width, max: maxLines });
   const kept = lines.filter((line) => shows.test(line) || creditsLine.test(line));
-  const [start, ...rest] = shown(`${name} ${argumentsText(args)}`, 4);
+  const [start, ...rest] = shown(`${name} ${formatArguments(args)}`, 4);
   callLines.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
   for (const line of kept.flatMap((line) => shown(line, max))) callLines.push(`   ${paint('dim', '│')} ${line}`);
   return result;
 }
 
-/** Lines of at most so many columns, broken between words; a word that is longer stands alone and stays whole. */
+/** Breaks a text between words into lines of at most `columns` characters. A longer word gets a line of its own. */
 function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -209,15 +210,15 @@ function wrap(text: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** The first lines of a text, with an ellipsis if there are more. */
+/** Returns the first lines of a wrapped text, with an ellipsis if lines are left out. */
 function fold(text: string, { columns, max }: { columns: number; max: number }): string[] {
   const lines = wrap(text, columns - 2);
   if (lines.length <= max) return lines;
   return [...lines.slice(0, max - 1), `${lines[max - 1]} …`];
 }
 
-/** JSON with spaces, so that it can be wrapped. */
-function argumentsText(args: object): string {
+/** Formats arguments as JSON with spaces, so that the text can be wrapped. */
+function formatArguments(args: object): string {
   return JSON.stringify(args, null, 1)
     .replace(/\[\n\s*|\n\s*(?=\])/g, (bracket) => bracket.trim())
     .replace(/\n\s*/g, ' ');

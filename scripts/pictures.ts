@@ -1,6 +1,6 @@
 /**
- * `npm run pictures` makes the pictures in `docs/pictures` from demo data of one day: a whole conversation in a host, the
- * board, a sheet, a report and a weekly mail.
+ * Draws the pictures in `docs/pictures` from the demo data of one day: a conversation in a host, the board, a sheet of
+ * ads, a report and a weekly mail. Run it with `npm run pictures`.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { openApp } from '../src/app.ts';
@@ -25,10 +25,10 @@ const [server, browser] = await Promise.all([
   startServer({ config: { demo: true }, now: () => day }),
   launchChromium(),
 ]);
-const stage = await openHostPage(browser);
+const hostPage = await openHostPage(browser);
 
-async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
-  const { page, board } = await stage.show(server.client, { ...gathered, ...options });
+async function saveScreenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
+  const { page, board } = await hostPage.show(server.client, { ...gathered, ...options });
   await board.locator('.card img').nth(1).waitFor();
   if (mode === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
   else await board.locator('.card input').nth(1).check();
@@ -38,11 +38,11 @@ async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode
 }
 
 await drawConversation();
-await screenshot('board-light.png', { width: 1100, height: 900 }, 'cards');
-await screenshot('board-dark.png', { width: 1100, height: 900, context: { theme: 'dark' } }, 'timeline');
-await screenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
+await saveScreenshot('board-light.png', { width: 1100, height: 900 }, 'cards');
+await saveScreenshot('board-dark.png', { width: 1100, height: 900, context: { theme: 'dark' } }, 'timeline');
+await saveScreenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
 
-// Of each language the ad that has run longest.
+// The longest-running ad of each language.
 const sql = `SELECT id, max(daysRunning) AS days FROM ads GROUP BY language ORDER BY days DESC`;
 await server.call('gather_ads', { maxAds: 3000, maxCredits: 300 });
 const { data } = await server.call('query_ads', { sql, limit: 12 });
@@ -50,8 +50,9 @@ const { raw } = await server.call('view_ads', { adIds: (data.rows as string[][])
 const image = raw.content.find(({ type }) => type === 'image');
 if (image?.type === 'image') writeFileSync(new URL('sheet.jpg', folder), Buffer.from(image.data, 'base64'));
 
-const longest = 'SELECT id FROM current_ads WHERE active = 1 GROUP BY pageName ORDER BY max(daysRunning) DESC LIMIT 8';
-const { data: found } = await server.call('query_ads', { sql: longest });
+const longestRunningSql =
+  'SELECT id FROM current_ads WHERE active = 1 GROUP BY pageName ORDER BY max(daysRunning) DESC LIMIT 8';
+const { data: longestRunning } = await server.call('query_ads', { sql: longestRunningSql });
 const { data: report } = await server.call('write_report', {
   title: 'What keeps running: a report on demo ads',
   sections: [
@@ -73,18 +74,18 @@ const { data: report } = await server.call('write_report', {
       sql: 'SELECT pageName, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC LIMIT 12',
       chart: 'bar',
     },
-    { heading: 'The longest running', adIds: (found.rows as string[][]).map(([id]) => id) },
+    { heading: 'The longest running', adIds: (longestRunning.rows as string[][]).map(([id]) => id) },
   ],
 });
 const { contents } = await server.client.readResource({ uri: report.uri as string });
-await keepPage('report', contents, { width: 1100, height: 1250 });
-const mail = await weeklyMail();
-await keepPage('mail', mail.contents, { width: 640, height: 900 });
+await savePage('report', contents, { width: 1100, height: 1250 });
+const mail = await createWeeklyMail();
+await savePage('mail', mail.contents, { width: 640, height: 900 });
 process.stdout.write(`${mail.text}\n`);
 await browser.close();
 await server.close();
 
-async function keepPage(name: string, contents: readonly object[], viewport: { width: number; height: number }) {
+async function savePage(name: string, contents: readonly object[], viewport: { width: number; height: number }) {
   const [{ text: html = '' } = {}] = contents as { text?: string }[];
   writeFileSync(new URL(`${name}.html`, folder), html);
   const page = await browser.newPage({ viewport });
@@ -92,23 +93,28 @@ async function keepPage(name: string, contents: readonly object[], viewport: { w
   writeFileSync(new URL(`${name}.png`, folder), await page.screenshot());
 }
 
-/** What a check finds of an advertiser that has started ads since the week before, changed one and ended one. */
-async function weeklyMail() {
+/**
+ * Returns the mail and the text of a check, one week after the first. The advertiser has started some ads, changed one
+ * and ended one.
+ */
+async function createWeeklyMail() {
   const { library, apiKey } = await openDemoLibrary({ now: () => day });
   const upstream = await startUpstream();
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const ask = (path: string, options = {}) =>
+  const requestLibrary = (path: string, options = {}) =>
     library.fetch(new Request(upstream.baseUrl + path, { headers, ...options }));
   const body = JSON.stringify({ advertiser: 'Langkah Rimba', limit: 100 });
-  const found = (await (await ask('/v1/ads/search', { method: 'POST', body })).json()) as { items: ServedAd[] };
+  const found = (await (await requestLibrary('/v1/ads/search', { method: 'POST', body })).json()) as {
+    items: ServedAd[];
+  };
   const ads = found.items.map((ad): ServedAd => ({ ...ad, appUrl: `https://app.example.com/ads/${ad.id}` }));
   const week = day - 7 * 86_400_000;
   const before = ads.filter(({ startedAt }) => Date.parse(String(startedAt)) <= week);
-  const [ended, changed] = before;
+  const [endedAd, changedAd] = before;
   const service = serveAds(upstream, 0);
   service.interceptRequest = (path) =>
     path.startsWith('/media/')
-      ? async (_, response) => void response.end(Buffer.from(await (await ask(path)).arrayBuffer()))
+      ? async (_, response) => void response.end(Buffer.from(await (await requestLibrary(path)).arrayBuffer()))
       : undefined;
   let time = week;
   const app = await openApp({
@@ -124,8 +130,8 @@ async function weeklyMail() {
   await call('check_watches', { maxCredits: 60 });
   time = day;
   service.ads = ads.flatMap((ad) => {
-    if (ad.id === ended?.id) return [];
-    return ad.id === changed?.id ? { ...ad, headline: `${ad.headline}: 20%` } : ad;
+    if (ad.id === endedAd?.id) return [];
+    return ad.id === changedAd?.id ? { ...ad, headline: `${ad.headline}: 20%` } : ad;
   });
   const { content, structuredContent } = await call('check_watches', { maxCredits: 60 });
   const { contents } = await app.catalog.readResource({
@@ -138,13 +144,13 @@ async function weeklyMail() {
   return { contents, text: content.map((block) => ('text' in block ? block.text : '')).join('') };
 }
 
-/** The first question of README, with the answer and the cost that `npm run docs` found, and the board of that call. */
+/** Draws a conversation: the first question of the README with its answer and price, and the board of that call. */
 async function drawConversation() {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
   const [, question = '', answer = '', tool = '', cost = ''] =
     /> \*\*(.+)\*\*\n>\n> (.+)\n>\n> <sub>`(\w+)` · (.+)<\/sub>/.exec(readme) ?? [];
   const args = { filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' } };
-  const { page, board } = await stage.show(server.client, { tool, args, width: 760, height: 560 });
+  const { page, board } = await hostPage.show(server.client, { tool, args, width: 760, height: 560 });
   await board.locator('.card img').nth(1).waitFor();
   await page.waitForTimeout(1500);
   const shown = (await page.screenshot({ type: 'jpeg', quality: 90 })).toString('base64');

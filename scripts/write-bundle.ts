@@ -1,18 +1,21 @@
-/** `npm run pack:mcpb [-- PRIVACY_POLICY_ADDRESS…]` writes the desktop bundle, with the policies of the service it is for. */
+/**
+ * Writes the desktop bundle, with the privacy policies of its service. Run it with `npm run pack:mcpb [--
+ * PRIVACY_POLICY_URL…]`.
+ */
 import { writeFileSync } from 'node:fs';
-import { packBundle, policyProblems } from './bundle.ts';
+import { findPolicyProblems, packBundle } from './bundle.ts';
 
-const added = process.argv.slice(2);
-const problems = policyProblems(added);
+const addedPolicies = process.argv.slice(2);
+const problems = findPolicyProblems(addedPolicies);
 if (problems.length > 0) {
   for (const problem of problems) process.stderr.write(`pack:mcpb: ${problem}\n`);
   process.exit(2);
 }
-const { name, bytes, policies } = packBundle(added);
+const { name, bytes, policies } = packBundle(addedPolicies);
 writeFileSync(name, bytes);
 process.stdout.write(`${name}: ${bytes.length.toLocaleString('en')} bytes\n`);
 if (policies.length === 0) {
   process.stdout.write(
-    'It names no privacy policy. For others to install: fill in privacyPolicies in package.json and run npm run docs, or npm run pack:mcpb -- https://…/privacy\n',
+    'The bundle names no privacy policy. Before other people install it, fill in privacyPolicies in package.json and run npm run docs, or run npm run pack:mcpb -- https://…/privacy\n',
   );
 }

@@ -1,5 +1,6 @@
 import { type Demo, openDemo, type Spent } from './demo.ts';
 
+/** A question with its answer, the tools that answered it, and the cost. */
 export interface Answered extends Spent {
   question: string;
   tools: string[];
@@ -9,13 +10,13 @@ export interface Answered extends Spent {
 type Call = (tool: string, args?: object) => Promise<Record<string, unknown>>;
 type Rows = (string | number)[][];
 
-/** What one session knows when it comes to a question. */
+/** The state of the session in which a question is asked. */
 interface Session {
   call: Call;
-  /** The rows of a statement. */
+  /** Runs a statement and returns its rows. */
   rows(sql: string, limit?: number): Promise<Rows>;
   passWeek(): void;
-  /** The three ads of the first question, and the page of Lichtwerft. */
+  /** The ids of the three ads from the first question. */
   adIds: string[];
   pageId: string;
 }
@@ -25,7 +26,7 @@ const inDe = { countries: ['DE'] };
 const ofDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
 const listed = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
 
-/** Thirty questions, asked one after the other in one session, with the calls that answer them. */
+/** Thirty questions that are asked in one session, with the calls that answer them. */
 const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
   [
     'Which ads that promise free shipping have run longest in the US, and still run?',
@@ -230,7 +231,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ],
 ];
 
-/** What each question took. What an earlier one read is not read again. */
+/** Answers all questions and returns their cost. A question does not read ads again that an earlier question read. */
 export async function answerQuestions(): Promise<Answered[]> {
   const [answered, counted] = [await askAll(await openDemo()), await askAll(await openDemo({ counted: true }))];
   return answered.map((one, at) => ({ ...one, rawTokens: counted[at]?.rawTokens ?? 0 }));
@@ -247,7 +248,7 @@ async function askAll(demo: Demo): Promise<Answered[]> {
   const answered: Answered[] = [];
   for (const [question, ask] of questions) {
     const answer = String(await ask(session));
-    answered.push({ question, answer, tools: used.splice(0), ...demo.spent() });
+    answered.push({ question, answer, tools: used.splice(0), ...demo.takeSpent() });
   }
   await demo.close();
   return answered;

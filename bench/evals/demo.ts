@@ -10,38 +10,41 @@ import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
-/** The demo's data are the same on the same day. */
-const start = Date.UTC(2026, 0, 15, 12);
+/** The time of all evaluations. The demo data of one day is always the same. */
+const startTime = Date.UTC(2026, 0, 15, 12);
 
-const tokensOf = (text: string): number =>
+const countTextTokens = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** What was spent since the last time it was asked for. */
+/** The cost since the last reading. */
 export interface Spent {
   calls: number;
   credits: number;
-  /** Of the results' text, as a model reads it. */
+  /** Tokens of the texts that a model reads. */
   tokens: number;
-  /** Of the service's answers that were needed, where they are counted. */
+  /** Tokens of the service's answers, if they are counted. */
   rawTokens: number;
 }
 
-/** A client of the server in demo mode. */
+/** A client of a server with demo data. */
 export interface Demo {
   client: Client;
-  /** Throws where the result is an error. */
+  /**
+   * Calls a tool.
+   * @throws Error if the result is an error
+   */
   call(name: string, args?: object): Promise<Result['data']>;
-  spent(): Spent;
+  takeSpent(): Spent;
   passWeek(): void;
   close(): Promise<void>;
 }
 
 /**
- * In demo mode, as everybody can start it. With `counted`, before the same library as a service of its own, whose answers
- * can be counted; it has no pictures then.
+ * Opens a server in demo mode. With `counted`, the demo library is a separate service, so that its answers can be
+ * counted; the server then has no pictures.
  */
 export async function openDemo({ counted = false } = {}): Promise<Demo> {
-  let time = start;
+  let time = startTime;
   const now = () => time;
   const { library, apiKey } = await openDemoLibrary({ now });
   const nothing = { calls: 0, credits: 0, tokens: 0, rawTokens: 0 };
@@ -58,7 +61,7 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
     ...(counted && {
       fetch: async (url, request) => {
         const answer = await library.fetch(new Request(url, request as RequestInit));
-        spent.rawTokens += tokensOf(await answer.clone().text());
+        spent.rawTokens += countTextTokens(await answer.clone().text());
         return answer;
       },
     }),
@@ -74,11 +77,11 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
       const result = readResult(await client.callTool({ name, arguments: { ...args } }));
       if (result.isError) throw new Error(`${name}: ${result.text}`);
       spent.calls++;
-      spent.tokens += tokensOf(result.text);
+      spent.tokens += countTextTokens(result.text);
       spent.credits += result.data.receipt.charged ?? 0;
       return result.data;
     },
-    spent() {
+    takeSpent() {
       const sum = spent;
       spent = { ...nothing };
       return sum;
@@ -94,16 +97,17 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
   };
 }
 
-/** Everything the demo's service holds, as it sends it: what answers are checked against. */
+/** All data of the demo's service, as the service sends it. Answers are compared with this data. */
 export interface RawDemo {
   ads: Ad[];
   pages: Page[];
   collections: { id: string; name: string; adCount: number }[];
-  inCollection(name: string): Promise<Ad[]>;
+  readCollection(name: string): Promise<Ad[]>;
 }
 
+/** Reads all data of the demo's service through its API. */
 export async function readRawDemo(): Promise<RawDemo> {
-  const { library, apiKey } = await openDemoLibrary({ now: () => start });
+  const { library, apiKey } = await openDemoLibrary({ now: () => startTime });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const ask = async <Answer>(path: string, init: RequestInit = {}) => {
     const answer = await library.fetch(new Request(`https://library.demo.example${path}`, { ...init, headers }));
@@ -124,7 +128,7 @@ export async function readRawDemo(): Promise<RawDemo> {
     ads: await everyItem('/v1/ads/search'),
     pages: await everyItem('/v1/pages/search'),
     collections,
-    async inCollection(name) {
+    async readCollection(name) {
       const { id } = collections.find((one) => one.name === name) ?? { id: '' };
       return (await ask<{ items: Ad[] }>(`/v1/collections/${id}/items?itemType=ads&limit=100`)).items;
     },

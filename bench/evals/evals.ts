@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Answered, answerQuestions } from './answered.ts';
 import { openDemo, readRawDemo } from './demo.ts';
-import { type Ranked, rankQuestions, shown } from './found.ts';
+import { maxShownTools, type Ranked, rankQuestions } from './found.ts';
 import { type Programmed, runPrograms } from './programmed.ts';
 
 const page = new URL('results.md', import.meta.url);
@@ -19,7 +19,7 @@ const table = (head: string[], rows: (string | number)[][]) =>
     .join('\n');
 const number = (value: number) => value.toLocaleString('en-US');
 
-const isFound = ({ rank }: Ranked) => rank >= 1 && rank <= shown;
+const isFound = ({ rank }: Ranked) => rank >= 1 && rank <= maxShownTools;
 const isRight = ({ problems, answer, expected }: Programmed) => problems.length === 0 && answer === expected;
 const shareOf = <One>(all: readonly One[], holds: (one: One) => boolean) =>
   `${all.filter(holds).length} of ${all.length}`;
@@ -49,7 +49,7 @@ This page is for reviewers. It shows what can be measured without a model: wheth
 
 ## Found
 
-${ranked.length} questions come from public posts and threads ([questions.json](questions.json) has the source of each question and the tools that answer it). For each question, our tools are ranked among ${otherTools} tools of ${others.length} other servers ([names and descriptions](other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${shown}. Half of the questions may be used to tune descriptions: ${shareOf(tuning, isFound)} found. The other half may not: ${shareOf(heldOut, isFound)} found.
+${ranked.length} questions come from public posts and threads ([questions.json](questions.json) has the source of each question and the tools that answer it). For each question, our tools are ranked among ${otherTools} tools of ${others.length} other servers ([names and descriptions](other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. Half of the questions may be used to tune descriptions: ${shareOf(tuning, isFound)} found. The other half may not: ${shareOf(heldOut, isFound)} found.
 
 These questions were not found:
 

@@ -6,9 +6,9 @@ const read = (file: string) => JSON.parse(readFileSync(new URL(file, import.meta
 interface Question {
   question: string;
   source: string;
-  /** Those of our tools that answer it. */
+  /** The tools of this server that answer the question. */
   tools: string[];
-  /** Whether descriptions may be tuned on it. */
+  /** True if tool descriptions may be tuned with this question. */
   tuning: boolean;
 }
 
@@ -20,15 +20,16 @@ interface OtherServer {
   tools: [name: string, description: string][];
 }
 
+/** A question with the rank of the first tool that answers it. */
 export interface Ranked extends Question {
-  /** Of the first tool that answers it, from 1; 0 where there is none yet. */
+  /** The rank of the first tool that answers the question, from 1. 0 if this server has no such tool. */
   rank: number;
-  /** Those before it, with their servers. */
+  /** The tools with a better rank, with their servers. */
   before: string[];
 }
 
-/** A host shows its model so many tools for a question. */
-export const shown = 5;
+/** The number of tools that a host shows its model for a question. */
+export const maxShownTools = 5;
 
 const stopWords = new Set(
   'a an and any are as at be been by can could did do does for from get had has have how i if in is it its me my no not of on or our so than that the their them there these they this to us was we were what when where which who will with would you your'.split(
@@ -36,8 +37,8 @@ const stopWords = new Set(
   ),
 );
 
-/** Words as search engines compare them: without the commonest ones, and without most endings. */
-const wordsOf = (text: string): string[] =>
+/** Returns the words of a text as search engines compare them, without stop words and most endings. */
+const splitIntoWords = (text: string): string[] =>
   text
     .replace(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()
@@ -45,8 +46,11 @@ const wordsOf = (text: string): string[] =>
     .filter((word) => word !== '' && !stopWords.has(word))
     .map((word) => word.replace(/(?<=[a-z]{2})(?:ies|ing|ers?|ed|es|e|s)$/, ''));
 
-/** Okapi BM25 with its usual constants (Robertson and Zaragoza 2009). Returns the numbers of the documents, best first. */
-function rankBy(documents: readonly string[][]): (query: readonly string[]) => number[] {
+/**
+ * Ranks documents by Okapi BM25 with its usual constants (Robertson and Zaragoza 2009). Returns the indexes of the
+ * documents, best first.
+ */
+function createRanker(documents: readonly string[][]): (query: readonly string[]) => number[] {
   const [k1, b] = [1.2, 0.75];
   const meanLength = documents.reduce((sum, words) => sum + words.length, 0) / documents.length;
   const frequencies = documents.map((words) => {
@@ -71,23 +75,23 @@ function rankBy(documents: readonly string[][]): (query: readonly string[]) => n
   };
 }
 
-/** Where the tools that answer each question stand among those of all servers. */
+/** Ranks the tools of all servers for each question and returns the rank of the first tool that answers it. */
 export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[]; others: OtherServer[] }> {
   const others: OtherServer[] = read('other-servers.json');
   const { tools } = await client.listTools();
-  const ours = tools.filter(({ name }) => !name.startsWith('board_'));
-  // Ties are decided against ours.
+  const ownTools = tools.filter(({ name }) => !name.startsWith('board_'));
+  // A tie counts against the tools of this server.
   const all = [
     ...others.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
-    ...ours.map(({ name, title = '', description = '' }) => ({
+    ...ownTools.map(({ name, title = '', description = '' }) => ({
       server: '',
       name,
       description: `${title} ${description}`,
     })),
   ];
-  const rank = rankBy(all.map(({ name, description }) => wordsOf(`${name} ${description}`)));
+  const rank = createRanker(all.map(({ name, description }) => splitIntoWords(`${name} ${description}`)));
   const ranked = (read('questions.json') as Question[]).map((question) => {
-    const order = rank(wordsOf(question.question)).map((at) => all[at]);
+    const order = rank(splitIntoWords(question.question)).map((at) => all[at]);
     const first = order.findIndex((tool) => tool?.server === '' && question.tools.includes(tool.name));
     const before = order.slice(0, Math.max(0, Math.min(first, 3)));
     return { ...question, rank: first + 1, before: before.map((tool) => `${tool?.name} (${tool?.server || 'ours'})`) };

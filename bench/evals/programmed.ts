@@ -7,11 +7,12 @@ import { compile } from 'json-schema-to-typescript';
 import type { Ad } from '../../src/api/schemas.ts';
 import { type Demo, openDemo, type RawDemo } from './demo.ts';
 
+/** The outcome of one program. */
 export interface Programmed {
   question: string;
-  /** What the compiler says of it, if anything. */
+  /** The compiler's errors. */
   problems: string[];
-  /** What it gives, or why it failed. */
+  /** The result of the program, or the reason of its failure. */
   answer: string;
   expected: string;
 }
@@ -28,7 +29,7 @@ function median(values: number[]): number {
   return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2;
 }
 
-/** Each program's question, and its right answer from everything the service holds. */
+/** The question of each program, with the right answer computed from all data of the service. */
 const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
   'days-running': [
     'How many ads in Ireland have run for more than 90 days?',
@@ -70,7 +71,7 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
   ],
   'running-in-a-collection': [
     'How many ads of "Skincare that lasts" still run?',
-    async ({ inCollection }) => (await inCollection('Skincare that lasts')).filter(isRunning).length,
+    async ({ readCollection }) => (await readCollection('Skincare that lasts')).filter(isRunning).length,
   ],
   'estimated-spend': [
     'What have the ads in New Zealand spent at most, by their estimates?',
@@ -93,7 +94,7 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
 const root = new URL('../../', import.meta.url);
 const folder = new URL('node_modules/.cache/evals/', root);
 
-/** The types of all tools, made from the list as hosts in code mode make them. */
+/** Writes the types of all tools, generated from their list as hosts in code mode do. */
 async function writeTypes(client: Client): Promise<void> {
   const { tools } = await client.listTools();
   const options = { bannerComment: '', format: false };
@@ -112,7 +113,7 @@ async function writeTypes(client: Client): Promise<void> {
   );
 }
 
-/** What the compiler says, by the name of the program. */
+/** Returns the compiler's errors, by the name of the program. */
 function checkTypes(): Map<string, string[]> {
   const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
   const compiler = createRequire(import.meta.url)
@@ -129,7 +130,7 @@ function checkTypes(): Map<string, string[]> {
   return problems;
 }
 
-/** Type-checks the programs and runs each on a demo of its own. */
+/** Type-checks the programs and runs each with a new demo. */
 export async function runPrograms(client: Client, raw: RawDemo): Promise<Programmed[]> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });

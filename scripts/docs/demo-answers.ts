@@ -2,32 +2,35 @@ import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
 import { replaceMarked } from './marked.ts';
 
-/** The day the examples are of: demo data is the same on the same day. */
+/** The day of all examples. The demo data of one day is always the same. */
 const day = Date.UTC(2026, 0, 15, 12);
 
-/** Results hold text of third parties: a fence longer than any in it. */
-function fenced(text: string): string {
+/**
+ * Returns a fenced code block. The fence is longer than any fence in the text, because results contain texts of
+ * advertisers.
+ */
+function formatFence(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
   return `${fence}text\n${text}\n${fence}`;
 }
 
-/** One call and its text, under the name of its tool, which opens it. */
-function folded(name: string, args: object, text: string): string {
-  const call = fenced(`${name} ${JSON.stringify(args)}\n\n${text}`);
+/** Returns a collapsed section with a call and its text. The name of the tool opens the section. */
+function formatCollapsedCall(name: string, args: object, text: string): string {
+  const call = formatFence(`${name} ${JSON.stringify(args)}\n\n${text}`);
   return `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`;
 }
 
-/** Every tool's example call, and the text it gives on demo data. */
-export async function withExamples(page: string): Promise<string> {
+/** Writes the example call of every tool and its text on demo data into the page. */
+export async function insertExamples(page: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => day });
-  const called = await makeDemoCalls(server.call);
+  const demoCalls = await makeDemoCalls(server.call);
   await server.close();
-  const parts = called.map(({ name, args, result }) => folded(name, args, result.text));
+  const parts = demoCalls.map(({ name, args, result }) => formatCollapsedCall(name, args, result.text));
   return replaceMarked(page, 'examples', `\n${parts.join('\n\n')}\n`);
 }
 
-/** What questions and sessions read of results. */
+/** The fields of results that questions and sessions read. */
 interface Data {
   items: (Record<'id' | 'name' | 'pageId' | 'pageName' | 'headline', string> &
     Record<'daysRunning' | 'duplicates' | 'adCount', number>)[];
@@ -42,12 +45,15 @@ interface Data {
   receipt: { charged: number };
 }
 
-type Ask = (tool: string, args: Record<string, unknown>) => Promise<Data>;
+type AskTool = (tool: string, args: Record<string, unknown>) => Promise<Data>;
 
 const inGermany = { countries: ['DE'] };
 
-/** Asked in this order: the last one costs nothing because of the one before. */
-const questions: { question: string; tools: string; answer(ask: Ask): Promise<string> }[] = [
+/**
+ * The questions of the README, in this order. The last question is free because the question before it has read the
+ * ads.
+ */
+const questions: { question: string; tools: string; answer(ask: AskTool): Promise<string> }[] = [
   {
     question: 'Which ads that promise free shipping have run longest in the US, and still run?',
     tools: '`search_ads`',
@@ -91,8 +97,8 @@ const questions: { question: string; tools: string; answer(ask: Ask): Promise<st
   },
 ];
 
-/** README's questions, with the answers that the demo gives on the day of the examples. */
-export async function withQuestions(readme: string): Promise<string> {
+/** Writes the questions into the README, with their answers from the demo. */
+export async function insertQuestions(readme: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => day });
   const parts: string[] = [];
   for (const { question, tools, answer } of questions) {
@@ -109,7 +115,7 @@ export async function withQuestions(readme: string): Promise<string> {
   return replaceMarked(readme, 'questions', parts.join('\n\n'));
 }
 
-/** One session: what is asked and answered, with every call and its text in between. */
+/** A conversation between a person and an assistant, with every tool call and its text. */
 class Session {
   readonly #lines: string[] = [];
   readonly #server: TestServer;
@@ -118,33 +124,33 @@ class Session {
     this.#server = server;
   }
 
-  person(text: string): void {
+  addPersonText(text: string): void {
     this.#lines.push(`> **You:** ${text}`);
   }
 
-  assistant(text: string): void {
+  addAssistantText(text: string): void {
     this.#lines.push(`> **Assistant:** ${text}`);
   }
 
-  says(text: string): void {
+  addText(text: string): void {
     this.#lines.push(text);
   }
 
   async call(name: string, args: Record<string, unknown>): Promise<Data> {
     const { text, data, isError } = await this.#server.call(name, args);
     if (isError) throw new Error(text);
-    this.#lines.push(folded(name, args, text));
+    this.#lines.push(formatCollapsedCall(name, args, text));
     return data as unknown as Data;
   }
 
-  /** A file that was written, as far as it is worth reading here. */
-  async file(uri: string, lines: number): Promise<void> {
+  /** Adds the first lines of an exported file. */
+  async addFile(uri: string, lines: number): Promise<void> {
     const [content] = (await this.#server.client.readResource({ uri })).contents;
-    const text = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';
-    const all = text.trimEnd().split('\n');
+    const formatLines = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';
+    const all = formatLines.trimEnd().split('\n');
     const shown = all.slice(0, lines).join('\n');
-    const left = all.length > lines ? `\n… ${all.length - lines} more lines` : '';
-    this.#lines.push(`<!-- example file -->\n${fenced(shown + left)}`);
+    const omittedLines = all.length > lines ? `\n… ${all.length - lines} more lines` : '';
+    this.#lines.push(`<!-- example file -->\n${formatFence(shown + omittedLines)}`);
   }
 
   text(): string {
@@ -155,7 +161,7 @@ class Session {
 const sessions: Record<string, (session: Session) => Promise<void>> = { competitor, share, shortlist };
 
 async function competitor(session: Session): Promise<void> {
-  session.person(
+  session.addPersonText(
     'What does Lichtwerft advertise, and which message does it repeat? I need a report for my colleagues.',
   );
   const found = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
@@ -166,8 +172,10 @@ async function competitor(session: Session): Promise<void> {
   const { credits, atLeast, atMost } = estimate;
   const price = credits === null ? `between ${atLeast} and ${atMost} credits` : `${credits} credits`;
   const formats = counts.map((part) => `${part.total} ${part.filters.displayFormat?.[0]}`).join(', ');
-  session.assistant(`${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Shall I?`);
-  session.person('Yes.');
+  session.addAssistantText(
+    `${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Shall I?`,
+  );
+  session.addPersonText('Yes.');
   const { receipt } = await session.call('gather_ads', { filters, maxCredits: credits ?? atMost });
   const sql = `SELECT min(firstLine) AS message, count(*) AS ads, max(daysRunning) AS longest, sum(active = 1) AS running FROM current_ads WHERE pageId = '${page?.pageId}' AND variant IS NOT NULL GROUP BY variant ORDER BY ads DESC, longest DESC`;
   const { rows } = await session.call('query_ads', { sql, limit: 5 });
@@ -193,41 +201,45 @@ async function competitor(session: Session): Promise<void> {
       },
     ],
   });
-  session.assistant(
+  session.addAssistantText(
     `Reading the ads cost ${receipt.charged} credits. ${page?.pageName} repeats “${message}” most often: it is in ${ads} ads, and the longest of them ran ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
   );
-  session.says('Such a report is one HTML file: [example](pictures/report.html).');
+  session.addText('Such a report is one HTML file: [example](pictures/report.html).');
 }
 
 async function share(session: Session): Promise<void> {
   const filters = { countries: ['DE'] };
-  session.person('What share of the ads in Germany are videos, and do they run longer? I want to cite it.');
+  session.addPersonText('What share of the ads in Germany are videos, and do they run longer? I want to cite it.');
   const { total } = await session.call('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }] });
   await session.call('gather_ads', { filters, maxAds: 1000, maxCredits: 40 });
   const sql = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 1`;
   const [others = [], videos = []] = (await session.call('query_ads', { sql })).rows;
   const percent = Math.round((100 * Number(videos[1])) / total);
-  session.assistant(
+  session.addAssistantText(
     `${videos[1]} of ${total} ads are videos, ${percent}%. Half of them have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All matching ads were read, so this is not a sample.`,
   );
-  session.person('Give me the table, and a note on how the ads were gathered.');
+  session.addPersonText('Give me the table, and a note on how the ads were gathered.');
   const table = `SELECT id, pageName, displayFormat, startedAt, daysRunning FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' ORDER BY daysRunning DESC`;
   const { uri, methods } = await session.call('export_ads', { sql: table, name: 'ads-in-germany' });
-  session.says('The table begins like this:');
-  await session.file(uri, 4);
-  session.says('The note beside it says:');
-  await session.file(methods, 60);
+  session.addText('The table begins like this:');
+  await session.addFile(uri, 4);
+  session.addText('The note beside it says:');
+  await session.addFile(methods, 60);
 }
 
 async function shortlist(session: Session): Promise<void> {
-  session.person('Which ads that promise free shipping have run longest in the US, and still run? Show them to me.');
+  session.addPersonText(
+    'Which ads that promise free shipping have run longest in the US, and still run? Show them to me.',
+  );
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
   const { items } = await session.call('search_ads', { filters, limit: 3 });
   const adIds = items.map(({ id }) => id);
   await session.call('view_ads', { adIds });
   const ads = items.map(({ pageName, headline, daysRunning }) => `${pageName}, “${headline}” (${daysRunning} days)`);
-  session.assistant(`${ads.join('; ')}. If your host draws the board, you see them there.`);
-  session.person('Label each ad with its hook. Then save the first one, and give me all three as an Excel sheet.');
+  session.addAssistantText(`${ads.join('; ')}. If your host draws the board, you see them there.`);
+  session.addPersonText(
+    'Label each ad with its hook. Then save the first one, and give me all three as an Excel sheet.',
+  );
   const hooks = ['a new way to sleep', 'what everyone talks about', 'a product that is here at last'];
   await session.call('label_ads', { labels: adIds.map((adId, at) => ({ adId, label: 'hook', value: hooks[at] })) });
   const { items: collections } = await session.call('list_collections', {});
@@ -236,11 +248,11 @@ async function shortlist(session: Session): Promise<void> {
   const ids = adIds.map((id) => `'${id}'`).join(', ');
   const sql = `SELECT pageName, headline, value AS hook, daysRunning, landingDomain FROM ads JOIN labels ON adId = id WHERE id IN (${ids}) AND label = 'hook' ORDER BY daysRunning DESC`;
   await session.call('export_ads', { sql, format: 'xlsx', name: 'free-shipping' });
-  session.assistant(`The first ad is in “${collection?.name}”, and the sheet has ${items.length} rows.`);
+  session.addAssistantText(`The first ad is in “${collection?.name}”, and the sheet has ${items.length} rows.`);
 }
 
-/** docs/sessions.md with every session as the demo gives it on the day of the examples. */
-export async function withSessions(page: string): Promise<string> {
+/** Writes every session into the page, with the results from the demo. */
+export async function insertSessions(page: string): Promise<string> {
   let written = page;
   for (const [name, play] of Object.entries(sessions)) {
     const server = await startServer({ config: { demo: true }, now: () => day });

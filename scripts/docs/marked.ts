@@ -1,8 +1,11 @@
-/** Replaces what stands between `<!-- name -->` and `<!-- /name -->`. Throws where they are missing, so that no part is forgotten. */
+/**
+ * Replaces the text between `<!-- name -->` and `<!-- /name -->`.
+ * @throws Error if the comments are missing, so that no generated part is forgotten
+ */
 export function replaceMarked(markdown: string, name: string, content: string): string {
   const [before, after] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const start = markdown.indexOf(before);
   const end = markdown.indexOf(after);
-  if (start < 0 || end < start) throw new Error(`There is no "${before}" … "${after}" to write into.`);
+  if (start < 0 || end < start) throw new Error(`The page has no "${before}" … "${after}" for the generated text.`);
   return `${markdown.slice(0, start + before.length)}\n${content}\n${markdown.slice(end)}`;
 }

@@ -5,7 +5,9 @@ import { prompts } from '../../src/mcp/prompts.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { replaceMarked } from './marked.ts';
 
-/** Who publishes this: written once, in package.json, and carried from there to wherever hosts and registries look. */
+/**
+ * The publisher's details. package.json is their only source; the generated files copy them for hosts and registries.
+ */
 export interface Publisher {
   name: string;
   version: string;
@@ -18,12 +20,12 @@ export interface Publisher {
   homepage: string;
   repository: { type: string; url: string };
   bugs: { url: string };
-  /** Addresses of the privacy policies that hosts show before they install. */
+  /** URLs of the privacy policies that hosts show before an installation. */
   privacyPolicies: string[];
 }
 
-/** The fields still to be filled in: the sources cannot know who publishes them. */
-export function placeholders({ mcpName, homepage, repository, bugs, privacyPolicies }: Publisher): string[] {
+/** Returns the names of the fields that still have their placeholder. */
+export function listPlaceholders({ mcpName, homepage, repository, bugs, privacyPolicies }: Publisher): string[] {
   const values = { mcpName, homepage, 'repository.url': repository.url, 'bugs.url': bugs.url };
   const open = Object.entries(values).flatMap(([name, value]) => (isPlaceholder(value) ? [name] : []));
   return privacyPolicies.some(isPlaceholder) ? [...open, 'privacyPolicies'] : open;
@@ -31,27 +33,27 @@ export function placeholders({ mcpName, homepage, repository, bugs, privacyPolic
 
 const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?https:\/\/example\.com\b/.test(value);
 
-const unlessPlaceholder = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
-const repositoryOf = ({ repository }: Publisher) => unlessPlaceholder(repository.url)?.replace(/^git\+|\.git$/g, '');
+const omitPlaceholder = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
+const readRepositoryUrl = ({ repository }: Publisher) => omitPlaceholder(repository.url)?.replace(/^git\+|\.git$/g, '');
 
-/** A conversation in a host, shown before somebody installs. */
+/** The screenshot of a conversation that hosts show before an installation. */
 export const screenshot = 'conversation.jpg';
 
 /**
- * The desktop manifest (MCPB). What is not filled in is left out, so that no link leads nowhere. Format 0.3: what 0.4
- * adds is for Python alone, and not every host takes it yet.
+ * Returns the desktop manifest (MCPB). Placeholders are left out, so that no link is wrong. The format stays at 0.3,
+ * because 0.4 adds only features for Python and not every host supports it.
  */
-export function withManifest(manifest: object, publisher: Publisher): object {
-  const repository = repositoryOf(publisher);
+export function updateManifest(manifest: object, publisher: Publisher): object {
+  const repository = readRepositoryUrl(publisher);
   return {
     ...manifest,
     author: { name: publisher.author },
     license: publisher.license,
     keywords: publisher.keywords,
     repository: repository && { type: 'git', url: repository },
-    homepage: unlessPlaceholder(publisher.homepage),
+    homepage: omitPlaceholder(publisher.homepage),
     documentation: repository && `${repository}#readme`,
-    support: unlessPlaceholder(publisher.bugs.url),
+    support: omitPlaceholder(publisher.bugs.url),
     screenshots: [screenshot],
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
     version,
@@ -64,24 +66,24 @@ export function withManifest(manifest: object, publisher: Publisher): object {
   };
 }
 
-/** The settings that a person may want to enter when installing: a desktop host's form offers them, too. */
-const offered = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
+/** The settings with a title. A desktop host offers them in its form at installation. */
+const offeredSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
-/** Of the format, by what help calls the value. */
+/** The formats of the registry, by the name that the help gives to a value. */
 const formats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 
-/** The registry's file: who publishes the package, its version, and the settings that it takes. */
-export function withRegistryFile(file: object, publisher: Publisher): object {
-  const url = repositoryOf(publisher);
+/** Returns server.json, the file for the MCP registry, with the publisher, the version and the settings. */
+export function updateRegistryFile(file: object, publisher: Publisher): object {
+  const url = readRepositoryUrl(publisher);
   const [, source] = /^https:\/\/(github|gitlab)\.com\//.exec(url ?? '') ?? [];
   return {
     ...file,
     name: publisher.mcpName,
-    websiteUrl: unlessPlaceholder(publisher.homepage),
+    websiteUrl: omitPlaceholder(publisher.homepage),
     repository: source && { url, source },
     version,
     _meta: {
-      // What the registry has no field for. Paths are those of the repository.
+      // The registry has no fields for these values. Paths are relative to the repository.
       'io.modelcontextprotocol.registry/publisher-provided': {
         keywords: publisher.keywords,
         categories: ['marketing', 'research'],
@@ -97,7 +99,7 @@ export function withRegistryFile(file: object, publisher: Publisher): object {
         version,
         runtimeHint: 'npx',
         transport: { type: 'stdio' },
-        environmentVariables: offered.map(({ variable, help, secret, valueName: value = '' }) => ({
+        environmentVariables: offeredSettings.map(({ variable, help, secret, valueName: value = '' }) => ({
           name: variable,
           description: help,
           isRequired: false,
@@ -109,28 +111,29 @@ export function withRegistryFile(file: object, publisher: Publisher): object {
   };
 }
 
-/** The image's labels, by the names of the OCI image specification, between two comments of the Dockerfile. */
-export function withLabels(dockerfile: string, publisher: Publisher): string {
+/** Writes the image's labels between two comments of the Dockerfile. The names follow the OCI image specification. */
+export function insertLabels(dockerfile: string, publisher: Publisher): string {
   const labels = Object.entries({
     title: publisher.name,
     description: publisher.description,
     version: publisher.version,
     licenses: publisher.license,
-    url: unlessPlaceholder(publisher.homepage),
-    source: repositoryOf(publisher),
+    url: omitPlaceholder(publisher.homepage),
+    source: readRepositoryUrl(publisher),
   }).flatMap(([name, value]) =>
     value ? [`org.opencontainers.image.${name}=${JSON.stringify(value).replaceAll('$', '\\$')}`] : [],
   );
-  const marked = /(# labels[^\n]*\n)[\s\S]*?(# \/labels)/;
-  if (!marked.test(dockerfile)) throw new Error('The Dockerfile has no "# labels" … "# /labels" to write into.');
+  const labelsPattern = /(# labels[^\n]*\n)[\s\S]*?(# \/labels)/;
+  if (!labelsPattern.test(dockerfile))
+    throw new Error('The Dockerfile has no "# labels" … "# /labels" for the generated labels.');
   return dockerfile.replace(
-    marked,
+    labelsPattern,
     (_, before: string, after: string) => `${before}LABEL ${labels.join(' \\\n      ')}\n${after}`,
   );
 }
 
-/** Badges whose text is true of this package by what package.json says. */
-export function withBadges(readme: string, { license, engines: { node } }: Publisher): string {
+/** Writes the badges of the README with the values of package.json. */
+export function insertBadges(readme: string, { license, engines: { node } }: Publisher): string {
   const badge = (label: string, value: string, link: string) => {
     const text = [label, value].map((part) => encodeURIComponent(part.replaceAll('-', '--'))).join('-');
     return `[![${label} ${value}](https://img.shields.io/badge/${text}-25406b)](${link})`;

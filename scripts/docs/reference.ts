@@ -6,28 +6,34 @@ import { tools } from '../../src/tools/catalog.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
 
-/** Characters that README has for a tool: whole sentences, and the first one in any case. */
-const maxShort = 160;
+/**
+ * The largest number of characters for the description of a tool in the README. The first sentence is always included.
+ */
+const maxShortCharacters = 160;
 
-/** The tools as README shows them. */
-export const withTools = (readme: string): string =>
+/** Writes the table of tools into the README. */
+export const insertTools = (readme: string): string =>
   replaceMarked(
     readme,
     'tools',
-    toolsTable(['tool', 'does', 'costs'], (tool) => [firstSentences(tool.description), costOf(tool)]),
+    formatToolsTable(['tool', 'does', 'costs'], (tool) => [selectFirstSentences(tool.description), formatCost(tool)]),
   );
 
-/** The same with all that the description says, and the hints that hosts get. */
-export const withToolsInFull = (page: string): string =>
+/** Writes the table of tools with full descriptions and hints into the page. */
+export const insertFullTools = (page: string): string =>
   replaceMarked(
     page,
     'tools in full',
-    toolsTable(['tool', 'does', 'costs', 'hints'], (tool) => [tool.description, costOf(tool), hintsOf(tool)]),
+    formatToolsTable(['tool', 'does', 'costs', 'hints'], (tool) => [
+      tool.description,
+      formatCost(tool),
+      formatHints(tool),
+    ]),
   );
 
-const costOf = (tool: Tool): string => (isGated(tool) ? 'credits' : 'nothing');
+const formatCost = (tool: Tool): string => (isGated(tool) ? 'credits' : 'nothing');
 
-function hintsOf({ annotations }: Tool): string {
+function formatHints({ annotations }: Tool): string {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations;
   return [
     readOnlyHint ? 'read-only' : 'writes',
@@ -37,44 +43,46 @@ function hintsOf({ annotations }: Tool): string {
   ].join(', ');
 }
 
-function toolsTable(head: string[], cells: (tool: Tool) => string[]): string {
+function formatToolsTable(head: string[], cells: (tool: Tool) => string[]): string {
   const rows = tools.map((tool) => [`\`${tool.name}\``, ...cells(tool)]);
   const line = (row: string[]) => `| ${row.join(' | ')} |`;
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
-function firstSentences(description: string): string {
+function selectFirstSentences(description: string): string {
   let short = '';
   for (const sentence of description.split(/(?<=\.) /)) {
-    if (short !== '' && short.length + sentence.length >= maxShort) break;
+    if (short !== '' && short.length + sentence.length >= maxShortCharacters) break;
     short = short === '' ? sentence : `${short} ${sentence}`;
   }
   return short;
 }
 
-/** The settings as docs/settings.md shows them, made from the records that the command reads. */
-function settingsTable(): string {
+/** Returns the table of settings, generated from the records that the command reads. */
+function formatSettingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
     const { variable, flag, parse, help } = settings[name] as (typeof settings)['baseUrl'];
     const fallback = parse(undefined) as unknown;
-    return `| \`${variable}\` | ${flag ? `\`${flag}\`` : ''} | ${shown(fallback)} | ${help} |`;
+    return `| \`${variable}\` | ${flag ? `\`${flag}\`` : ''} | ${formatDefault(fallback)} | ${help} |`;
   });
   return ['| variable | flag | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-function shown(fallback: unknown): string {
-  // What is read into an object says in its help what it is by default.
+function formatDefault(fallback: unknown): string {
+  // The help text of a setting with an object states the default itself.
   if (fallback === undefined || typeof fallback === 'object') return '';
   return fallback === false ? 'off' : `\`${String(fallback)}\``;
 }
 
-export const withSettings = (page: string): string => replaceMarked(page, 'settings', settingsTable());
+/** Writes the table of settings into the page. */
+export const insertSettings = (page: string): string => replaceMarked(page, 'settings', formatSettingsTable());
 
 /**
- * The key is each caller's own; files and the local library are not for http; the image fixes host and port; replicas
- * read their state's address and secret from files.
+ * Settings that compose.yaml does not pass to the container. Each caller sends its own key; files and the local library
+ * are not for `http`; the image fixes host and port; replicas read the address and the secret of their state from
+ * files.
  */
-const notPassed: SettingName[] = [
+const excludedSettings: SettingName[] = [
   'apiKey',
   'files',
   'database',
@@ -85,13 +93,13 @@ const notPassed: SettingName[] = [
   'stateSecret',
 ];
 
-/** compose.yaml, with a line for each setting that http takes. Defaults that stand there stay. */
-export function withPassedSettings(compose: string): string {
+/** Adds a line to compose.yaml for each missing setting of `http`. Existing lines with their defaults stay. */
+export function insertPassedSettings(compose: string): string {
   const [before, lines, after] = compose.split(/(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/);
   if (lines === undefined) throw new Error('compose.yaml has no settings to write.');
   const listed = lines.trimEnd().split('\n');
   const missing = (Object.keys(settings) as SettingName[])
-    .filter((name) => !notPassed.includes(name))
+    .filter((name) => !excludedSettings.includes(name))
     .map((name) => settings[name].variable)
     .filter((variable) => !compose.includes(`    ${variable}: `))
     .map((variable) => `    ${variable}: \${${variable}:-}`);
@@ -99,7 +107,7 @@ export function withPassedSettings(compose: string): string {
 }
 
 /** Returns the table of what `auto` does for each host, made from the records that the server reads. */
-function hostsTable(): string {
+function formatHostsTable(): string {
   const rows = hosts.map((host) => {
     const { title, names, prefixes = [], output, reads, links, board, pictures, maxResultTokens } = host;
     const gets = [
@@ -118,39 +126,42 @@ function hostsTable(): string {
   return [...head, ...rows, '| any other | | not known | text and data | |'].join('\n');
 }
 
-export const withHosts = (page: string): string => replaceMarked(page, 'hosts', hostsTable());
+/** Writes the table of hosts into the page. */
+export const insertHosts = (page: string): string => replaceMarked(page, 'hosts', formatHostsTable());
 
 const url = 'http://127.0.0.1:3000/mcp';
 const key = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };
 
 /**
- * Links that add the server on this machine to a host, as the documents of the host describe them. Over HTTP, because
- * a link cannot know where a clone lies, and must not start a package of this name that somebody else published.
+ * Returns a link that adds the local server to VS Code, as its documentation describes. The link uses HTTP, because a
+ * link cannot know the path of a clone and must not start a package of the same name from another publisher.
  */
-export const vsCodeLink = (withKey: boolean): string => {
+export const createVsCodeLink = (withKey: boolean): string => {
   const server = { name: 'ad-library', type: 'http', url };
   const secured = { ...server, headers: { Authorization: `Bearer \${input:${key.id}}` }, inputs: [key] };
   const address = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(withKey ? secured : server))}`;
-  // Pages such as GitHub's leave out links that are not of the web.
+  // GitHub and similar sites remove links that are not web addresses.
   return `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(address)}`;
 };
 
-export const cursorLink = (withKey: boolean): string => {
+/** Returns a link that adds the local server to Cursor. */
+export const createCursorLink = (withKey: boolean): string => {
   const secured = { url, headers: { Authorization: `Bearer \${env:AD_LIBRARY_API_KEY}` } };
   const config = Buffer.from(JSON.stringify(withKey ? secured : { url })).toString('base64');
   return `https://cursor.com/install-mcp?name=ad-library&config=${encodeURIComponent(config)}`;
 };
 
 const links = [
-  `**VS Code**: [with your key](${vsCodeLink(true)}), which it asks you for`,
-  `**Cursor**: [with your key](${cursorLink(true)}), which it reads from \`AD_LIBRARY_API_KEY\` in its own environment`,
-  `**Beside \`http --demo\`**, without a key: [VS Code](${vsCodeLink(false)}), [Cursor](${cursorLink(false)})`,
+  `**VS Code**: [with your key](${createVsCodeLink(true)}), which it asks you for`,
+  `**Cursor**: [with your key](${createCursorLink(true)}), which it reads from \`AD_LIBRARY_API_KEY\` in its own environment`,
+  `**Beside \`http --demo\`**, without a key: [VS Code](${createVsCodeLink(false)}), [Cursor](${createCursorLink(false)})`,
 ];
 
-export const withInstallLinks = (readme: string): string => replaceMarked(readme, 'install links', links.join(' · '));
+/** Writes the links for installation into the README. */
+export const insertInstallLinks = (readme: string): string => replaceMarked(readme, 'install links', links.join(' · '));
 
-/** The types of the package, as the last build wrote them. */
-export function withTypes(page: string): string {
+/** Writes the types of the package into the page, as the last build generated them. */
+export function insertTypes(page: string): string {
   const types = readFileSync(new URL('../../dist/embed.d.ts', import.meta.url), 'utf8');
   const block = `\`\`\`ts\n${types.trim().replaceAll('    ', '  ')}\n\`\`\``;
   return replaceMarked(page, 'types', `<!-- not run: the types, as the build writes them -->\n${block}`);

@@ -86,5 +86,6 @@ function errorTable(): string {
   return ['| kind | when | retryable | its text begins |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-export const withResults = (page: string): string =>
+/** Writes the tables of results and errors into the page. */
+export const insertResults = (page: string): string =>
   replaceMarked(replaceMarked(page, 'results', resultTables()), 'errors', errorTable());

@@ -30,13 +30,13 @@ test.beforeEach(async ({ upstream, server }) => {
 });
 
 /** Verifies that a result is an error of a kind, says whether retrying helps, and leaks no key and no stack trace. */
-function expectError({ logged }: TestServer, { raw, text, isError, error }: Result, kind: string): void {
+function expectError({ logLines }: TestServer, { raw, text, isError, error }: Result, kind: string): void {
   expect(raw.structuredContent).toBeUndefined();
   expect([isError, error?.kind]).toEqual([true, kind]);
   expect(error?.retryable).toBeTypeOf('boolean');
   expect(text).toMatch(/Retrying (may|the same call will not) help/);
   expect(text.length).toBeLessThan(3000);
-  const everything = JSON.stringify(raw) + logged.join('');
+  const everything = JSON.stringify(raw) + logLines.join('');
   expect(everything).not.toContain('CANARY');
   expect(JSON.stringify(raw)).not.toMatch(/\bat .+\.(ts|js):\d+/);
   expect(everything).not.toContain('a tool failed');

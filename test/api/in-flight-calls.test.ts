@@ -233,7 +233,7 @@ test('a paid call that is still running after the drain of a shutdown is aborted
   const lost = server.call('get_ad', { ...opening, fresh: true });
   await upstream.waitForRequests(2);
   await server.stopApp();
-  const line = server.logged.find((logged) => logged.includes('a paid call was lost'));
+  const line = server.logLines.find((logged) => logged.includes('a paid call was lost'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
   expect((await lost).text).toContain('The call was cancelled.');

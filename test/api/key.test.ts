@@ -75,7 +75,7 @@ describe.each(forms)('The key %s', (form, text) => {
       );
       shown.push((await server.call('search_ads')).raw);
     }
-    expect(decodeAllForms([shown, server.logged.splice(0)])).not.toContain('canary');
+    expect(decodeAllForms([shown, server.logLines.splice(0)])).not.toContain('canary');
   });
 });
 

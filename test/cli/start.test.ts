@@ -99,7 +99,7 @@ test('a server says on which host it listens, a library also which file that is 
   const database = join(folder, 'ads.db');
   const served = async (words: string[], host: string) => {
     const serving = startCommand([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
-    await serving.says(/ on http:\/\/\S+\n/);
+    await serving.waitForStderr(/ on http:\/\/\S+\n/);
     serving.child.kill();
     const said = (await serving.ended).stderr.replace(/ad-library-mcp: pages at http:\S+:\d+\/p\/[\w-]{16}\/\n$/, '');
     return said.replace(/:\d+(\/mcp)?\n$/, ':PORT$1');

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
-import { cursorLink, vsCodeLink } from '../../scripts/docs/reference.ts';
+import { createCursorLink, createVsCodeLink } from '../../scripts/docs/reference.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { connectCommand, connectHttp, type TestClient } from '../support/clients.ts';
 import { startHttp } from '../support/http.ts';
 import { baselineCompilerFlags, type CommandResult, startCommand } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
-import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
+import { type CodeBlock, listCodeBlocks, pages, root } from './pages.ts';
 
 /** The blocks need a service with a key, a server over HTTP, a dataset, and a folder with files to import. */
 const folder = createTemporaryFolder();
@@ -29,8 +29,8 @@ for (const name of ['own-ads.csv', 'own-ads.jsonl'])
 for (const name of ['dist', 'node_modules']) symlinkSync(join(root, name), join(folder, name));
 
 const library = startCommand(['library', 'serve', '--demo', '--port', '0']);
-const [, key = ''] = await library.says(/demo key (\S+)$/m);
-const [, baseUrl = ''] = await library.says(/library on (\S+)$/m);
+const [, key = ''] = await library.waitForStderr(/demo key (\S+)$/m);
+const [, baseUrl = ''] = await library.waitForStderr(/library on (\S+)$/m);
 const http = await startHttp({ baseUrl });
 const demo = await startServer({ config: { demo: true } });
 afterAll(async () => {
@@ -78,22 +78,22 @@ const runners: Record<string, (text: string) => Promise<void>> = {
 
 async function runClient(name: string, text: string, program: string): Promise<void> {
   // Below the folder, so that Node finds its modules.
-  const own = mkdtempSync(join(folder, 'client-'));
-  const at = (file: string) => join(own, file);
-  writeFileSync(at(name), fill(text));
-  await promisify(execFile)(program, [at(name)], { cwd: own });
-  expect(readFileSync(at('ads.csv'), 'utf8')).toContain('Page name');
-  expect(readFileSync(at('ads.jpg')).subarray(0, 2).toString('hex')).toBe('ffd8');
+  const clientFolder = mkdtempSync(join(folder, 'client-'));
+  const pathOf = (file: string) => join(clientFolder, file);
+  writeFileSync(pathOf(name), fill(text));
+  await promisify(execFile)(program, [pathOf(name)], { cwd: clientFolder });
+  expect(readFileSync(pathOf('ads.csv'), 'utf8')).toContain('Page name');
+  expect(readFileSync(pathOf('ads.jpg')).subarray(0, 2).toString('hex')).toBe('ffd8');
 }
 
 /** Several pages contain the same block, and several blocks configure the same server. Each one runs once. */
 const runs = new Map<string, Promise<void> | undefined>();
-function once(name: string, run: () => Promise<void> | undefined): Promise<void> | undefined {
+function runOnlyOnce(name: string, run: () => Promise<void> | undefined): Promise<void> | undefined {
   if (!runs.has(name)) runs.set(name, run());
   return runs.get(name);
 }
 
-const runOnce = ({ language, text }: CodeBlock) => once(text, () => runners[language]?.(text));
+const runOnce = ({ language, text }: CodeBlock) => runOnlyOnce(text, () => runners[language]?.(text));
 
 async function expectRuns(line: string): Promise<void> {
   const filled = fill(line);
@@ -101,7 +101,7 @@ async function expectRuns(line: string): Promise<void> {
   const serves = /main\.js http\b|library serve\b/.test(filled);
   const { code, stdout, stderr } = await runLine(serves ? `exec env ${filled} --port 0` : filled);
   expect({ line, code, stderr: code === 0 ? '' : stderr }).toEqual({ line, code: 0, stderr: '' });
-  if (line.startsWith('claude mcp add ')) await answers(await connect(readClaude(JSON.parse(stdout))));
+  if (line.startsWith('claude mcp add ')) await expectAnswer(await connect(readClaude(JSON.parse(stdout))));
 }
 
 /** Replaces Claude Code, which need not be installed, by a function that prints its arguments. */
@@ -157,10 +157,10 @@ async function runJson(text: string): Promise<void> {
   if (value.ads && value.pages) return readFilters(text);
   const servers: ServerEntry[] = Object.values(value.mcpServers ?? value.servers ?? { it: value });
   expect(servers).not.toEqual([]);
-  for (const server of servers) await once(JSON.stringify(server), () => connect(server).then(answers));
+  for (const server of servers) await runOnlyOnce(JSON.stringify(server), () => connect(server).then(expectAnswer));
 }
 
-async function answers(client: TestClient): Promise<void> {
+async function expectAnswer(client: TestClient): Promise<void> {
   const { isError, text } = await client.call('whoami');
   expect({ isError, text }).toEqual({ isError: false, text: expect.stringContaining('authenticated by: api_key') });
   await client.close();
@@ -172,8 +172,8 @@ function connect({ command: program, args = [], env, url, headers = {} }: Server
     const settings = env ?? { AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: baseUrl };
     return connectCommand('v1', { command: program, args, env: { HOME: folder, ...settings }, cwd: folder });
   }
-  const [, given] = /^Bearer (\S+)$/.exec(headers.Authorization ?? '') ?? [];
-  return connectHttp('v1', String(url), given);
+  const [, headerKey] = /^Bearer (\S+)$/.exec(headers.Authorization ?? '') ?? [];
+  return connectHttp('v1', String(url), headerKey);
 }
 
 function readFilters(text: string): void {
@@ -187,7 +187,7 @@ function readFilters(text: string): void {
 
 // The blocks are written for the shells of Unix.
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
-  const blocks = codeBlocks(page).filter(({ notRun }) => !notRun);
+  const blocks = listCodeBlocks(page).filter(({ notRun }) => !notRun);
 
   test('every code block runs, or states why it does not run', () => {
     expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
@@ -197,7 +197,7 @@ describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
 });
 
 test('the install links of README add servers that answer calls', async () => {
-  for (const link of [vsCodeLink(true), cursorLink(true)]) {
+  for (const link of [createVsCodeLink(true), createCursorLink(true)]) {
     expect(pages[0]?.text).toContain(link);
     const { searchParams: query } = new URL(link);
     const config = query.get('config');

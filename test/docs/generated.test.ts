@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { generated } from '../../scripts/docs/write.ts';
+import { generatedFiles } from '../../scripts/docs/write.ts';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const readme = read('README.md');
 
-test.each(Object.entries(generated))('%s matches the code (run npm run docs to renew it)', async (file, write) => {
+test.each(Object.entries(generatedFiles))('%s matches the code (run npm run docs to renew it)', async (file, write) => {
   // `npm run docs` formats JSON files after it has written them, so only their values are compared.
   const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
   expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));

@@ -3,16 +3,16 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Page, pages, root } from './pages.ts';
 
-function linksOf({ text }: Page): string[] {
+function listLinks({ text }: Page): string[] {
   const prose = text.replace(/^( *)(`{3,})[\s\S]*?\n\1\2$/gm, '').replace(/`[^`\n]*`/g, '');
-  const found = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g)].map(
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g)].map(
     ([, link, tag]) => link ?? tag ?? '',
   );
-  return found.filter((link) => !/^(https?|mailto):/.test(link));
+  return links.filter((link) => !/^(https?|mailto):/.test(link));
 }
 
 /** Returns the anchors of all headings of a page, as GitHub writes them. */
-const anchorsOf = ({ text }: Page): string[] =>
+const listAnchors = ({ text }: Page): string[] =>
   [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
       .replace(/<[^>]+>/g, '')
@@ -23,32 +23,34 @@ const anchorsOf = ({ text }: Page): string[] =>
   );
 
 test.each(pages)('every relative link of $file leads to an existing file and heading', (page) => {
-  const broken = linksOf(page).filter((link) => {
+  const broken = listLinks(page).filter((link) => {
     const [path = '', anchor] = link.split('#');
     const file = path === '' ? page.file : join(dirname(page.file), path);
     if (!existsSync(join(root, file))) return true;
     const target = pages.find((other) => other.file === file.replaceAll('\\', '/'));
-    return anchor !== undefined && !(target && anchorsOf(target).includes(anchor));
+    return anchor !== undefined && !(target && listAnchors(target).includes(anchor));
   });
   expect(broken).toEqual([]);
 });
 
 test('every page of docs can be reached by links from README', () => {
-  const linked = new Set<string>();
+  const linkedFiles = new Set<string>();
   const visit = (file: string): void => {
     const page = pages.find((other) => other.file === file);
-    if (!page || linked.has(file)) return;
-    linked.add(file);
-    for (const link of linksOf(page)) visit(join(dirname(file), link.split('#')[0] ?? '').replaceAll('\\', '/'));
+    if (!page || linkedFiles.has(file)) return;
+    linkedFiles.add(file);
+    for (const link of listLinks(page)) visit(join(dirname(file), link.split('#')[0] ?? '').replaceAll('\\', '/'));
   };
   visit('README.md');
-  expect(pages.map(({ file }) => file).filter((file) => file.startsWith('docs/') && !linked.has(file))).toEqual([]);
+  expect(pages.map(({ file }) => file).filter((file) => file.startsWith('docs/') && !linkedFiles.has(file))).toEqual(
+    [],
+  );
 });
 
 /** Returns the paths in code spans, such as `src/app.ts`. Placeholders such as `<name>` are left out. */
-const pathsIn = ({ text }: Page): string[] =>
+const listPaths = ({ text }: Page): string[] =>
   [...text.matchAll(/`((?:src|test|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
 
 test.each(pages)('every path of the repository in $file exists', (page) => {
-  expect(pathsIn(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  expect(listPaths(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

@@ -2,25 +2,29 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** The root folder of the repository. */
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
+/** A documentation page, with its path relative to the root. */
 export interface Page {
   file: string;
   text: string;
 }
 
-const beside = 'README AGENTS CONTRIBUTING SECURITY CHANGELOG BENCHMARKS src/library/README bench/evals/results'
+const topLevelPages = 'README AGENTS CONTRIBUTING SECURITY CHANGELOG BENCHMARKS src/library/README bench/evals/results'
   .split(' ')
   .map((name) => `${name}.md`);
-const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+const docsPages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md'))
   .map((file) => `docs/${file.replaceAll('\\', '/')}`);
 
-export const pages: Page[] = [...beside, ...inDocs.sort()].map((file) => ({
+/** All documentation pages. */
+export const pages: Page[] = [...topLevelPages, ...docsPages.sort()].map((file) => ({
   file,
   text: readFileSync(join(root, file), 'utf8'),
 }));
 
+/** A fenced code block of a page. */
 export interface CodeBlock {
   /** `README.md:44 sh` */
   title: string;
@@ -30,11 +34,11 @@ export interface CodeBlock {
   notRun: string | undefined;
 }
 
-const fenced = /^( *)(`{3,})(\w*)\n([\s\S]*?)\n\1\2$/gm;
+const fencePattern = /^( *)(`{3,})(\w*)\n([\s\S]*?)\n\1\2$/gm;
 
 /** Returns the fenced blocks of a page. A comment in the line before, `<!-- not run: … -->`, states why a block is not run. */
-export function codeBlocks({ file, text }: Page): CodeBlock[] {
-  return [...text.matchAll(fenced)].map(({ index, 1: indent = '', 3: language = '', 4: body = '' }) => {
+export function listCodeBlocks({ file, text }: Page): CodeBlock[] {
+  return [...text.matchAll(fencePattern)].map(({ index, 1: indent = '', 3: language = '', 4: body = '' }) => {
     const lines = text.slice(0, index).trimEnd().split('\n');
     const comment = /^ *<!-- (?:not run: (.+)|example (\w+)) -->$/.exec(lines.at(-1) ?? '');
     return {

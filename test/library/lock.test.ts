@@ -22,7 +22,7 @@ async function startServer(database: string) {
     await server.ended;
   };
   onTestFinished(kill);
-  const [, url = ''] = await server.says(/library on (http:\S+)/);
+  const [, url = ''] = await server.waitForStderr(/library on (http:\S+)/);
   const getStatus = async (key: string) => (await fetch(`${url}/v1/whoami`, withToken(key))).status;
   return { kill, getStatus };
 }

@@ -246,5 +246,5 @@ test('any JSON as the arguments of any tool leads to a valid result or error', a
     }),
     { numRuns: 200 },
   );
-  expect(server.logged.join('')).not.toContain('a tool failed');
+  expect(server.logLines.join('')).not.toContain('a tool failed');
 });

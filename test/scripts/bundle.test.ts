@@ -13,7 +13,9 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const { name, bytes } = packBundle();
 const files = unzipSync(bytes);
-const form: Record<string, { title: string }> = JSON.parse(strFromU8(files['manifest.json'] as Uint8Array)).user_config;
+const fields: Record<string, { title: string }> = JSON.parse(
+  strFromU8(files['manifest.json'] as Uint8Array),
+).user_config;
 const folder = join(createTemporaryFolder(), 'with a space');
 for (const [path, content] of Object.entries(files)) {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -24,15 +26,15 @@ for (const [path, content] of Object.entries(files)) {
  * Starts the server as a desktop host does, with the values that the person entered. A value that the person left out
  * stays a placeholder.
  */
-function startedByHost(entered: Record<string, string>) {
+function startAsHost(entered: Record<string, string>) {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
-  const filled = (text: string) =>
+  const fillIn = (text: string) =>
     text
       .replaceAll('${__dirname}', folder)
       .replace(/\$\{user_config\.(\w+)\}/g, (placeholder, key: string) => entered[key] ?? placeholder);
   const { args, env } = manifest.server.mcp_config;
-  const settings = Object.entries<string>(env).map(([variable, value]) => [variable, filled(value)]);
-  return connectCommand('v1', { command: process.execPath, args: args.map(filled), env: Object.fromEntries(settings) });
+  const settings = Object.entries<string>(env).map(([variable, value]) => [variable, fillIn(value)]);
+  return connectCommand('v1', { command: process.execPath, args: args.map(fillIn), env: Object.fromEntries(settings) });
 }
 
 test('the bundle is small, contains every needed file without drivers of a shared state, and is identical in every build', () => {
@@ -58,7 +60,7 @@ test('the bundle contains the licences of bundled packages and of the sources th
 });
 
 test('the unpacked bundle runs every tool on demo data without other files', async () => {
-  const client = await startedByHost({ demo: 'true', credit_budget: '50' });
+  const client = await startAsHost({ demo: 'true', credit_budget: '50' });
   expect(await client.listTools()).toHaveLength(allTools.length);
   for (const { name, result } of await makeDemoCalls(client.call)) {
     expect([name, result.isError]).toEqual([name, false]);
@@ -69,11 +71,11 @@ test('the unpacked bundle runs every tool on demo data without other files', asy
 });
 
 test('the unpacked bundle starts without settings and names the fields to fill in', async () => {
-  const client = await startedByHost({ demo: 'false', read_only: 'true' });
+  const client = await startAsHost({ demo: 'false', read_only: 'true' });
   expect(await client.listTools()).toHaveLength(allTools.length - 1);
   const { text, error } = await client.call('search_ads');
   expect(error).toMatchObject({ kind: 'no_api_key' });
-  for (const field of ['api_key', 'base_url', 'demo']) expect(text).toContain(`"${form[field]?.title}"`);
+  for (const field of ['api_key', 'base_url', 'demo']) expect(text).toContain(`"${fields[field]?.title}"`);
   await client.close();
 });
 

@@ -4,21 +4,21 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { McpbManifestSchema } from '@anthropic-ai/mcpb/schemas/0.3';
 import { describe, expect, test } from 'vitest';
-import { type Publisher, placeholders } from '../../scripts/docs/published.ts';
-import { generated } from '../../scripts/docs/write.ts';
+import { listPlaceholders, type Publisher } from '../../scripts/docs/published.ts';
+import { generatedFiles } from '../../scripts/docs/write.ts';
 import { type SettingName, settings } from '../../src/config/settings.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file: string) => readFileSync(`${root}${file}`, 'utf8');
 const json = (file: string) => JSON.parse(read(file));
-const [present, manifest, registryFile, dockerfile] = [
+const [publisher, manifest, registryFile, dockerfile] = [
   json('package.json') as Publisher,
   json('manifest.json'),
   json('server.json'),
   read('Dockerfile'),
 ];
-const publishedBy = async (publisher: Publisher) => {
-  const write = async (file: string) => String(await generated[file]?.(read(file), publisher));
+const createPublishedFiles = async (publisher: Publisher) => {
+  const write = async (file: string) => String(await generatedFiles[file]?.(read(file), publisher));
   return {
     manifest: JSON.parse(await write('manifest.json')),
     registryFile: JSON.parse(await write('server.json')),
@@ -27,8 +27,8 @@ const publishedBy = async (publisher: Publisher) => {
 };
 
 test("the publisher's details in package.json appear in every published file", async () => {
-  const published = await publishedBy({
-    ...present,
+  const published = await createPublishedFiles({
+    ...publisher,
     // In a Dockerfile, `$` begins a variable, so it must be escaped.
     description: 'for "$5"',
     mcpName: 'io.github.someone/ad-library-mcp',
@@ -57,26 +57,26 @@ test("the publisher's details in package.json appear in every published file", a
 
 test('placeholders of the publisher appear in no published file and block publishing', async () => {
   const empty = {
-    ...present,
+    ...publisher,
     mcpName: 'com.example/x',
     homepage: 'https://example.com/x',
     repository: { type: 'git', url: 'git+https://example.com/x.git' },
     bugs: { url: 'https://example.com/x/issues' },
     privacyPolicies: ['https://example.com/x'],
   };
-  expect(placeholders(empty)).toEqual(['mcpName', 'homepage', 'repository.url', 'bugs.url', 'privacyPolicies']);
-  for (const made of Object.values(await publishedBy(empty)))
-    expect(JSON.stringify(made)).not.toContain('example.com/x');
+  expect(listPlaceholders(empty)).toEqual(['mcpName', 'homepage', 'repository.url', 'bugs.url', 'privacyPolicies']);
+  for (const file of Object.values(await createPublishedFiles(empty)))
+    expect(JSON.stringify(file)).not.toContain('example.com/x');
   const script = `${root}scripts/check-publisher.ts`;
   const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', script], { encoding: 'utf8' });
-  const open = placeholders(present);
-  expect(status).toBe(open.length > 0 ? 1 : 0);
-  for (const name of open) expect(stderr).toContain(name);
+  const openFields = listPlaceholders(publisher);
+  expect(status).toBe(openFields.length > 0 ? 1 : 0);
+  for (const name of openFields) expect(stderr).toContain(name);
 });
 
 describe('The desktop manifest', () => {
   const { user_config: form, server } = manifest;
-  const named = (name: string) => name.replace(/_./g, (part) => part.charAt(1).toUpperCase()) as SettingName;
+  const toSettingName = (name: string) => name.replace(/_./g, (part) => part.charAt(1).toUpperCase()) as SettingName;
 
   test('the desktop manifest matches the schema of its format', () => {
     expect(McpbManifestSchema.safeParse(manifest).error?.issues ?? []).toEqual([]);
@@ -87,9 +87,9 @@ describe('The desktop manifest', () => {
     const names = Object.keys(form);
     const { env } = server.mcp_config;
     expect(Object.values(env)).toEqual(names.map((name) => `\${user_config.${name}}`));
-    expect(Object.keys(env)).toEqual(names.map((name) => settings[named(name)].variable));
+    expect(Object.keys(env)).toEqual(names.map((name) => settings[toSettingName(name)].variable));
     for (const name of names) {
-      const setting = settings[named(name)];
+      const setting = settings[toSettingName(name)];
       expect([form[name].sensitive === true, form[name].title]).toEqual([
         'secret' in setting,
         (setting as { title?: string }).title,
@@ -138,7 +138,7 @@ test('server.json matches the schema of the registry', () => {
 const provided = 'io.modelcontextprotocol.registry/publisher-provided';
 
 test('compose.yaml runs the image of this version', () => {
-  expect(read('compose.yaml')).toContain(`image: ad-library-mcp:${present.version}\n`);
+  expect(read('compose.yaml')).toContain(`image: ad-library-mcp:${publisher.version}\n`);
 });
 
 test('both stages of the Dockerfile have the same base image, pinned by digest', () => {

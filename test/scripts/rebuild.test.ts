@@ -17,7 +17,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
-import { lastBuild } from '../../scripts/bundle.ts';
+import { listLatestBuild } from '../../scripts/bundle.ts';
 import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 
@@ -28,20 +28,20 @@ afterAll(() => rmSync(clone, { recursive: true }));
 symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
 const sources = ['src', 'scripts', 'docs/skill', 'package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE'];
 // The clone starts with the existing build, whatever its sources.
-for (const part of [...sources, ...lastBuild()]) cpSync(join(root, part), join(clone, part), { recursive: true });
+for (const part of [...sources, ...listLatestBuild()]) cpSync(join(root, part), join(clone, part), { recursive: true });
 
 const dist = join(clone, 'dist');
 const main = join(dist, 'main.js');
-const buildsIn = () => readdirSync(dist).filter((entry) => entry.startsWith('build-'));
-const timeOf = (name: string) => statSync(join(dist, name)).mtimeMs;
+const listBuilds = () => readdirSync(dist).filter((entry) => entry.startsWith('build-'));
+const readTime = (name: string) => statSync(join(dist, name)).mtimeMs;
 const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: clone });
 const build = () => node('--import', 'tsx', 'scripts/build.ts');
-const versionOf = async () => (await node(main, '--version')).stdout.trim();
+const readVersion = async () => (await node(main, '--version')).stdout.trim();
 
 test('a running server continues while dist is rebuilt, and only the latest builds stay', {
   timeout: 300_000,
 }, async () => {
-  const before = await versionOf();
+  const before = await readVersion();
   // A new version gives the files of the build new names.
   const path = join(clone, 'package.json');
   writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), version: '2.0.0' }));
@@ -52,18 +52,18 @@ test('a running server continues while dist is rebuilt, and only the latest buil
   });
   // During the build, the command starts from either the old or the new build.
   while (isBuilding) {
-    expect([before, '2.0.0']).toContain(await versionOf());
+    expect([before, '2.0.0']).toContain(await readVersion());
     await after(50);
   }
   await building;
-  expect(await versionOf()).toBe('2.0.0');
+  expect(await readVersion()).toBe('2.0.0');
   const called = await makeDemoCalls(client.call);
   expect(called.filter(({ result }) => result.isError)).toEqual([]);
   expect(await client.read('ui://ad-library/board')).toHaveLength(1);
   await client.close();
 
   // The same sources produce the same build.
-  const [running, latest, ...others] = buildsIn().toSorted((left, right) => timeOf(left) - timeOf(right));
+  const [running, latest, ...others] = listBuilds().toSorted((left, right) => readTime(left) - readTime(right));
   expect(others).toEqual([]);
   const earlier = ['build-1', 'build-2', 'build-3', 'build-4'];
   for (const [at, name] of earlier.entries()) {
@@ -71,8 +71,8 @@ test('a running server continues while dist is rebuilt, and only the latest buil
     utimesSync(join(dist, name), at, at);
   }
   await build();
-  expect(new Set(buildsIn())).toEqual(new Set([running, latest, ...earlier.slice(1)]));
-  expect(await versionOf()).toBe('2.0.0');
+  expect(new Set(listBuilds())).toEqual(new Set([running, latest, ...earlier.slice(1)]));
+  expect(await readVersion()).toBe('2.0.0');
   expect(readdirSync(clone).filter((entry) => entry.startsWith('.building'))).toEqual([]);
   expect(existsSync(join(dist, 'embed.d.ts'))).toBe(true);
 });

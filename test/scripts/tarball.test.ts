@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { lastBuild } from '../../scripts/bundle.ts';
+import { listLatestBuild } from '../../scripts/bundle.ts';
 import { allTools } from '../../src/board/board.ts';
 import { connectCommand } from '../support/clients.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -24,7 +24,7 @@ await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed
 
 test('the package contains the whole build, the required files and nothing else', () => {
   const paths = packed.files.map(({ path }) => path);
-  expect(paths).toEqual(expect.arrayContaining(lastBuild()));
+  expect(paths).toEqual(expect.arrayContaining(listLatestBuild()));
   const beside = paths.filter((path) => !path.startsWith('dist/'));
   expect(beside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
   expect(statSync(join(folder, packed.filename)).size).toBeLessThan(5.5 * 1024 * 1024);

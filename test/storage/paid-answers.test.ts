@@ -60,7 +60,7 @@ describe('Paid answers', () => {
   test('a paid answer is returned even if it cannot be stored in files', async ({ start }) => {
     const server = await start({ files: '/dev/null/none' });
     expect((await server.call('search_ads', { limit: 1 })).data.items).toHaveLength(1);
-    expect(server.logged.join()).toMatch(
+    expect(server.logLines.join()).toMatch(
       /not added to the dataset.*\/dev\/null\/none.*cannot be read: a file is in the way/,
     );
     for (const [tool, args] of [

@@ -19,6 +19,7 @@ interface ReceivedRequest {
   waitForAbort(): Promise<true>;
 }
 
+/** A service whose answers a test chooses, with the requests that it received. */
 export type Upstream = ReturnType<typeof createResponder>['upstream'] & {
   baseUrl: string;
   /**

@@ -82,7 +82,7 @@ export function startCommand(args: string[] = [], env: Record<string, string> = 
     });
     return waitFor(match, `${pattern} on standard error`, startLimitMs);
   };
-  return { child, stdout: () => stdout, stderr: () => stderr, says: waitForStderr, ended };
+  return { child, stdout: () => stdout, stderr: () => stderr, waitForStderr, ended };
 }
 
 /** Runs the built command to its end. */
@@ -101,7 +101,7 @@ export type HttpCommand = Awaited<ReturnType<typeof startHttpCommand>>;
 /** Starts the built `http` command on a free port of the loopback interface. */
 export async function startHttpCommand(args: string[] = [], env: Record<string, string> = {}) {
   const running = startCommand(['http', '--port', '0', ...args], env);
-  const [, url = ''] = await running.says(/^ad-library-mcp: listening on (\S+)$/m);
+  const [, url = ''] = await running.waitForStderr(/^ad-library-mcp: listening on (\S+)$/m);
   const { origin, port } = new URL(url);
   return {
     url,

@@ -113,7 +113,7 @@ export async function startServer({
     /** Connects another client with another key, as over HTTP. */
     connectAs: (key: string, clientName?: string, capabilities?: ClientCapabilities) =>
       connect({ apiKey: key, tenantId: key }, clientName, capabilities),
-    logged: logLines,
+    logLines,
     /** Closes the app while its clients are still connected. */
     stopApp: () => app.close(),
     close: async () => {

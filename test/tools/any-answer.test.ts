@@ -25,7 +25,7 @@ function expectSound(server: TestServer, { isError, raw, text, error }: Result):
     expect(raw.structuredContent).toBeUndefined();
   } else expect(raw.structuredContent).toHaveProperty('receipt');
   expectFinite({ text, raw });
-  expect(server.logged.splice(0).join('')).not.toContain('a tool failed');
+  expect(server.logLines.splice(0).join('')).not.toContain('a tool failed');
 }
 
 function expectFinite({ text, raw }: Pick<Result, 'text' | 'raw'>): void {

@@ -83,6 +83,6 @@ upstreamTest(
     const both = await Promise.all([1, 2].map(() => server.call('query_ads', { sql })));
     expect(both.map(({ error }) => error?.kind)).toEqual(['timeout', 'busy']);
     for (const { text } of both) expect(text).toContain('Nothing was sent, nothing was charged.');
-    expect(server.logged.join()).not.toContain('a tool failed');
+    expect(server.logLines.join()).not.toContain('a tool failed');
   },
 );

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
-import { noSamples, realSamples } from '../../bench/samples.ts';
+import { missingSamplesHint, readRealSamples } from '../../bench/samples.ts';
 import { formatAdList, viewAd } from '../../src/views/ad.ts';
 import {
   clampLines,
@@ -103,7 +103,7 @@ describe('The token estimate', () => {
   );
 
   test('the token estimate for lists of real ads is at most 3 % too low and at most 15 % too high', ({ skip }) => {
-    const samples = realSamples() ?? skip(noSamples);
+    const samples = readRealSamples() ?? skip(missingSamplesHint);
     const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
       const text = formatAdList({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
