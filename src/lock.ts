@@ -96,9 +96,9 @@ function createLock(path: string, note: LockNote) {
     /** Writes an endpoint into the lock file, so that other processes ask this process instead of waiting for the lock. */
     announce(address: HolderEndpoint | undefined): void {
       if (!isHeld()) return;
-      const part = `${path}.part`;
-      writeFileSync(part, JSON.stringify({ ...note, address }), { mode: 0o600 });
-      renameSync(part, path);
+      const tempFile = `${path}.part`;
+      writeFileSync(tempFile, JSON.stringify({ ...note, address }), { mode: 0o600 });
+      renameSync(tempFile, path);
     },
     release(): void {
       if (isHeld()) rmSync(path, { force: true });

@@ -118,8 +118,8 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetched: r
   const stored = userRecords.update('picture', (kept) => {
     const put = [...newHashes].filter(([id, one]) => kept.get(id) !== one);
     const more = kept.size + put.filter(([id]) => !kept.has(id)).length - maxRecords.picture;
-    const removed = more > 0 ? [...kept.keys()].filter((id) => !newHashes.has(id)).slice(0, more) : [];
-    return { put, removed, result: undefined };
+    const remove = more > 0 ? [...kept.keys()].filter((id) => !newHashes.has(id)).slice(0, more) : [];
+    return { put, remove, result: undefined };
   });
   await stored.catch(() => {});
   return newHashes;

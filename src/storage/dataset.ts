@@ -416,14 +416,14 @@ class GatheringTable extends Table<Entry> {
 
   /** Adds a step of a gathering. Steps may be added in any order. Returns whether anything changed. */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
-    const before = this.entries.get(state.id);
-    const ids = new Set(before?.adIds);
+    const storedEntry = this.entries.get(state.id);
+    const ids = new Set(storedEntry?.adIds);
     for (const id of adIds) ids.add(normalizeAdId(id));
-    const newest = before === undefined || isNewerState(state, before.state) ? state : before.state;
-    if (newest === before?.state && ids.size === before.adIds.size) return false;
-    const bytes = gatheringOverheadBytes + 2 * JSON.stringify(newest).length + idOverheadBytes * ids.size;
-    this.set(state.id, { state: newest, adIds: ids, bytes });
-    this.#evictLast(newest);
+    const newestState = storedEntry === undefined || isNewerState(state, storedEntry.state) ? state : storedEntry.state;
+    if (newestState === storedEntry?.state && ids.size === storedEntry.adIds.size) return false;
+    const bytes = gatheringOverheadBytes + 2 * JSON.stringify(newestState).length + idOverheadBytes * ids.size;
+    this.set(state.id, { state: newestState, adIds: ids, bytes });
+    this.#evictLast(newestState);
     while (this.entries.size > maxGatherings || this.bytes > maxGatheringBytes) this.removeOldest();
     return true;
   }

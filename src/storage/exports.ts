@@ -231,9 +231,9 @@ async function writeNewFile(folder: string, { write, ...named }: NewFile, maxByt
   let bytes = 0;
   try {
     const handle = await open(tempFile, 'wx', 0o600);
-    const append = async (more: Uint8Array) => {
-      await handle.writeFile(more);
-      bytes += more.length;
+    const append = async (bytesToAppend: Uint8Array) => {
+      await handle.writeFile(bytesToAppend);
+      bytes += bytesToAppend.length;
     };
     try {
       await write(append, maxBytes);
@@ -269,7 +269,7 @@ async function reserveFileName(folder: string, { name, companionEnding }: Named)
 
 /** Reads a file that this process has written. @throws AdLibraryError `not_found` if another file has replaced it since */
 async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Array> {
-  // These flags refuse symbolic links, and prevent that opening a pipe waits for a writer. Windows has neither of them.
+  // These flags refuse symbolic links, and avoid waiting for a writer if the path is a pipe. Windows has neither of them.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags).catch(() => undefined);
   try {
@@ -370,13 +370,13 @@ export function openStoredExports(
         const at = clock();
         const id = `${at.toString(36)}-${newId()}`;
         let [bytes, parts] = [0, 0];
-        await write(async (some) => {
-          for (let start = 0; start < some.length; start += exportChunkBytes) {
+        await write(async (piece) => {
+          for (let start = 0; start < piece.length; start += exportChunkBytes) {
             const partId = chunkIdOf(id, parts++);
-            const body = items.encrypt(partId, deflateRawSync(some.subarray(start, start + exportChunkBytes)));
+            const body = items.encrypt(partId, deflateRawSync(piece.subarray(start, start + exportChunkBytes)));
             await items.put(partId, body, reduceIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
           }
-          bytes += some.length;
+          bytes += piece.length;
         }, maxExportBytes);
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
@@ -384,9 +384,11 @@ export function openStoredExports(
         const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
         const update = await documents.update(list, (doc: StoredFileEntry[] = [], now) => {
           const newFile = { ...description, ends: now + ttlMs };
-          const all = [newFile, ...doc];
-          const currentFiles = all.filter(({ ends }) => ends > now).slice(0, maxExports);
-          const expiredFiles = all.filter((file) => !currentFiles.includes(file)).map((file) => ({ ...file, ends: 0 }));
+          const allFiles = [newFile, ...doc];
+          const currentFiles = allFiles.filter(({ ends }) => ends > now).slice(0, maxExports);
+          const expiredFiles = allFiles
+            .filter((file) => !currentFiles.includes(file))
+            .map((file) => ({ ...file, ends: 0 }));
           const next = [...currentFiles, ...expiredFiles.slice(0, maxExports)];
           return {
             next,

@@ -168,11 +168,13 @@ class FolderDatasets implements Datasets {
       await documents.write(key, () => ({ userId }), accountTtlMs).catch(() => {});
     } catch (error) {
       const kind = error instanceof AdLibraryError ? error.failure.kind : 'internal';
-      const read = async () => (await documents.read<{ userId: string }>(key)).doc;
-      const cachedAccount = unreachableKinds.includes(kind) ? await read().catch(() => undefined) : undefined;
-      if (!this.#failure && !cachedAccount)
+      const readStoredAccount = async () => (await documents.read<{ userId: string }>(key)).doc;
+      const storedAccount = unreachableKinds.includes(kind)
+        ? await readStoredAccount().catch(() => undefined)
+        : undefined;
+      if (!this.#failure && !storedAccount)
         warn('the dataset cannot be stored in files: the service did not tell which account the key belongs to');
-      if (cachedAccount) this.#openAccount(cachedAccount.userId);
+      if (storedAccount) this.#openAccount(storedAccount.userId);
       else {
         this.#store = undefined;
         this.#failure = kind === 'unauthorized' ? (error as AdLibraryError) : createUnknownAccountError(error);

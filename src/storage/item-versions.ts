@@ -161,8 +161,8 @@ export const readCounts = (version: JsonHolder): CounterValues => computeFacts(v
 const cachedFacts = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
 function computeFacts({ json }: JsonHolder) {
-  const known = cachedFacts.get(json);
-  if (known) return known;
+  const cached = cachedFacts.get(json);
+  if (cached) return cached;
   const ad = parseItem({ json });
   const content = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
   const facts = { content, counts: readCounters(ad) };
@@ -171,7 +171,8 @@ function computeFacts({ json }: JsonHolder) {
 }
 
 /** Returns whether each field of the new object has the same value in the stored object. */
-const addsNothing = (came: JsonObject, before: JsonObject): boolean => hasSameFields(mergeItems(came, before), before);
+const addsNothing = (newObject: JsonObject, storedObject: JsonObject): boolean =>
+  hasSameFields(mergeItems(newObject, storedObject), storedObject);
 
 const pickVersion = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
   since,
@@ -193,8 +194,8 @@ const nestedFields = ['page', 'website'];
 function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
   const merged = { ...earlier, ...newer };
   for (const name of nestedFields) {
-    const [before, after] = [earlier[name], newer[name]];
-    if (isJsonObject(before) && isJsonObject(after)) merged[name] = { ...before, ...after };
+    const [earlierValue, newerValue] = [earlier[name], newer[name]];
+    if (isJsonObject(earlierValue) && isJsonObject(newerValue)) merged[name] = { ...earlierValue, ...newerValue };
   }
   return merged;
 }

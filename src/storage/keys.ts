@@ -43,10 +43,10 @@ export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAcc
   /** While the store is unreachable, each replica uses what it learned last. */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
-      const read = await documents.read<AcceptedKeyDocument>(documentKeyOf(tenantId)).catch(() => undefined);
-      if (read === undefined) return localKeys.has(tenantId);
-      await (read.doc ? localKeys.add(tenantId) : localKeys.remove(tenantId));
-      return read.doc !== undefined;
+      const reply = await documents.read<AcceptedKeyDocument>(documentKeyOf(tenantId)).catch(() => undefined);
+      if (reply === undefined) return localKeys.has(tenantId);
+      await (reply.doc ? localKeys.add(tenantId) : localKeys.remove(tenantId));
+      return reply.doc !== undefined;
     },
     add: async (tenantId) => {
       await localKeys.add(tenantId);

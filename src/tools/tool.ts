@@ -125,16 +125,16 @@ export const addressesOf = ({ uri, path, linkPath }: ExportedFile, { linkOrigin 
 });
 
 export function locationText(file: ExportedFile, context: ToolContext, beside?: ExportedFile) {
-  const { path, lifetimeText: stays, problem, ttlMs } = file;
+  const { path, lifetimeText, problem, ttlMs } = file;
   const { uri, link } = addressesOf(file, context);
   const readable = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
-  if (link) return `Open it at ${link}: it ${readable}, too${stays ? `, ${stays}` : ''}`;
+  if (link) return `Open it at ${link}: it ${readable}, too${lifetimeText ? `, ${lifetimeText}` : ''}`;
   if (path === undefined) {
     const how = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
-    return `It ${readable}${stays ? `, ${stays}` : ''}${how}`;
+    return `It ${readable}${lifetimeText ? `, ${lifetimeText}` : ''}${how}`;
   }
   const note = beside?.path === undefined ? '' : `, with ${quoteUnlessWord(beside.name)} beside it`;
-  return `It is in ${quote(path)}${note}, ${stays}, and ${readable}`;
+  return `It is in ${quote(path)}${note}, ${lifetimeText}, and ${readable}`;
 }
 
 export type Tool = ItemTool | ListTool;

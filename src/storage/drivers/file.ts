@@ -35,7 +35,7 @@ const maxLineBytes = 64 * 1024 * 1024;
 const slackBytes = 1024 * 1024;
 /** Data with a longer lifetime never expires in a file, because clocks can be wrong. A person can delete the file. */
 const maxTtlMs = 86_400_000;
-// These flags refuse symbolic links, and prevent that opening a pipe waits for a writer. Windows has neither of them.
+// These flags refuse symbolic links, and avoid waiting for a writer if the path is a pipe. Windows has neither of them.
 const safeOpenFlags = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 interface Job {
@@ -184,10 +184,14 @@ export class FileStore implements Store {
     // If compacting fails, for example because the disk is full, it is attempted again when the file has doubled.
     this.#compactAboveBytes = 2 * this.#endPosition;
     const { path, baseUrl } = this.#options;
-    const [id, part] = [randomUUID(), `${path}.part`];
+    const [id, tempFile] = [randomUUID(), `${path}.part`];
     let end = 0;
     try {
-      const file = await open(part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | safeOpenFlags, 0o600);
+      const file = await open(
+        tempFile,
+        constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | safeOpenFlags,
+        0o600,
+      );
       const append = async (line: string) => {
         const bytes = Buffer.from(line);
         await file.writeFile(bytes);
@@ -199,11 +203,11 @@ export class FileStore implements Store {
         for (const record of this.#memory.records()) await append(serializeRecord(record));
         await file.sync();
       });
-      await rename(part, path);
+      await rename(tempFile, path);
       await syncFolder(path);
       [this.#fileId, this.#endPosition, this.#fileStamp, this.#compactAboveBytes] = [id, end, '', 0];
     } catch {
-      await rm(part, { force: true }).catch(() => {});
+      await rm(tempFile, { force: true }).catch(() => {});
     }
   }
 

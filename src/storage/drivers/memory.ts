@@ -106,21 +106,21 @@ export class MemoryStore implements Store {
 
   async putItems(...[name, changes, { ttlMs, maxBytes }]: Parameters<Store['putItems']>): Promise<Set<string>> {
     const now = this.now();
-    const { items, ...about } =
+    const { items, ...metadata } =
       this.#findCollection(name) ?? createCollection(name, Math.max(Math.ceil(now * 1000), this.#lastSequenceNumber));
     const [refused, put] = [new Set<string>(), new Map<string, Item>()];
-    let { lastSequenceNumber: sequenceNumber, bytes, evictedThrough } = about;
+    let { lastSequenceNumber: sequenceNumber, bytes, evictedThrough } = metadata;
     for (const change of changes) {
-      const before = put.get(change.id) ?? items.get(change.id);
-      if ((before?.sequenceNumber ?? 0) !== change.expectedSequenceNumber) refused.add(change.id);
+      const currentItem = put.get(change.id) ?? items.get(change.id);
+      if ((currentItem?.sequenceNumber ?? 0) !== change.expectedSequenceNumber) refused.add(change.id);
       else {
         put.delete(change.id);
         sequenceNumber = Math.max(sequenceNumber + 1, Math.ceil(now * 1000));
         put.set(change.id, { sequenceNumber: sequenceNumber, body: change.body });
-        bytes += change.body.length - (before?.body.length ?? 0);
+        bytes += change.body.length - (currentItem?.body.length ?? 0);
       }
     }
-    const evictedCounts = { ...about.evictedCounts };
+    const evictedCounts = { ...metadata.evictedCounts };
     const listItemsInOrder = function* () {
       for (const [id, item] of items) if (!put.has(id)) yield [id, item] as const;
       yield* put;
@@ -134,7 +134,7 @@ export class MemoryStore implements Store {
     const writtenItems = [...put].map(([id, item]) => ({ id, ...item }));
     this.#change({
       name,
-      generation: about.generation,
+      generation: metadata.generation,
       lastSequenceNumber: sequenceNumber,
       evictedThrough: evictedThrough,
       evictedCounts: evictedCounts,
@@ -204,8 +204,8 @@ export class MemoryStore implements Store {
   }
 
   #put(name: string, record: DocumentRecord | Collection | undefined): void {
-    const before = this.#entries.get(name);
-    if (before) this.#count(before, -1);
+    const previousEntry = this.#entries.get(name);
+    if (previousEntry) this.#count(previousEntry, -1);
     this.#entries.delete(name);
     if (record === undefined) return;
     const bytes = entryOverheadBytes + ('key' in record ? record.body.length : record.bytes);
@@ -230,10 +230,10 @@ export class MemoryStore implements Store {
   }
 }
 
-const createCollection = (name: string, seq: number): Collection => ({
+const createCollection = (name: string, lastSequenceNumber: number): Collection => ({
   name,
   generation: randomUUID(),
-  lastSequenceNumber: seq,
+  lastSequenceNumber: lastSequenceNumber,
   items: new Map(),
   bytes: 0,
   evictedThrough: 0,

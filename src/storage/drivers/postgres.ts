@@ -182,7 +182,7 @@ export function openPostgresStore(
     readDocument,
     swapDocument: async (key, expected, { version, body, ttlMs }) => {
       const values = [key, expected, version, body, ttlMs];
-      const [done] =
+      const [writtenRow] =
         body === undefined
           ? await query(`DELETE FROM ad_library.documents WHERE key = $1 AND version = $2 RETURNING ${now}`, [
               key,
@@ -200,7 +200,7 @@ export function openPostgresStore(
                   WHERE key = $1 AND version = $2 AND ends > clock_timestamp() RETURNING ${now}`,
                 values,
               );
-      if (done) return { now: done.now, isDone: true };
+      if (writtenRow) return { now: writtenRow.now, isDone: true };
       const current = await readDocument(key);
       return { ...current, isDone: body === undefined && expected === '' && current.document === undefined };
     },
@@ -235,12 +235,12 @@ export function openPostgresStore(
           WHERE name = $1 AND ends > clock_timestamp() ORDER BY later.seq`,
         [name, after, chunkLimits.items, chunkLimits.bytes],
       );
-      const [about] = rows;
-      if (about === undefined) return undefined;
+      const [firstRow] = rows;
+      if (firstRow === undefined) return undefined;
       const items: ItemsChunk['items'] = rows.flatMap(({ id, seq, body }) =>
         id === null ? [] : [{ id, sequenceNumber: seq, body }],
       );
-      const { epoch, floor, gone, last } = about;
+      const { epoch, floor, gone, last } = firstRow;
       return {
         generation: epoch,
         items,
@@ -261,14 +261,14 @@ export function openPostgresStore(
 
 /** Creates the tables if they do not exist. If they exist, the database user needs no right to create tables. */
 async function createTables(pool: pg.Pool): Promise<void> {
-  const isMade = `to_regclass('ad_library.format') IS NOT NULL`;
-  const made = await pool.query<{ is: boolean }>(`SELECT ${isMade} AS is`);
+  const tablesExist = `to_regclass('ad_library.format') IS NOT NULL`;
+  const existing = await pool.query<{ is: boolean }>(`SELECT ${tablesExist} AS is`);
   // One transaction with a lock, so that only one of several replicas that start together creates the tables.
-  if (!made.rows[0]?.is)
+  if (!existing.rows[0]?.is)
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));
       CREATE SCHEMA IF NOT EXISTS ad_library;
-      IF NOT (${isMade}) THEN ${tables}; END IF;
+      IF NOT (${tablesExist}) THEN ${tables}; END IF;
     END $do$`);
   const { rows } = await pool.query<{ number: number }>('SELECT number FROM ad_library.format');
   if (rows[0]?.number !== format)

@@ -82,8 +82,11 @@ export function openRedisStore(
     },
     readItemsSince: async (name, after) => {
       const limits = [after, chunkLimits.items, chunkLimits.bytes].map(String);
-      const [about, ...fields] = (await runScript(itemsSinceScript, keysOf(name), limits)) as [Buffer, ...Buffer[]];
-      return parseChunk(JSON.parse(String(about)), fields);
+      const [metadataJson, ...fields] = (await runScript(itemsSinceScript, keysOf(name), limits)) as [
+        Buffer,
+        ...Buffer[],
+      ];
+      return parseChunk(JSON.parse(String(metadataJson)), fields);
     },
     isNearlyFull: () => memory.isNearlyFull(),
     isRefusal: (error) => {
@@ -99,8 +102,8 @@ function parseReply(reply: unknown): ReadResult {
   return version ? { now, document: { version: String(version), body: body ?? undefined } } : { now };
 }
 
-function parseChunk(about: Record<string, string>, fields: readonly Buffer[]): ItemsChunk | undefined {
-  const { epoch, seq, floor, bytes: _, ...gone } = about;
+function parseChunk(metadata: Record<string, string>, fields: readonly Buffer[]): ItemsChunk | undefined {
+  const { epoch, seq, floor, bytes: _, ...gone } = metadata;
   if (epoch === undefined) return undefined;
   const items: ItemsChunk['items'] = [];
   for (let at = 0; at < fields.length; at += 3)

@@ -61,9 +61,9 @@ export function openStoredAnswers(
 
   const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
     const key = answerKeyOf(tenantId, name);
-    const read = await documents.read<StoredCall>(key).catch(() => undefined);
+    const reply = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is unreachable, the document that this replica read last still counts.
-    const stored = read ?? documents.getCached<StoredCall>(key);
+    const stored = reply ?? documents.getCached<StoredCall>(key);
     const localAnswer = await local.get(tenantId, name);
     if (localAnswer && localAnswer.at >= (stored?.doc?.cached?.at ?? 0)) return localAnswer;
     return stored && parseCachedAnswer(stored.doc, stored.now + ('ageMs' in stored ? stored.ageMs : 0));
@@ -83,11 +83,11 @@ export function openStoredAnswers(
     const end = async (next = withoutClaim) => {
       if (!isOpen) return;
       close();
-      const change = (doc: StoredCall | undefined) => ({
+      const removeClaim = (doc: StoredCall | undefined) => ({
         ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttlMs, claimMs) }),
         result: undefined,
       });
-      await queue.write(() => documents.update<StoredCall, void>(key, change));
+      await queue.write(() => documents.update<StoredCall, void>(key, removeClaim));
     };
     const put = async (cached: CachedAnswer) => {
       const { value, ...answer } = cached.answer;

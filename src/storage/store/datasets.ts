@@ -88,8 +88,8 @@ export class StoreDatasets implements Datasets {
   }
 
   async #sync(name: string): Promise<MemoryDataset> {
-    const before = this.#copies.get(name);
-    const copy = before ?? new DatasetCopy(name, this.#access.store, this.#codec, this.#maxBytesEach);
+    const cachedCopy = this.#copies.get(name);
+    const copy = cachedCopy ?? new DatasetCopy(name, this.#access.store, this.#codec, this.#maxBytesEach);
     this.#copies.set(name, copy);
     const dataset = await copy.sync();
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
@@ -300,25 +300,25 @@ class DatasetCopy {
 
   async #readChanges(): Promise<void> {
     for (let isLast = false; !isLast; ) {
-      const part = await this.#store.readItemsSince(this.#name, this.#sequenceNumber);
-      if (this.#generation !== '' && part?.generation !== this.#generation) {
+      const chunk = await this.#store.readItemsSince(this.#name, this.#sequenceNumber);
+      if (this.#generation !== '' && chunk?.generation !== this.#generation) {
         this.#startOver();
         continue;
       }
-      if (part === undefined) return;
-      this.#generation = part.generation;
-      for (const { id, sequenceNumber, body } of part.items) {
+      if (chunk === undefined) return;
+      this.#generation = chunk.generation;
+      for (const { id, sequenceNumber, body } of chunk.items) {
         const records = this.#codec.decode(this.#name, id, body);
         for (const record of records) this.dataset.apply(record);
         this.#items.delete(id);
         this.#items.set(id, { sequenceNumber, record: records[0] && { kind: records[0].kind, id: records[0].id } });
         this.#sequenceNumber = sequenceNumber;
       }
-      this.#removeEvicted(part.evictedThrough);
-      const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = part.evictedCounts;
+      this.#removeEvicted(chunk.evictedThrough);
+      const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = chunk.evictedCounts;
       this.dataset.evictedFromStore = { ads, pages, gatherings };
       this.dataset.shrinkIfTooLarge();
-      isLast = part.isLast;
+      isLast = chunk.isLast;
       await setImmediate();
     }
   }

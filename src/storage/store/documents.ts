@@ -147,9 +147,14 @@ export class Documents {
   async read<Doc>(key: string): Promise<Entry<Doc>> {
     // The cached document may change before the answer comes. The answer refers to the version that was cached at the time
     // of the request, so this version is kept here.
-    const before = this.#cachedEntry<Doc>(key);
+    const cachedEntry = this.#cachedEntry<Doc>(key);
     const request = ++this.#requestCount;
-    return this.#cacheReply(key, await this.#options.store.readDocument(key, before?.version), request, before);
+    return this.#cacheReply(
+      key,
+      await this.#options.store.readDocument(key, cachedEntry?.version),
+      request,
+      cachedEntry,
+    );
   }
 
   /** Caches the reply of the store. @param before the document whose body the reply leaves out if its version is current */
@@ -184,23 +189,23 @@ export class Documents {
   #cacheEntry<Doc>(key: string, document: Omit<Entry<Doc>, 'receivedAt'>): Entry<Doc> {
     const remembered = { ...document, receivedAt: this.#options.processNow() };
     // Replies can overtake each other, so an older reply must not replace a newer one.
-    const before = this.#cachedEntry(key);
-    if ((before?.requestNumber ?? 0) < document.requestNumber) {
+    const cachedEntry = this.#cachedEntry(key);
+    if ((cachedEntry?.requestNumber ?? 0) < document.requestNumber) {
       this.#entries.set(key, remembered);
-      if (before?.version !== document.version) this.#polls.get(key)?.wake();
+      if (cachedEntry?.version !== document.version) this.#polls.get(key)?.wake();
     }
     return remembered;
   }
 
   #runExclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    const done = (this.#updates.get(key) ?? Promise.resolve()).then(work);
-    const turn = done
+    const result = (this.#updates.get(key) ?? Promise.resolve()).then(work);
+    const turn = result
       .catch(() => {})
       .then(() => {
         if (this.#updates.get(key) === turn) this.#updates.delete(key);
       });
     this.#updates.set(key, turn);
-    return done;
+    return result;
   }
 
   /**
@@ -214,18 +219,18 @@ export class Documents {
     const woken = new Promise<void>((resolve) => {
       wake = resolve;
     });
-    const look = {
+    const poll = {
       wake,
       done: Promise.race([
         woken,
         this.#options.wait(pollIntervalMs).then(async () => {
-          if (this.#polls.get(key) === look) await this.read(key);
+          if (this.#polls.get(key) === poll) await this.read(key);
         }),
       ]).finally(() => {
-        if (this.#polls.get(key) === look) this.#polls.delete(key);
+        if (this.#polls.get(key) === poll) this.#polls.delete(key);
       }),
     };
-    this.#polls.set(key, look);
-    return look.done;
+    this.#polls.set(key, poll);
+    return poll.done;
   }
 }

@@ -103,12 +103,15 @@ export const openEncryptedItems = (
   encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${name} ${id}`, content),
   /** Writes an encrypted item, whatever it was before. */
   async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
-    for (let seq = 0; (await store.putItems(name, [{ id, expectedSequenceNumber: seq, body }], limits)).size > 0; )
-      seq = (await store.readItems(name, [id])).get(id)?.sequenceNumber ?? 0;
+    for (
+      let sequenceNumber = 0;
+      (await store.putItems(name, [{ id, expectedSequenceNumber: sequenceNumber, body }], limits)).size > 0;
+    )
+      sequenceNumber = (await store.readItems(name, [id])).get(id)?.sequenceNumber ?? 0;
   },
   /** Reads and decrypts an item; undefined if it does not exist or cannot be decrypted. */
   async get(id: string): Promise<Buffer | undefined> {
-    const found = (await store.readItems(name, [id])).get(id);
-    return found && encryption.decrypt(`${name} ${id}`, found.body);
+    const item = (await store.readItems(name, [id])).get(id);
+    return item && encryption.decrypt(`${name} ${id}`, item.body);
   },
 });

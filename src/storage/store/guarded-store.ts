@@ -90,11 +90,11 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   async #callAndCompareClocks<Reply extends { now: number }>(
     ask: (store: RemoteStore) => Promise<Reply>,
   ): Promise<Reply> {
-    const began = performance.now();
+    const startedAt = performance.now();
     const reply = await this.#call(ask);
-    if (began - this.#clockComparedAt > clockComparisonMs) {
+    if (startedAt - this.#clockComparedAt > clockComparisonMs) {
       this.#clockComparedAt = performance.now();
-      this.#clockOffsetMs = reply.now - (began + this.#clockComparedAt) / 2;
+      this.#clockOffsetMs = reply.now - (startedAt + this.#clockComparedAt) / 2;
     }
     return reply;
   }
@@ -113,7 +113,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   }
 
   /** Rejects if the store does not reply within the time limits above. */
-  #withTimeout<Reply>(reply: Promise<Reply>): Promise<Reply> {
+  #withTimeout<Reply>(pendingReply: Promise<Reply>): Promise<Reply> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
       let stop = () => {};
@@ -130,7 +130,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
         this.#lastReplyAt = performance.now();
         resolve(value);
       };
-      void reply.then(settle, reject).finally(() => stop());
+      void pendingReply.then(settle, reject).finally(() => stop());
     });
   }
 

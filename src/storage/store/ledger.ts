@@ -293,11 +293,11 @@ const parsePrices = (text: string): Prices =>
  * refuses.
  */
 export function openWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
-  type Written = { window: FullWindow; at: number };
+  type StoredWindow = { window: FullWindow; at: number };
   return {
     get: async (tenantId) => {
-      const read = documents.read<Written>(keyOf(tenantId, 'window'));
-      const { doc, now } = await read.catch(() => ({ doc: undefined, now: 0 }));
+      const reading = documents.read<StoredWindow>(keyOf(tenantId, 'window'));
+      const { doc, now } = await reading.catch(() => ({ doc: undefined, now: 0 }));
       // JSON has no infinity, so a missing number means that the service stated no limit. The age of the window is measured
       // by the clock of the store.
       return (

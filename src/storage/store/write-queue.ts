@@ -100,12 +100,12 @@ export class WriteQueue {
 
   async #runAll(): Promise<void> {
     for (const write of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
-      const began = performance.now();
+      const startedAt = performance.now();
       try {
         await write.write();
       } catch (error) {
         if (isTemporary(error)) {
-          if (isBusy(error)) this.#pausedUntil = 2 * performance.now() - began;
+          if (isBusy(error)) this.#pausedUntil = 2 * performance.now() - startedAt;
           this.#delayMs = Math.min(2 * this.#delayMs, this.#maxDelayMs);
           this.#runLater();
           return;

@@ -40,7 +40,7 @@ describeWithPostgres('The tables in PostgreSQL', () => {
   });
 
   test('all expired rows are deleted, even if there are very many', async () => {
-    const store = open({}, { sweepEvery: 2500 });
+    const store = open({}, { sweepEveryMs: 2500 });
     await store.connect();
     server.sql(
       `INSERT INTO ad_library.documents SELECT 'many ' || i, '1', '', now() FROM generate_series(1, 30000) AS i`,
