@@ -12,7 +12,7 @@ import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
 import { keyMasker } from './logging/key-masking.ts';
 import { escapeControlCharacters, type Log, logCalls, type OnCall } from './logging/log.ts';
-import type { OpenCalls } from './mcp/call-tool.ts';
+import type { OpenCalls } from './mcp/caller-context.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
@@ -108,7 +108,7 @@ export async function openApp(options: AppOptions) {
     credentials,
     /** Asks the service whether it accepts a key; rejects if it does not. */
     checkKey: async (caller: Caller) => {
-      const { value } = await (await opened()).callsOf(caller).api.whoami();
+      const { value } = await (await opened()).whoami(caller);
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
     /** A connection was renewed: its spending counts for longer. */
@@ -137,12 +137,13 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { httpService, undiciFetch } = await import('./api/http.ts');
   const { createApi } = await import('./api/client.ts');
   const { openMeter } = await import('./credits/meter.ts');
-  const { learnKeys, openAnswers } = await import('./cache/answers.ts');
+  const { openAnswers } = await import('./cache/answers.ts');
+  const { recordAcceptedKeys } = await import('./cache/accepted-keys.ts');
   const { createSingleUserKeys } = await import('./storage/keys.ts');
   const { openState } = await import('./storage/open.ts');
   const { getExportsFolder } = await import('./storage/exports.ts');
   const { createMemoryLedger } = await import('./storage/in-memory.ts');
-  const { openCallContexts } = await import('./mcp/call-tool.ts');
+  const { openCallerContexts } = await import('./mcp/caller-context.ts');
   const state = openState({
     ttlMs: cacheSeconds * 1000,
     baseUrl,
@@ -155,7 +156,7 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
     userIdOf: async (caller) => {
-      const { value } = await apiOf({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
+      const { value } = await whoami({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) });
       return value.user?.userId;
     },
     warn: log.warn,
@@ -182,18 +183,20 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { fetch = network.fetch } = upstream;
   const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };
   const { datasets, answers: cache } = state;
-  const kept = { datasets, cache, isCached: cacheSeconds > 0, keys };
+  const storedAnswers = { datasets, cache, isCached: cacheSeconds > 0, keys };
   const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
 
-  // Everything between a tool and the network. Without an address, calls are refused before they get here.
-  const http = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker });
-  const meter = openMeter(learnKeys(http, keys), spending);
-  const answers = openAnswers(meter, { ...kept, ...bounds, now, onLost, onError });
+  // Every call of the API passes through these three steps, from the last line to the first. Without a base address, a
+  // call is refused before it reaches them.
+  const http = recordAcceptedKeys(httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker }), keys);
+  const meter = openMeter(http, spending);
+  const answers = openAnswers(meter, { ...storedAnswers, ...bounds, now, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
+  const whoami = (caller: Caller) => apiOf(caller).whoami();
 
   const pictures = picturesOf(options, upstream);
   const { open } = pictures;
-  const contexts = openCallContexts({
+  const contexts = openCallerContexts({
     apiOf,
     answers,
     keys,
@@ -203,10 +206,11 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
     baseUrl,
     version,
     now,
-    elapsed,
   });
   return {
     ...contexts,
+    /** Asks the service whose key it is. */
+    whoami,
     close: async (ms) => {
       await answers.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
@@ -216,12 +220,12 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   };
 }
 
-async function logLost(log: Log, meter: Meter, call: Call): Promise<void> {
-  if (!call.operation.gated) return;
-  const { callBounds, isKnown } = await import('./credits/prices.ts');
-  const bounds = callBounds(await meter.prices(call.tenantId), call);
+async function logLost(log: Log, meter: Meter, { request, owner }: Call): Promise<void> {
+  if (!request.operation.gated) return;
+  const { requestBounds, isKnown } = await import('./credits/prices.ts');
+  const bounds = requestBounds(await meter.prices(owner.tenantId), request);
   const fields = {
-    operation: call.operation.name,
+    operation: request.operation.name,
     credits: isKnown(bounds) ? bounds.atMost : `${bounds.atLeast} or more`,
   };
   log.warn('a paid call was lost: the server closed before its answer arrived', fields);

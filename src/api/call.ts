@@ -1,58 +1,82 @@
 import { canonical } from './json.ts';
 import type { Operation } from './operations.ts';
 
-export interface Call {
+/** A request of the API: what the service is asked for, whoever asks. */
+export interface ServiceRequest {
   operation: Operation;
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string | number>>;
   body?: Readonly<Record<string, unknown>>;
-  /** Equal for equal calls of any key; see `fingerprint`. */
+  /**
+   * True for a page of a list that began without a limit. Such a page has the service's default size, which its price
+   * depends on. The service's cursor does not tell.
+   */
+  hasDefaultSize?: boolean | undefined;
+  /** Equal for equal requests of any key; see `fingerprint`. */
   fingerprint: string;
-  /** Goes into one header and nowhere else. */
-  apiKey: string;
-  /** Partitions cache, ledger and cursors per API key; over HTTP a keyed hash of the key. */
-  tenantId: string;
-  /** Aborts when the caller leaves or at the deadline. */
-  signal: AbortSignal;
-  /** Asks the service even if the answer is cached. */
-  fresh?: boolean | undefined;
-  /** The answer is not cached, because its content is stored elsewhere. */
-  uncached?: boolean | undefined;
-  /** Accepts a copy of the ad from a list. */
-  seen?: boolean | undefined;
-  /** Continues a list that was begun without a limit: its pages have the service's own size. */
-  usualSize?: boolean | undefined;
-  /** Costs credits: its operation is gated, or has charged although the document does not say so. */
-  paid?: boolean;
-  transit?: Transit;
-  /** What the tool call that makes it may spend. */
-  callBudget?: CreditLimit | undefined;
-  /** How its caller signed in, if not with the key itself. */
-  connection?: Connection | undefined;
-  /** Wraps the sending of the call, which continues after the caller has left. */
-  wrapSend?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 
-/** A limit of credits for all calls of one tool call. The meter opens it, and knows what is left. */
+/** The API key that pays for a call, and the accounts that record its cost. */
+export interface CallOwner {
+  /** Goes into one header and nowhere else. */
+  apiKey: string;
+  /** Partitions the cache, the ledger and the cursors by API key. Over HTTP, a keyed hash of the key. */
+  tenantId: string;
+  /** The sign-in through which the caller uses the key; undefined if the caller sends the key itself. */
+  connection?: Connection | undefined;
+}
+
+/** How the cache treats a call. */
+export interface CacheOptions {
+  /** Asks the service even if the answer is cached. */
+  fresh?: boolean | undefined;
+  /** Does not cache the answer, because its content is stored elsewhere. */
+  uncached?: boolean | undefined;
+  /** Accepts the copy of an ad that a list showed, instead of the answer of `getAd`. */
+  seen?: boolean | undefined;
+  /**
+   * Receives the request when it is sent. The request continues after its caller has left, and ends only after the
+   * returned promise has resolved.
+   */
+  onSending?: ((sending: Promise<Answer>) => Promise<unknown>) | undefined;
+}
+
+/** A limit of credits for all calls of one tool call. The meter opens the limit and knows the remaining credits. */
 export interface CreditLimit {
   readonly maxCredits: number;
 }
 
-/** What a person let one host do with their key. Connections of one key share what is remembered of it. */
-export interface Connection {
-  id: string;
-  /** Credits that it may spend in all; undefined if only the budget of the server bounds it. */
-  budget?: number | undefined;
-}
-
-/** How far a request has come. */
-export interface Transit {
-  /** Whether the request has left this process: then the service may carry it out. */
+/** What has happened to a call so far. The meter and the HTTP client write it; the cache reads it. */
+export interface CallProgress {
+  /** Whether the request has left this process: from then on the service may carry it out. */
   sent: boolean;
   /** Whether an earlier attempt may have been carried out. */
   mayBeDone?: boolean;
-  /** Whether a caller still waits for the answer. */
+  /** Whether the call costs credits: its operation is gated, or has charged although the document does not say so. */
+  isPaid?: boolean;
+  /** Returns whether a caller still waits for the answer. */
   isWanted?(): boolean;
+}
+
+/** A call of the API on its way from a tool to the network. Each member belongs to one step of that way. */
+export interface Call {
+  /** Read by the HTTP client, which sends it. */
+  request: ServiceRequest;
+  owner: CallOwner;
+  /** Aborts when the caller leaves, or at the deadline. */
+  signal: AbortSignal;
+  /** Read by the cache. */
+  cache: CacheOptions;
+  /** Read by the meter: the limit of the tool call that makes this call. */
+  creditLimit?: CreditLimit | undefined;
+  progress: CallProgress;
+}
+
+/** What a person let one host do with their key. Connections of one key share cached answers and the dataset. */
+export interface Connection {
+  id: string;
+  /** The credits that the connection may spend in all; undefined if only the server's budget limits it. */
+  budget?: number | undefined;
 }
 
 /** What a call cost, from the headers (document, *Endpoints*); null if the service sent none. */
@@ -64,7 +88,7 @@ export interface Receipt {
   requestId: string | null;
   /** The service stated a charge that cannot be read. */
   chargeUnreadable?: true;
-  /** How many items of the page lack an id and were left out. */
+  /** The number of items of the page that lack an id and were left out. */
   unusable?: number;
   /** The age of a cached answer in milliseconds. */
   age?: number;
@@ -75,12 +99,12 @@ export interface Answer {
   value: unknown;
   /** The body as it was received, for views that show every field. */
   raw: unknown;
-  /** The text that `value` was read from, until the text is stored. */
+  /** The text that `value` was parsed from. The cache removes it once the text is stored. */
   text?: string | undefined;
   receipt: Receipt;
-  /** The sequence number of the answer: later answers have higher ones, even where clocks differ. */
+  /** The sequence number of the answer. Later answers have higher numbers, even where clocks differ. */
   order?: number;
-  /** The rest of its page can be read without another call. */
+  /** Present if the answer is cached, so that the other items of its page can be shown without another call. */
   isCached?: true;
   /** For an ad copied from a list: the operation of that list. */
   seenIn?: string;
@@ -90,18 +114,24 @@ export interface Answer {
   repeated?: true;
 }
 
-/** The same answer again, for which nothing was sent. */
+/** Returns the same answer with a receipt that says that nothing was sent or charged. */
 export const replay = (answer: Answer, age?: number): Answer => {
   const receipt = { ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
 };
 
-/** Sends a call, or answers it otherwise: the signature of all that stands between a tool and the network. */
+/** Sends a call, or answers it otherwise: the signature of each step between a tool and the network. */
 export type Send = (call: Call) => Promise<Answer>;
 
-/** Equal for equal calls, whatever the order of their arguments and whatever their API key. */
-export const fingerprint = ({ operation, path, query, body }: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) =>
+/** Returns a text that is equal for equal requests, whatever the order of their arguments. */
+export const fingerprint = ({ operation, path, query, body }: Omit<ServiceRequest, 'fingerprint'>) =>
   canonical([operation.name, path, query, body ?? null]);
+
+/** Returns the request of an operation that takes no arguments. */
+export function requestWithoutArguments(operation: Operation): ServiceRequest {
+  const request = { operation, path: {}, query: {} };
+  return { fingerprint: fingerprint(request), ...request };
+}
 
 export interface AnswerName {
   fingerprint: string;
@@ -109,9 +139,11 @@ export interface AnswerName {
   group?: string | undefined;
 }
 
-export const itemsGroup = ({ path }: Call): string => `items of ${(path.collectionId ?? '').toLowerCase()}`;
+/** Returns the group of the answers that list the items of a collection. */
+export const itemsGroup = ({ path }: Pick<ServiceRequest, 'path'>): string =>
+  `items of ${(path.collectionId ?? '').toLowerCase()}`;
 
-export const answerNameOf = (call: Call): AnswerName => ({
-  fingerprint: call.fingerprint,
-  group: call.operation.name === 'listCollectionItems' ? itemsGroup(call) : undefined,
+export const answerNameOf = (request: ServiceRequest): AnswerName => ({
+  fingerprint: request.fingerprint,
+  group: request.operation.name === 'listCollectionItems' ? itemsGroup(request) : undefined,
 });

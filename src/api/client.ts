@@ -1,6 +1,15 @@
 import * as z from 'zod';
 import { knownError } from './abort.ts';
-import { type Answer, type Call, fingerprint, type Receipt, type Send } from './call.ts';
+import {
+  type Answer,
+  type CacheOptions,
+  type Call,
+  type CallOwner,
+  fingerprint,
+  type Receipt,
+  type Send,
+  type ServiceRequest,
+} from './call.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
 import {
@@ -15,9 +24,10 @@ import {
   UsageLimitAnswer,
 } from './schemas.ts';
 
-type ApiRequest = Partial<
-  Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'uncached' | 'seen' | 'usualSize' | 'callBudget' | 'wrapSend'>
->;
+/** The arguments of an operation, and how the cache and the meter treat the call. */
+type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
+  CacheOptions &
+  Pick<Call, 'creditLimit'>;
 
 /** The answer of an operation. `value` has the type of the operation's answer. */
 export interface ApiAnswer<Name extends OperationName> extends Answer {
@@ -93,7 +103,7 @@ export const responseSchemas = {
 } satisfies Record<OperationName, z.ZodType>;
 
 /** Returns the field that an item of a list must have. Without this field, the item cannot be shown, opened or stored. */
-function essentialField({ operation: { name, list }, query }: Pick<Call, 'operation' | 'query'>) {
+function essentialField({ operation: { name, list }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
   if (name === 'listCollections') return 'id';
   if (!list) return undefined;
   return name === 'searchPages' || query.itemType === 'pages' ? 'pageId' : 'id';
@@ -105,16 +115,21 @@ function essentialField({ operation: { name, list }, query }: Pick<Call, 'operat
  * @param plain the body as JavaScript parses it. The items are checked in this body
  * @param exact the same body with long numbers as strings, because JavaScript cannot represent them exactly
  */
-export function withoutUnusableItems(call: Pick<Call, 'operation' | 'query'>, plain: unknown, exact: unknown) {
+export function withoutUnusableItems(
+  request: Pick<ServiceRequest, 'operation' | 'query'>,
+  plain: unknown,
+  exact: unknown,
+) {
   const unchanged = { checked: plain, raw: exact, unusable: 0 };
-  const field = essentialField(call);
+  const field = essentialField(request);
   const items = (plain as { items?: unknown } | null | undefined)?.items;
   if (field === undefined || !Array.isArray(items)) return unchanged;
   // The schema refuses a longer list as a whole, so its items need not be checked.
-  if (items.length > (call.operation.list ? maxEntries : maxCollections)) return unchanged;
+  if (items.length > (request.operation.list ? maxEntries : maxCollections)) return unchanged;
   const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
   const unusable = isUsable.filter((usable) => !usable).length;
-  if (unusable === 0 || (unusable === items.length && call.operation.name === 'listCollectionItems')) return unchanged;
+  if (unusable === 0 || (unusable === items.length && request.operation.name === 'listCollectionItems'))
+    return unchanged;
   const withUsable = (body: unknown) => {
     const page = body as { items: unknown[] };
     return { ...page, items: page.items.filter((_, index) => isUsable[index]) };
@@ -126,10 +141,10 @@ export function withoutUnusableItems(call: Pick<Call, 'operation' | 'query'>, pl
 type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
 /** The API client of one caller: a method for each operation. */
-export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<ApiAnswer<Name>> };
+export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiAnswer<Name>> };
 
 /** The API key that a call is made with. */
-export interface Credentials extends Pick<Call, 'tenantId' | 'connection'> {
+export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> {
   /** The key. If the key is undefined, every call fails before anything is sent. */
   apiKey: string | undefined;
 }
@@ -149,7 +164,7 @@ export interface Caller extends Credentials {
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
-      const method = async (request: ApiRequest = {}) =>
+      const method = async (request: ApiArguments = {}) =>
         ask(send, operation, { ...caller, apiKey: keyOf(caller, baseUrl) }, request);
       return [operation.name, method] as const;
     });
@@ -157,14 +172,19 @@ export function createApi(send: Send, baseUrl: string | undefined): (caller: Cal
   };
 }
 
-async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: string }, request: ApiRequest) {
+async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: string }, request: ApiArguments) {
   const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onUnconfirmed } = caller;
-  const { path = {}, query = {}, body, fresh = false, seen = false, ...settings } = request;
+  const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cache } = request;
   try {
-    const called = { operation, path, query, ...(body && { body }) };
-    const identity = { fingerprint: fingerprint(called), apiKey, tenantId, connection };
-    // Named fields come before spread objects. In Node 20, adding a field after a spread takes microseconds.
-    const answer = await send({ signal, fresh, seen, ...called, ...identity, ...settings });
+    const requested = { operation, path, query, ...(body && { body }) };
+    const answer = await send({
+      request: { fingerprint: fingerprint(requested), hasDefaultSize, ...requested },
+      owner: { apiKey, tenantId, connection },
+      signal,
+      cache,
+      creditLimit,
+      progress: { sent: false },
+    });
     onReceipt?.(answer.receipt);
     if (answer.isUnconfirmed) onUnconfirmed?.();
     return answer;

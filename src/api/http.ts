@@ -62,10 +62,10 @@ export function httpService(options: ServiceOptions): Send {
       } catch (attemptError) {
         const error = unsafeRetries > 0 ? markAsRepeated(attemptError) : attemptError;
         const retry = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetries) : 'no';
-        if (retry === 'no' || call.transit?.isWanted?.() === false) throw error;
+        if (retry === 'no' || call.progress.isWanted?.() === false) throw error;
         if (retry === 'unsafe') {
           unsafeRetries++;
-          if (call.transit) call.transit.mayBeDone = true;
+          call.progress.mayBeDone = true;
         }
         // Exponential backoff with full jitter, so that calls that failed at the same time are repeated at different times.
         const waitMs = options.random() * maxFirstWaitMs * 2 ** (attempt - 1);
@@ -84,38 +84,43 @@ const markAsRepeated = (error: unknown): unknown =>
     : error;
 
 /** Decides whether to repeat a call. The retry is `unsafe` if the service may have carried out the failed attempt. */
-function decideRetry(error: unknown, call: Call, unsafeRetries: number): 'no' | 'safe' | 'unsafe' {
-  const { operation, signal, paid = operation.gated } = call;
+function decideRetry(
+  error: unknown,
+  { request, signal, progress }: Call,
+  unsafeRetries: number,
+): 'no' | 'safe' | 'unsafe' {
+  const { operation } = request;
+  const { isPaid = operation.gated } = progress;
   if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
   const { kind, status, sent, charged, chargeUnreadable } = error.failure;
   if (kind === 'network' && sent === false) return 'safe';
   if (charged || chargeUnreadable) return 'no';
-  if (paid) return status === 503 ? 'safe' : 'no';
+  if (isPaid) return status === 503 ? 'safe' : 'no';
   const isRejected = status === 502 || status === 503 || status === 504;
   if (isRejected && !operation.writes) return 'safe';
   return (isRejected || kind === 'network') && unsafeRetries < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
 async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: ServiceOptions): Promise<Answer> {
-  const { transit = { sent: false }, signal } = call;
-  const url = urlOf(call, baseUrl);
+  const { signal, progress, owner } = call;
+  const url = urlOf(call.request, baseUrl);
   const headers: Record<string, string> = {
-    authorization: `Bearer ${call.apiKey}`,
+    authorization: `Bearer ${owner.apiKey}`,
     accept: 'application/json',
     'user-agent': userAgent,
   };
-  const body = call.body && JSON.stringify(call.body);
+  const body = call.request.body && JSON.stringify(call.request.body);
   if (body !== undefined) headers['content-type'] = 'application/json';
   const onSent = () => {
-    transit.sent = true;
+    progress.sent = true;
   };
-  const init = { method: call.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
+  const init = { method: call.request.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
   try {
     const response = await fetch(url, init);
-    return await readAnswer(call, url, response, keyMasker(call.apiKey));
+    return await readAnswer(call, url, response, keyMasker(owner.apiKey));
   } catch (error) {
-    const { sent } = transit;
-    transit.sent = false;
+    const { sent } = progress;
+    progress.sent = false;
     throw describeError(error, { signal, sent });
   }
 }
@@ -156,8 +161,8 @@ async function readAnswer(
         : { ...failure, kind: kindOfStatus(status) },
     );
   }
-  const { checked, raw, unusable } = withoutUnusableItems(call, plain, exact);
-  const result = responseSchemas[call.operation.name].safeParse(checked);
+  const { checked, raw, unusable } = withoutUnusableItems(call.request, plain, exact);
+  const result = responseSchemas[call.request.operation.name].safeParse(checked);
   if (result.success) {
     const text = raw === parsed ? body : undefined;
     return { value: result.data, raw, receipt: unusable > 0 ? { ...receipt, unusable } : receipt, text };

@@ -1,4 +1,4 @@
-import type { Call } from './call.ts';
+import type { ServiceRequest } from './call.ts';
 import { invalidRequest } from './errors.ts';
 
 /** The most characters of an id, in URLs and in storage. The ids in the document are UUIDs and short strings. */
@@ -12,10 +12,12 @@ export const maxIdLength = 300;
  * with an id such as `a/../account`.
  * @throws AdLibraryError `invalid_request` if an id is not valid
  */
-export function urlOf(call: Pick<Call, 'operation' | 'path' | 'query'>, baseUrl: string): string {
-  const path = call.operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeId(name, call.path[name] ?? ''));
+export function urlOf(request: Pick<ServiceRequest, 'operation' | 'path' | 'query'>, baseUrl: string): string {
+  const path = request.operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeId(name, request.path[name] ?? ''),
+  );
   const query = new URLSearchParams(
-    Object.entries(call.query).map(([key, value]): [string, string] => [key, String(value)]),
+    Object.entries(request.query).map(([key, value]): [string, string] => [key, String(value)]),
   ).toString();
   return `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${query && `?${query}`}`;
 }

@@ -8,7 +8,7 @@ import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { thumbnailsOf } from '../tools/thumbnails.ts';
-import { defineListTool, readOnly, type Tool } from '../tools/tool.ts';
+import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
 import { findChanges } from '../views/ad-changes.ts';
 import { type AdPicture, describeCreative, selectPicture } from '../views/ad-media.ts';
 import { adFields, type SentField } from '../views/fields.ts';
@@ -57,7 +57,7 @@ const maxIds = 2000;
 /** The most characters of an id. Ids of ads are UUIDs, but unknown ids are returned as they came. */
 const maxAdIdLength = 200;
 
-const boardAds = defineListTool({
+const boardAds = defineTool({
   name: 'board_ads',
   title: 'Ads for the board',
   description: 'Only the board calls it.',
@@ -279,7 +279,7 @@ function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
 /** The most pictures in one call. */
 const maxPictures = 24;
 
-const boardPictures = defineListTool({
+const boardPictures = defineTool({
   name: 'board_pictures',
   title: 'Pictures for the board',
   description: 'Only the board calls it.',

@@ -1,9 +1,9 @@
 import { abortedError } from '../api/abort.ts';
-import type { Call, Connection } from '../api/call.ts';
+import type { Call, Connection, ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { budgetProblem } from './credit-text.ts';
 import { type CreditLedger, fits, type Lease, type ReserveRequest } from './ledger.ts';
-import { callBounds, isKnown, isPaid, maxPrice, type Prices } from './prices.ts';
+import { isKnown, isPaid, maxPrice, type Prices, requestBounds } from './prices.ts';
 import { unstatedCost } from './settlement.ts';
 
 /** A limit of credits, and the account that records what was spent of it. */
@@ -34,27 +34,27 @@ export async function reserveCredits(call: Call, budget: Budget, pricesOf: Price
     return await waitForAdmission(call, budget, pricesOf);
   } catch (error) {
     const isAway = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
-    if (!isAway || isPaid(call.operation, await pricesOf(call.tenantId))) throw error;
+    if (!isAway || isPaid(call.request.operation, await pricesOf(call.owner.tenantId))) throw error;
     return undefined;
   }
 }
 
 async function waitForAdmission(call: Call, limit: Budget, pricesOf: PricesOf): Promise<Lease> {
   const { ledger, account: id, budget, scope } = limit;
-  const { signal, tenantId } = call;
+  const { request, owner, signal } = call;
   for (;;) {
     // The account of the key holds the prices, so there they are as new as the reservations.
-    const keyPrices = scope === 'server' ? undefined : await pricesOf(tenantId);
-    const admission = await ledger.reserve(id, ({ prices }) => requestOf(call, keyPrices ?? prices, budget));
+    const keyPrices = scope === 'server' ? undefined : await pricesOf(owner.tenantId);
+    const admission = await ledger.reserve(id, ({ prices }) => reservationOf(request, keyPrices ?? prices, budget));
     if (admission.kind === 'granted') return admission.lease;
     if (admission.kind === 'refused') {
       const { account } = admission;
       const { spent, uncertain } = account;
       const prices = keyPrices ?? account.prices;
-      const problem = budgetProblem({ account, budget, prices, call });
+      const problem = budgetProblem({ account, budget, prices, request });
       throw overLimit(limit, {
         problem,
-        transient: fits(callBounds(prices, call).atLeast, budget - spent - uncertain),
+        transient: fits(requestBounds(prices, request).atLeast, budget - spent - uncertain),
       });
     }
     await ledger.changed(id, admission.version, signal).catch((error) => {
@@ -70,18 +70,18 @@ const paidLine = 'paid';
  * Reserves the highest cost of a call. A call of unknown price runs alone, so that at most one such call can exceed the
  * budget.
  */
-function requestOf(call: Call, prices: Prices, budget: number): ReserveRequest {
-  const bounds = callBounds(prices, call);
+function reservationOf(request: ServiceRequest, prices: Prices, budget: number): ReserveRequest {
+  const bounds = requestBounds(prices, request);
   const { atLeast, atMost } = bounds;
-  const paid = isPaid(call.operation, prices);
+  const paid = isPaid(request.operation, prices);
   return {
     budget,
     credits: paid && Number.isFinite(atMost) ? atMost : atLeast,
     atLeast,
     paid,
     maxPrice: maxPrice(prices),
-    line: isKnown(bounds) ? undefined : paid ? paidLine : call.operation.name,
-    ifLost: paid ? unstatedCost(prices, call) : 0,
+    line: isKnown(bounds) ? undefined : paid ? paidLine : request.operation.name,
+    ifLost: paid ? unstatedCost(prices, request) : 0,
   };
 }
 

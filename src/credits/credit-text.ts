@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import type { Call } from '../api/call.ts';
+import type { ServiceRequest } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
 import { type CreditAccount, fits } from './ledger.ts';
-import { callBounds, isKnown, isList, isPaid, type Prices, priceBounds, pricesSeen } from './prices.ts';
+import { isKnown, isList, isPaid, type Prices, priceBounds, pricesSeen, requestBounds } from './prices.ts';
 
 /** `free`, `10 credits`, `between 3 and 267 credits`; that nothing is known where there is no upper bound. */
 export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
@@ -82,39 +82,39 @@ export interface SizeCharge {
 
 const chargeText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
-interface RefusedCall {
+interface Refusal {
   account: CreditAccount;
   budget: number;
   prices: Prices;
-  call: Call;
+  request: ServiceRequest;
 }
 
 /** Says why a budget refuses a call, and which smaller limit would fit. */
-export function budgetProblem({ account, budget, prices, call }: RefusedCall): string {
+export function budgetProblem({ account, budget, prices, request }: Refusal): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
     `${creditsFigure(spent)} spent`,
     uncertain > 0 && `${creditsFigure(uncertain)} counted for calls whose charge is unknown`,
     reservedAtLeast > 0 && `${creditsFigure(reservedAtLeast)} reserved for calls in progress`,
   ];
-  const bounds = callBounds(prices, call);
+  const bounds = requestBounds(prices, request);
   const cost = isKnown(bounds)
     ? `this call is expected to cost ${bounds.atMost}`
-    : prices.has(call.operation.name)
+    : prices.has(request.operation.name)
       ? `this call is expected to cost ${bounds.atLeast} or more`
       : 'the price of this call is not known yet';
   const remaining = budget - spent - uncertain - reservedAtLeast;
-  return `Budget of ${creditsFigure(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${smallerLimit(call, prices, remaining)}`;
+  return `Budget of ${creditsFigure(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${smallerLimit(request, prices, remaining)}`;
 }
 
 /** The largest limit that is advised in place of a larger one or of none. */
 const maxLimit = 100;
 
-function smallerLimit(call: Call, prices: Prices, remaining: number): string {
-  if (!isList(call)) return '';
-  const { limit: requested = maxLimit + 1 } = { ...call.query, ...call.body } as { limit?: number };
+function smallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
+  if (!isList(request)) return '';
+  const { limit: requested = maxLimit + 1 } = { ...request.query, ...request.body } as { limit?: number };
   for (let limit = Math.min(maxLimit, requested - 1); limit > 0; limit--) {
-    const bounds = priceBounds(prices, call.operation, limit);
+    const bounds = priceBounds(prices, request.operation, limit);
     if (fits(bounds.atMost, remaining))
       return ` With limit ${limit} it would cost ${isKnown(bounds) ? 'about' : 'at most'} ${bounds.atMost}, which fits.`;
   }

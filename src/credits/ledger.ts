@@ -92,9 +92,9 @@ export interface CreditLedger {
   changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
    * Records how a call ended and returns its lease, in one step. Never rejects: a settlement that fails is repeated
-   * later. Resolves to the number of the settlement, where replicas number answers by it: higher than all before.
+   * later.
    */
-  settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<number | undefined>;
+  settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
 }
 
 /** Credits that a budget counts as spent or reserved. */

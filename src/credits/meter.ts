@@ -1,4 +1,4 @@
-import type { Answer, Call, CreditLimit, Send } from '../api/call.ts';
+import type { Answer, Call, CallOwner, CreditLimit, Send } from '../api/call.ts';
 import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type Budget, connectionAccount, hasBudget, type Limit, reserveCredits } from './budget.ts';
@@ -21,7 +21,7 @@ interface MeterOptions {
   now: () => number;
 }
 
-type TenantOrConnection = Pick<Call, 'tenantId' | 'connection'>;
+type TenantOrConnection = Pick<CallOwner, 'tenantId' | 'connection'>;
 
 interface Reservation {
   limit: Budget;
@@ -51,8 +51,8 @@ export function openMeter(service: Send, options: MeterOptions) {
     return [{ ledger, account: connectionAccount(connection), budget: connection.budget, scope: 'connection' }, server];
   };
   const limitsOf = (call: Call): Limit[] => {
-    const callLimit = call.callBudget && callLimits.get(call.callBudget);
-    return callLimit ? [callLimit, ...budgetsOf(call)] : budgetsOf(call);
+    const callLimit = call.creditLimit && callLimits.get(call.creditLimit);
+    return callLimit ? [callLimit, ...budgetsOf(call.owner)] : budgetsOf(call.owner);
   };
 
   /**
@@ -60,7 +60,7 @@ export function openMeter(service: Send, options: MeterOptions) {
    * @throws AdLibraryError `credit_budget` if the call does not fit into a limit
    */
   async function begin(call: Call): Promise<OpenCall> {
-    const { operation, tenantId } = call;
+    const { operation } = call.request;
     const reservations: Reservation[] = [];
     try {
       for (const limit of limitsOf(call).filter(hasBudget))
@@ -70,7 +70,8 @@ export function openMeter(service: Send, options: MeterOptions) {
       throw error;
     }
     const ofKey = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
-    const paid = operation.gated || (ofKey?.paid ?? isPaid(operation, await pricesOf(tenantId)));
+    const paid = operation.gated || (ofKey?.paid ?? isPaid(operation, await pricesOf(call.owner.tenantId)));
+    call.progress.isPaid = paid;
     return { call, reservations, paid };
   }
 
@@ -79,12 +80,11 @@ export function openMeter(service: Send, options: MeterOptions) {
   };
 
   /**
-   * Settles a call in every limit, by the charge that its answer or failure states. Resolves to the number of the
-   * settlement, where replicas number answers by it.
+   * Settles a call in every limit, by the charge that its answer or failure states.
    */
-  async function end({ call, reservations, paid }: OpenCall, outcome: Outcome): Promise<number | undefined> {
-    const { tenantId } = call;
-    const ended = { call, outcome, paid };
+  async function end({ call, reservations, paid }: OpenCall, outcome: Outcome): Promise<void> {
+    const { tenantId } = call.owner;
+    const ended = { request: call.request, outcome, paid };
     const isStated = statedCharge(ended) !== undefined;
     const prices = isStated ? noPrices : await pricesOf(tenantId);
     const chargeIn = async (account: string, limit: Pick<Limit, 'ledger' | 'budget'>) =>
@@ -95,7 +95,7 @@ export function openMeter(service: Send, options: MeterOptions) {
     // The key's account first: who waits in another account reads the prices that this call has shown.
     const ofKey = reservations.find(({ limit }) => limit.scope === 'server');
     const charge = await chargeIn(tenantId, { ledger, budget });
-    const order = await ledger.settle(tenantId, settlementOf(ended, charge), ofKey?.lease);
+    await ledger.settle(tenantId, settlementOf(ended, charge), ofKey?.lease);
     const others = reservations.filter((reservation) => reservation !== ofKey);
     await Promise.all(
       others.map(async ({ limit, lease }) => {
@@ -103,21 +103,19 @@ export function openMeter(service: Send, options: MeterOptions) {
         await limit.ledger.settle(limit.account, { ...(await chargeIn(limit.account, limit)), isPaidAnswer }, lease);
       }),
     );
-    return order;
   }
 
   const sendMetered: Send = async (call) => {
     const open = await begin(call);
     let answer: Answer;
     try {
-      // In Node 20, a spread with a new field behind it takes several times as long.
-      answer = await service(Object.assign({}, call, { paid: open.paid }));
+      answer = await service(call);
     } catch (error) {
       await end(open, { error });
       throw error;
     }
-    const order = await end(open, { answer });
-    return order === undefined ? answer : { ...answer, order };
+    await end(open, { answer });
+    return answer;
   };
 
   const askCredits = creditsAsker(options);
@@ -129,11 +127,11 @@ export function openMeter(service: Send, options: MeterOptions) {
      * what `GET /v1/credits` says.
      */
     async send(call: Call): Promise<Answer> {
-      const { operation, tenantId } = call;
+      const { operation } = call.request;
       if (!operation.gated) {
         const answer = await sendMetered(call);
         if (operation.name === 'getCredits')
-          await usage.learn(tenantId, (answer.value as CreditStatusAnswer).usageLimit);
+          await usage.learn(call.owner.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
         return answer;
       }
       const window: FullWindow | undefined = await usage.admit(call);
@@ -141,8 +139,11 @@ export function openMeter(service: Send, options: MeterOptions) {
         throw await usage.explain(error, call, window);
       });
     },
-    /** Adds the credits left now to a cached answer, and to a failure whether its call costs credits. */
-    async stateCharge({ operation, tenantId }: Call, answering: Promise<Answer>): Promise<Answer> {
+    /** Adds the current balance to the receipt of a cached answer, and to a failure whether its call costs credits. */
+    async addBalance(
+      { request: { operation }, owner: { tenantId } }: Call,
+      answering: Promise<Answer>,
+    ): Promise<Answer> {
       if (!operation.gated)
         return answering.catch(async (error) => {
           throw isPaid(operation, await pricesOf(tenantId)) ? markAsPaid(error) : error;
@@ -189,8 +190,8 @@ export function openMeter(service: Send, options: MeterOptions) {
     async settleLost(call: Call, claimId: string) {
       // With a budget, the reservation of the dead process counts already.
       if (budget !== undefined) return;
-      const uncertain = unstatedCost(await pricesOf(call.tenantId), call) ?? 0;
-      await ledger.settle(call.tenantId, { ...nothing, id: `lost:${claimId}`, uncertain });
+      const uncertain = unstatedCost(await pricesOf(call.owner.tenantId), call.request) ?? 0;
+      await ledger.settle(call.owner.tenantId, { ...nothing, id: `lost:${claimId}`, uncertain });
     },
   };
 }

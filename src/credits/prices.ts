@@ -1,4 +1,4 @@
-import type { Answer, Call, Receipt } from '../api/call.ts';
+import type { Answer, Receipt, ServiceRequest } from '../api/call.ts';
 import type { Operation } from '../api/operations.ts';
 
 /** The charges seen for calls that asked for a number of items. */
@@ -22,7 +22,8 @@ export interface PriceTable {
 /** The charges seen, by operation. The document gives no prices (*Limits*, 6), so nothing else is known about them. */
 export type Prices = Map<string, PriceTable>;
 
-export type PricedCall = Pick<Call, 'operation' | 'query' | 'body' | 'usualSize'>;
+/** The parts of a request on which its price depends. */
+export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /** A price rule that the charges seen follow: credits for each group of items begun, or for a call of any size. */
 interface PriceRule {
@@ -42,17 +43,22 @@ export interface PricedAnswer extends Pick<Answer, 'value'> {
  * Adds a stated charge to the prices. Returns the same prices, unchanged, if the charge says nothing new. A free answer
  * that brought or added nothing tells nothing about prices.
  */
-export function learnPrice(prices: Prices, call: Call, { value, receipt }: PricedAnswer, charged: number): Prices {
-  const { operation } = call;
+export function learnPrice(
+  prices: Prices,
+  request: PricedRequest,
+  { value, receipt }: PricedAnswer,
+  charged: number,
+): Prices {
+  const { operation } = request;
   const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
-  const count = isList(call) && Array.isArray(items) ? items.length + (receipt?.unusable ?? 0) : 1;
+  const count = isList(request) && Array.isArray(items) ? items.length + (receipt?.unusable ?? 0) : 1;
   if (charged === 0 && (count === 0 || added === false)) return prices;
   const learned = prices.get(operation.name);
-  const isUnsizedRest = isContinued(call) && !isSized(call) && !call.usualSize;
-  const page = hasMore === true && !isSized(call) && !isUnsizedRest ? count : learned?.page;
+  const isUnsizedRest = isContinued(request) && !isSized(request) && !request.hasDefaultSize;
+  const page = hasMore === true && !isSized(request) && !isUnsizedRest ? count : learned?.page;
   const table: PriceTable = { bySize: new Map(), ...learned, ...(page !== undefined && { page }) };
   const { page: usual = operation.defaultLimit ?? 0 } = table;
-  const size = isUnsizedRest && count <= usual ? usual : pageSizeOf(call, table);
+  const size = isUnsizedRest && count <= usual ? usual : pageSizeOf(request, table);
   const before = size === undefined ? table.unsized : table.bySize.get(size);
   const after = withCharge(before, { items: Math.min(count, size ?? count), charged });
   if (after === before && page === learned?.page) return prices;
@@ -80,8 +86,8 @@ export interface PriceBounds {
 export const isKnown = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
 
 /** Returns the bounds of what a call costs, by every charge seen for its operation. */
-export const callBounds = (prices: Prices, call: PricedCall): PriceBounds =>
-  priceBounds(prices, call.operation, pageSizeOf(call, prices.get(call.operation.name)));
+export const requestBounds = (prices: Prices, request: PricedRequest): PriceBounds =>
+  priceBounds(prices, request.operation, pageSizeOf(request, prices.get(request.operation.name)));
 
 /**
  * Returns the bounds of what a page of `size` items costs, by every charge seen for the operation. The price is known
@@ -159,23 +165,23 @@ function forgetOne({ bySize }: PriceTable): void {
   bySize.delete([...bySize.keys()][0] ?? 0);
 }
 
-const isSized = ({ body, query }: PricedCall) => (body?.limit ?? query.limit) !== undefined;
-const isContinued = ({ body, query }: PricedCall) => (body?.cursor ?? query.cursor) !== undefined;
+const isSized = ({ body, query }: PricedRequest) => (body?.limit ?? query.limit) !== undefined;
+const isContinued = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cursor) !== undefined;
 
 /** Items a call asks for. A cursor without a limit keeps the page size it began with, which may be any size seen. */
-function pageSizeOf(call: PricedCall, table?: PriceTable): number | undefined {
-  if (!isList(call)) return 1;
-  const { bySize = new Map<number, SizePrice>(), page = call.operation.defaultLimit } = table ?? {};
-  if (isSized(call)) {
-    const limit = call.body?.limit ?? call.query.limit;
+function pageSizeOf(request: PricedRequest, table?: PriceTable): number | undefined {
+  if (!isList(request)) return 1;
+  const { bySize = new Map<number, SizePrice>(), page = request.operation.defaultLimit } = table ?? {};
+  if (isSized(request)) {
+    const limit = request.body?.limit ?? request.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;
   }
-  if (!isContinued(call) || (call.usualSize && page !== undefined)) return page;
+  if (!isContinued(request) || (request.hasDefaultSize && page !== undefined)) return page;
   const sizes = [...bySize.keys(), ...(page === undefined ? [] : [page])];
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-export const isList = ({ operation }: PricedCall): boolean => operation.list === true;
+export const isList = ({ operation }: PricedRequest): boolean => operation.list === true;
 
 const maxShown = 4;
 

@@ -1,14 +1,14 @@
-import type { Answer, Call } from '../api/call.ts';
+import type { Answer, ServiceRequest } from '../api/call.ts';
 import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditAccount, Settlement } from './ledger.ts';
-import { callBounds, learnPrice, maxPriceOf, type Prices } from './prices.ts';
+import { learnPrice, maxPriceOf, type Prices, requestBounds } from './prices.ts';
 
 /** How a call ended. */
 export type Outcome = { answer: Answer } | { error: unknown };
 
 interface EndedCall {
-  call: Call;
+  request: ServiceRequest;
   outcome: Outcome;
   /** Whether the call was known to cost credits when it was sent. */
   paid: boolean;
@@ -30,19 +30,20 @@ export function statedCharge({ outcome, paid }: EndedCall): number | undefined {
 
 /** Returns what the account of the key records of a call: its charge, the balance that it stated, and its price. */
 export function settlementOf(ended: EndedCall, charge: Charge): Settlement {
-  const { call, outcome } = ended;
+  const { request, outcome } = ended;
   const answer = 'answer' in outcome ? outcome.answer : undefined;
   const { charged, uncertain } = charge;
   const isStated = statedCharge(ended) !== undefined;
-  const status = call.operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined) : undefined;
+  const status =
+    request.operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined) : undefined;
   return {
     charged,
     uncertain,
-    isPaidAnswer: answer !== undefined && call.operation.gated,
+    isPaidAnswer: answer !== undefined && request.operation.gated,
     remaining: answer?.receipt.remaining ?? status?.credits ?? undefined,
     // The charge of a failure is a price, too, but for an unknown number of items.
     learn: (prices) =>
-      isStated && (answer || charged > 0) ? learnPrice(prices, call, answer ?? noItems, charged) : prices,
+      isStated && (answer || charged > 0) ? learnPrice(prices, request, answer ?? noItems, charged) : prices,
   };
 }
 
@@ -61,15 +62,15 @@ export function chargeUnder(
 ): Charge {
   const charged = statedCharge(ended);
   if (charged !== undefined) return { charged, uncertain: 0 };
-  if (budget === undefined) return { charged: 0, uncertain: unstatedCost(prices, ended.call) ?? 0 };
+  if (budget === undefined) return { charged: 0, uncertain: unstatedCost(prices, ended.request) ?? 0 };
   const { spent = 0, uncertain = 0 } = account ?? {};
   const rest = Math.max(1, budget - spent - uncertain);
-  return { charged: 0, uncertain: Math.max(1, unstatedCost(prices, ended.call) ?? rest) };
+  return { charged: 0, uncertain: Math.max(1, unstatedCost(prices, ended.request) ?? rest) };
 }
 
 /** Returns what a call counts whose charge is unknown; undefined if no charge seen tells. */
-export function unstatedCost(prices: Prices, call: Call): number | undefined {
-  const { atMost } = callBounds(prices, call);
-  const cost = Math.max(atMost, maxPriceOf(prices, call.operation.name) ?? 0);
+export function unstatedCost(prices: Prices, request: ServiceRequest): number | undefined {
+  const { atMost } = requestBounds(prices, request);
+  const cost = Math.max(atMost, maxPriceOf(prices, request.operation.name) ?? 0);
   return Number.isFinite(cost) ? cost : undefined;
 }

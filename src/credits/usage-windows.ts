@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { withDeadline } from '../api/abort.ts';
-import type { Call, Send } from '../api/call.ts';
+import { type Call, requestWithoutArguments, type Send } from '../api/call.ts';
 import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { UsageLimitAnswer } from '../api/schemas.ts';
 import type { PricesOf } from './budget.ts';
 import type { FullWindow, FullWindows } from './ledger.ts';
-import { callBounds } from './prices.ts';
+import { requestBounds } from './prices.ts';
 
 /** Asks `GET /v1/credits` on behalf of another call. Undefined if there is no answer soon. */
 export type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
@@ -24,12 +24,14 @@ const maxSilent = 10_000;
 export function creditsAsker({ timeoutMs, now }: { timeoutMs: number; now: () => number }): AskCredits {
   const silent = new LRUCache<string, true>({ max: maxSilent, ttl: restMs, ttlResolution: 0, perf: { now } });
   const ms = Math.min(maxAskMs, maxShare * timeoutMs);
-  const operation = operations.getCredits;
-  return async (send, { apiKey, tenantId }) => {
+  const request = requestWithoutArguments(operations.getCredits);
+  return async (send, { owner }) => {
+    const { apiKey, tenantId } = owner;
     if (silent.has(tenantId)) return undefined;
     return withDeadline({ signals: [], ms }, async (signal) => {
       try {
-        const call = { operation, path: {}, query: {}, fingerprint: operation.name, apiKey, tenantId, signal };
+        // The call costs nothing, so no connection records it.
+        const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { sent: false } };
         return (await send(call)).value as CreditStatusAnswer;
       } catch {
         if (signal.aborted) silent.set(tenantId, true);
@@ -63,7 +65,7 @@ export function usageWindows(
 
   /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
   const askOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
-    const { tenantId } = call;
+    const { tenantId } = call.owner;
     const request = requests.get(tenantId) ?? askCredits(call).finally(() => requests.delete(tenantId));
     requests.set(tenantId, request);
     return request;
@@ -71,14 +73,17 @@ export function usageWindows(
 
   /** Returns whether a window has less left than the lowest cost of the call. */
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
-    return window.remaining <= 0 || callBounds(await pricesOf(call.tenantId), call).atLeast > window.remaining;
+    return (
+      window.remaining <= 0 ||
+      requestBounds(await pricesOf(call.owner.tenantId), call.request).atLeast > window.remaining
+    );
   };
 
   return {
     learn,
     /** Throws if the call does not fit into a window; returns what is known of the window. */
     async admit(call: Call): Promise<FullWindow | undefined> {
-      const { tenantId } = call;
+      const { tenantId } = call.owner;
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
       if (now() - window.checkedAt < askAgainAfter) throw limitReached(window.usageLimit);
@@ -93,7 +98,7 @@ export function usageWindows(
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // Another call may have found out in the meantime.
-      const found = await windows.get(call.tenantId);
+      const found = await windows.get(call.owner.tenantId);
       if (failure.kind === 'usage_limit' && found && found.id !== before?.id) {
         return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
       }
@@ -101,7 +106,7 @@ export function usageWindows(
       if (failure.kind === 'payment_required') {
         return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
       }
-      await learn(call.tenantId, status?.usageLimit, true);
+      await learn(call.owner.tenantId, status?.usageLimit, true);
       return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
     },
   };

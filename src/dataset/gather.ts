@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Call } from '../api/call.ts';
+import type { Answer, ServiceRequest } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
+import { parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
+import type { CachedTotal } from '../cache/answers.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import {
   type Dataset,
@@ -41,9 +43,9 @@ export interface GatherContext extends StopSignals {
   /** Returns the caller's dataset, including what other processes added. */
   dataset(): Promise<Dataset>;
   /** Returns whether the answer of a call is cached. A cached answer costs nothing. */
-  isCached(call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>): Promise<boolean>;
+  isCached(request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean>;
   /** Returns how many ads match, if a cached answer states it. */
-  cachedTotal(filters: object): Promise<CountedAds | undefined>;
+  cachedTotal(filters: object): Promise<CachedTotal | undefined>;
   /**
    * Opens a credit limit for the API calls of this tool call. Without `maxCredits`, the limit is reached with the first
    * charge.
@@ -69,16 +71,6 @@ export interface Progress {
 
 /** Reports progress to the caller. */
 export type ReportProgress = (progress: Progress) => void;
-
-/**
- * A count of matching ads: the number, the time of counting in milliseconds since the epoch, and the sequence number of
- * the answer that stated it.
- */
-interface CountedAds {
-  ads: number;
-  at: number;
-  order: number;
-}
 
 /** The outcome of a call that gathered ads. */
 export interface GatherOutcome {
@@ -392,20 +384,18 @@ class GatheringRun {
       return added;
     };
     // The service charges for a page that it has sent, even if the caller has left. So the page is stored in any case.
-    const wrapSend: Call['wrapSend'] = (send) => {
-      const request = send().then(async (answer) => {
-        // If storing fails here, the call to `storePageOnce` at the end of this method throws the same error.
-        await storePageOnce(answer as ListAnswer).catch(() => {});
-        return answer;
-      });
-      part.requests.push(request.catch(() => {}));
-      return request;
+    const onSending = (sending: Promise<Answer>) => {
+      // If storing fails here, the call to `storePageOnce` at the end of this method throws the same error.
+      const stored = sending.then((answer) => storePageOnce(answer as ListAnswer)).catch(() => {});
+      part.requests.push(stored);
+      return stored;
     };
     const listedBy = getListOperation(part.question);
     const uncached = this.#adIds.size >= maxCachedAds;
-    const callOptions = { fresh: part.fresh, uncached, callBudget: this.#callBudget, wrapSend };
+    const callOptions = { fresh: part.fresh, uncached, creditLimit: this.#callBudget, onSending };
     const answer = await this.#context.api[listedBy]({ ...buildPageRequest(part.question, position), ...callOptions });
-    const { order, receipt, raw } = answer;
+    // An answer without a number counts as older than every numbered one.
+    const { order = 0, receipt, raw } = answer;
     // The dataset may have evicted the ads of a cached answer, so they are added again.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
@@ -524,21 +514,6 @@ async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListA
         ? readTotalHits(answer as ApiAnswer<'searchAds'>)
         : parseCount(collectionAnswer.value.collection?.adCount),
   };
-}
-
-/** Returns a number that is a valid count, and undefined for any other value. */
-export const parseCount = (value: number | undefined): number | undefined =>
-  value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-
-/**
- * Reads the total of matching ads from an answer. Returns undefined if the service states no total, or fewer ads than
- * it sent.
- */
-export function readTotalHits({
-  value: { items, totalHits },
-}: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
-  const total = parseCount(totalHits);
-  return total !== undefined && total >= items.length ? total : undefined;
 }
 
 /** Returns when the service gave an answer, in milliseconds since the epoch. A cached answer has an age. */

@@ -1,39 +1,18 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { abortedError, withDeadline } from '../api/abort.ts';
-import { fingerprint } from '../api/call.ts';
-import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
+import type { Credentials } from '../api/client.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
-import type { Answers } from '../cache/answers.ts';
-import type { Meter } from '../credits/meter.ts';
-import { priceBounds } from '../credits/prices.ts';
-import { createAdRowReaders } from '../dataset/ad-rows.ts';
-import { type ReportProgress, readTotalHits } from '../dataset/gather.ts';
-import { openDatasetSql } from '../dataset/snapshot.ts';
+import type { ReportProgress } from '../dataset/gather.ts';
 import { keyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
-import type { OpenPictures } from '../pictures/pictures.ts';
-import type { AcceptedKeys } from '../storage/call-state.ts';
-import type { Exports, FileLinks } from '../storage/exports.ts';
-import type { State } from '../storage/open.ts';
 import { toolName } from '../tools/catalog.ts';
-import { signCursor } from '../tools/pager.ts';
-import type {
-  CallerContext,
-  ImageContent,
-  Rendered,
-  ResourceLink,
-  Tool,
-  ToolContext,
-  ToolDescription,
-} from '../tools/tool.ts';
+import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { clampLines, quoteUntrusted } from '../views/tokens.ts';
-import { Semaphore } from '../workers/semaphore.ts';
 import { readArguments } from './arguments.ts';
+import type { OpenCalls } from './caller-context.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
@@ -120,7 +99,7 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const { apiKey, tenantId, connection, onProgress } = call;
     let note: string | undefined;
-    const context = server.callsOf({
+    const context = server.contextOf({
       apiKey,
       tenantId,
       connection,
@@ -155,10 +134,10 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
         ...(onProgress && { onProgress }),
         ...context,
       });
-    const made = await (tool.isHeavy ? server.heavyTurn(tenantId, signal, work) : work());
-    const rendered = form.links ? made : withoutLinks(made);
+    const completed = await (tool.isHeavy ? server.runHeavy(tenantId, signal, work) : work());
+    const finished = form.links ? completed : withoutLinks(completed);
     const cost = receipts.costOf(tool);
-    const result = toolResult({ notice: server.notice, note, output: form.output }, { tool, rendered }, cost);
+    const result = toolResult({ notice: server.notice, note, output: form.output }, { tool, finished }, cost);
     return { result, facts: cost.receipt };
   };
   return withDeadline({ signals, ms }, (signal) =>
@@ -172,16 +151,19 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
 const unconfirmed =
   'The service could not be reached to confirm whose key this is. This is the stored data of the account it belonged to.';
 
-const withoutLinks = ({ attached = [], ...rendered }: Rendered): Rendered => ({
-  attached: attached.filter(({ type }) => type !== 'resource_link'),
-  ...rendered,
+const withoutLinks = ({ attachments = [], ...result }: FinishedResult): FinishedResult => ({
+  ...result,
+  attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
 
-/** Lists are cut to fit while they are rendered; any other text is cut here. */
-async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<Rendered> {
-  if (tool.render === undefined) return tool.run(input, context);
-  const data = await tool.run(input, context);
-  return { data, text: clampLines(tool.render(data, input, context), context.resultTokens) };
+/** The result of a tool with its text. */
+type FinishedResult = ToolOutput & { text: string };
+
+/** Runs a tool. A tool that returns no text is rendered, and its text is cut to fit. */
+async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
+  const result = await tool.run(input, context);
+  const { data, text = clampLines(tool.render?.(data, input, context) ?? '', context.resultTokens) } = result;
+  return { ...result, text };
 }
 
 /**
@@ -191,10 +173,10 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
  */
 function toolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
-  { tool, rendered }: { tool: Tool; rendered: Rendered },
+  { tool, finished }: { tool: Tool; finished: FinishedResult },
   { receipt, line }: Cost,
 ): ToolResult {
-  const { data, text, attached = [] } = rendered;
+  const { data, text, attachments = [] } = finished;
   const about = { receipt, ...(notice && { notice }), ...(note && { unconfirmed: note }) };
   const marked = notice && { isDemo: true };
   const withData = (structuredContent: Record<string, unknown>) => output !== 'text' && { structuredContent };
@@ -202,9 +184,9 @@ function toolResult(
     return { content: [{ type: 'text', text }], ...withData(about), _meta: { [boardKey]: { ...data, ...marked } } };
   const fullText = joinLines([notice, text, note, line]);
   const shown = output === 'structured' ? 'The result is in structuredContent.' : fullText;
-  const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked };
+  const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, finished), receipt, ...marked };
   return {
-    content: [{ type: 'text', text: shown }, ...attached],
+    content: [{ type: 'text', text: shown }, ...attachments],
     ...withData({ ...data, ...about }),
     ...(forBoard && { _meta: { [boardKey]: forBoard } }),
   };
@@ -247,99 +229,3 @@ function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibrary
 }
 
 const stackOf = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));
-
-interface CallContextOptions {
-  apiOf(caller: Caller): Api;
-  answers: Answers;
-  keys: AcceptedKeys;
-  meter: Meter;
-  state: State;
-  pictures(): Promise<OpenPictures>;
-  baseUrl: string | undefined;
-  version: string;
-  now: () => number;
-  elapsed: () => number;
-}
-
-export type OpenCalls = Omit<ReturnType<typeof openCallContexts>, 'close'> & {
-  /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
-  close(ms: number): Promise<void>;
-};
-
-export function openCallContexts(options: CallContextOptions) {
-  const { apiOf, answers, keys, meter, state, baseUrl, version } = options;
-  const adRows = createAdRowReaders();
-  const sql = openDatasetSql(adRows);
-  const heavy = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
-  return {
-    callsOf(caller: Caller): CallerContext {
-      const { tenantId, apiKey, connection, signal } = caller;
-      const began = options.now();
-      // This call is not counted as a call of the tool: it is free, whether the service states that or not.
-      const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
-      return {
-        api: apiOf(caller),
-        dataset: async () => {
-          const dataset = await answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, whoami);
-          if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
-          return dataset;
-        },
-        adRows: () => adRows.forTenant(tenantId),
-        sql: () => sql.forTenant(tenantId),
-        version,
-        exports: () => state.exports.forTenant(tenantId, began),
-        spending: () => meter.spending({ tenantId, connection }),
-        priceOf: async (list, items) => {
-          const bounds = priceBounds(await meter.prices(tenantId), operations[list], items);
-          return Number.isFinite(bounds.atMost) ? bounds : undefined;
-        },
-        cachedTotal: (filters) => totalFromCache(filters, tenantId, options),
-        isCached: async (call) => (await state.answers.get(tenantId, fingerprint(call))) !== undefined,
-        callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
-        acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
-        pictures: async () => (await options.pictures()).forTenant(tenantId),
-        cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
-      };
-    },
-    // Others have their turn in between, however many wait.
-    heavyTurn: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
-      heavy.run(tenantId, signal, () => nextTurn().then(work)),
-    exportsOf({ tenantId, apiKey }: Credentials): Exports {
-      const exports = state.exports.forTenant(tenantId);
-      const whoami = () => apiOf({ tenantId, apiKey, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
-      const isAccepted = () => answers.untilAccepted(tenantId, whoami).then(isTrue, isFalse);
-      return {
-        ...exports,
-        // For a list, which anybody may ask for, the service is not asked.
-        list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
-        find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
-      };
-    },
-    findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
-    /** A connection was renewed: its spending counts for longer. */
-    keepSpending: meter.keepSpending,
-    close: sql.close,
-  };
-}
-
-const [isTrue, isFalse] = [() => true, () => false];
-
-/** How long to ask about the key of a file, in milliseconds. */
-const maxWhoamiMs = 5000;
-
-/** The newest total of a search that is cached, whatever the size of its page. */
-async function totalFromCache(filters: object, tenantId: string, { meter, state }: CallContextOptions) {
-  const prices = await meter.prices(tenantId);
-  // The page sizes that were paid for, and a page of one item, which is requested where only the number is wanted.
-  const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
-  const names = [...limits].map((limit) => {
-    const body = { ...filters, ...(limit !== undefined && { limit }) };
-    return fingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
-  });
-  const cached = await Promise.all(names.map((name) => state.answers.get(tenantId, name)));
-  const totals = cached.flatMap((one) => {
-    const ads = one && readTotalHits(one.answer as ApiAnswer<'searchAds'>);
-    return one && ads !== undefined ? { ads, at: one.at, order: one.answer.order ?? 0 } : [];
-  });
-  return totals.sort((left, right) => right.order - left.order)[0];
-}

@@ -40,10 +40,13 @@ export interface AnswerCache {
   /** Returns the cached answer; undefined if there is none, or if it is too old. */
   get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
   /** Waits while another process sends the same call. Resolves to the answer, or to the right to send the call. */
-  claim(call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim>;
+  claim(call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim>;
   /** Removes all answers of a group from the cache, also answers to calls in progress. */
   forgetGroup(tenantId: string, group: string): Promise<void>;
 }
+
+/** The parts of a call that its claim needs. */
+export type ClaimedCall = Pick<Call, 'request' | 'owner' | 'signal'>;
 
 /** Options of a claim. */
 export interface ClaimRequest {
@@ -53,13 +56,21 @@ export interface ClaimRequest {
   onLost(id: string): Promise<void>;
 }
 
+/**
+ * The right of this process to send a call. Afterwards the process calls `put` with the answer to cache, `forget` to remove
+ * the cached answer, or `end` to leave the cache as it is. Each of them ends the claim; `end` after another one does
+ * nothing.
+ */
+export interface GrantedClaim {
+  kind: 'granted';
+  put(answer: CachedAnswer): Promise<void>;
+  forget(): Promise<void>;
+  end(): Promise<void>;
+}
+
 /** The result of a claim. */
 export type Claim =
-  /**
-   * This process has to send the call. Then it calls `put` with the answer to cache, `forget` to remove the cached
-   * answer, or `end` to leave the cache as it is. Each of them ends the claim; `end` after another one does nothing.
-   */
-  | { kind: 'granted'; put(answer: CachedAnswer): Promise<void>; forget(): Promise<void>; end(): Promise<void> }
+  | GrantedClaim
   /** The cache has an answer. */
   | { kind: 'cached'; cachedAnswer: CachedAnswer }
   /** The process that sent the call has died, so the service may have charged for an answer that nobody has. */

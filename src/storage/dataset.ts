@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Call } from '../api/call.ts';
+import type { CallOwner } from '../api/call.ts';
 import { isDeeperThan } from '../api/json.ts';
 import type { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
@@ -49,7 +49,7 @@ export interface Datasets {
 }
 
 /** The tenant and the API key of a caller. */
-export type DatasetCaller = Pick<Call, 'tenantId' | 'apiKey'>;
+export type DatasetCaller = Pick<CallOwner, 'tenantId' | 'apiKey'>;
 
 /** The items of one answer. */
 interface ItemBatch extends ItemSource {
@@ -59,8 +59,8 @@ interface ItemBatch extends ItemSource {
   /** The text of the answer, if the text is all that is kept in memory until the items are parsed. */
   text?: string | undefined;
   at: number;
-  /** The sequence number of the answer; by default the next number. */
-  order?: number | undefined;
+  /** The sequence number of the answer. */
+  order: number;
 }
 
 /** The contents of a dataset at one moment. They do not change when the dataset changes. */

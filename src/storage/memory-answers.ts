@@ -23,7 +23,7 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
     resolveName: async (tenantId, { group, fingerprint }) =>
       group === undefined ? fingerprint : `${group} ${forgottenGroups.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
     get: async (tenantId, name) => cache.get(tenantId, name),
-    claim: async ({ tenantId }, name, { after = Number.NEGATIVE_INFINITY }) => {
+    claim: async ({ owner: { tenantId } }, name, { after = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return uncachedClaim;
       const cachedAnswer = cache.get(tenantId, name);
       if (cachedAnswer && isNewerThan(cachedAnswer, after, options.now())) return { kind: 'cached', cachedAnswer };

@@ -54,10 +54,10 @@ export const addCollectionItem = defineTool({
   async run({ collectionId, itemType, itemId, itemIds = [] }, context) {
     const saved = await add(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);
     const [one] = saved.items;
-    if (itemId === undefined || one === undefined) return { itemType, ...saved };
+    if (itemId === undefined || one === undefined) return { data: { itemType, ...saved } };
     const { collection } = saved;
     const { problem: note, ...added } = one;
-    return { itemType, ...(collection && { collection }), ...added, ...(note && { note }) };
+    return { data: { itemType, ...(collection && { collection }), ...added, ...(note && { note }) } };
   },
   render({ note, itemType, itemId, added, items = [], collection }) {
     const where = `the collection${collection ? ` ${formatCollection(collection)}` : ''}`;

@@ -21,7 +21,7 @@ import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } fr
 import { fresh } from './arguments.ts';
 import { priceOfRest, requireFree } from './gather-ads.ts';
 import { thumbnailsOf } from './thumbnails.ts';
-import { addressesOf, defineListTool, locationText, readOnly, type ToolContext } from './tool.ts';
+import { addressesOf, defineTool, locationText, readOnly, type ToolContext } from './tool.ts';
 
 const CheckView = z
   .looseObject({
@@ -45,7 +45,7 @@ const CheckView = z
   .meta({ title: 'Check' });
 type CheckView = DataOf<typeof CheckView>;
 
-export const checkWatches = defineListTool({
+export const checkWatches = defineTool({
   name: 'check_watches',
   title: 'Check what is new',
   description:

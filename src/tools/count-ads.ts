@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import type { ApiAnswer } from '../api/client.ts';
+import { readTotalHits } from '../api/counts.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { priceText } from '../credits/credit-text.ts';
-import { classifyFailure, getAnswerTime, readTotalHits, type Stop } from '../dataset/gather.ts';
+import { classifyFailure, getAnswerTime, type Stop } from '../dataset/gather.ts';
 import { buildCreditRange } from '../dataset/gathering-output.ts';
 import { findGatherings } from '../dataset/gatherings.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
@@ -87,19 +88,20 @@ export const countAds = defineTool({
     const callBudget = await context.callBudget(maxCredits);
     const contents = fresh ? undefined : await (await context.dataset()).readContents();
     const counting = { ...context, callBudget, fresh, contents };
-    if (maxCredits === 0) return estimate(key, filters, split, counting);
+    if (maxCredits === 0) return { data: await estimate(key, filters, split, counting) };
     const { stop, ...counts } = await (key === undefined
       ? countSplit(filters, split, counting)
       : countKey(key, filters, counting));
-    if (stop === undefined) return counts;
+    if (stop === undefined) return { data: counts };
     const problem = stop.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
-    return {
+    const data = {
       ...counts,
       stopped: stop.reason,
       ...(problem && { error: problem.kind, problem: problem.text }),
       ...(stop.reason === 'error' && !stop.error && { problem: noTotal }),
       ...(stop.reason === 'maxCredits' && { next: moreCredits }),
     };
+    return { data };
   },
   render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }) => {
     if (estimate)
@@ -148,7 +150,7 @@ const countOf = async (filters: Filters, counting: Counting): Promise<AdCount> =
 /** @param countBy a key whose values the service counts, too */
 async function searchedCount(filters: Filters, { api, callBudget, now, fresh }: Counting, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
-  const answer: ApiAnswer<'searchAds'> = await api.searchAds({ body, fresh, callBudget });
+  const answer: ApiAnswer<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
   const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
   return {
     total: readTotalHits(answer) ?? null,

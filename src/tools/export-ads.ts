@@ -16,7 +16,7 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
-import { addressesOf, defineListTool, linkTo, locationText } from './tool.ts';
+import { addressesOf, defineTool, linkTo, locationText } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -33,7 +33,7 @@ const Sheet = z.strictObject({
   sql: z.string().describe('One SELECT.'),
 });
 
-export const exportAds = defineListTool({
+export const exportAds = defineTool({
   name: 'export_ads',
   title: 'Export a spreadsheet or file',
   description:
@@ -129,7 +129,7 @@ export const exportAds = defineListTool({
         cut > 0 && cutText,
         formatCoverage(coverage),
       ]),
-      attached: [linkTo(file), linkTo(note)],
+      attachments: [linkTo(file), linkTo(note)],
     };
   },
 });

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import {
@@ -7,8 +8,6 @@ import {
   getListOperation,
   getMaxPageSize,
   type OpenedGathering,
-  parseCount,
-  readTotalHits,
   withOpenedGathering,
 } from '../dataset/gather.ts';
 import { buildCreditRange, buildGatherOutput, GatherOutput } from '../dataset/gathering-output.ts';
@@ -58,10 +57,11 @@ export const gatherAds = defineTool({
     fresh: fresh.describe('true reads everything again and reports changes.'),
   }),
   output: GatherOutput,
-  run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
+  async run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
     checkQuestion([filters, ...(split ?? [])], { collectionId, split });
     checkQuestion([], { collectionId, filters });
-    return gather({ question: { filters, split, collectionId }, maxAds, maxCredits, fresh }, context);
+    const question = { filters, split, collectionId };
+    return { data: await gather({ question, maxAds, maxCredits, fresh }, context) };
   },
   render: formatGathering,
 });

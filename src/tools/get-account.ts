@@ -13,7 +13,7 @@ export const getAccount = defineTool({
   output: AccountView,
   async run(_, { api }) {
     const { raw } = await api.getAccount();
-    return viewAccount(raw);
+    return { data: viewAccount(raw) };
   },
   render: formatAccount,
 });

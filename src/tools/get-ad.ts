@@ -21,7 +21,7 @@ export const getAd = defineTool({
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
     const ad = viewAd(raw as object, { detail, now, budget: itemTokens(resultTokens) });
-    return { ad, ...(seenIn && { seenIn: toolName(seenIn) }) };
+    return { data: { ad, ...(seenIn && { seenIn: toolName(seenIn) }) } };
   },
   render: ({ ad, seenIn }, { detail }, { resultTokens }) => {
     const text = formatAd(ad, detail, itemTokens(resultTokens));

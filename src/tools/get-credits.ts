@@ -21,7 +21,7 @@ export const getCredits = defineTool({
     const byTool = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [toolName(operation), value]));
     const thisServer = { ...spent, prices: byTool(spent.prices) };
-    return { ...viewCredits(raw), thisServer };
+    return { data: { ...viewCredits(raw), thisServer } };
   },
   render: (output) => `${formatCredits(output)}\n${spendingText(output.thisServer as Spending)}`,
 });

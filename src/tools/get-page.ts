@@ -17,7 +17,7 @@ export const getPage = defineTool({
   output: z.looseObject({ page: PageView }),
   async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {
     const { raw } = await api.getPage({ path: { pageId }, fresh });
-    return { page: viewPage(raw as object, { detail, budget: itemTokens(resultTokens) }) };
+    return { data: { page: viewPage(raw as object, { detail, budget: itemTokens(resultTokens) }) } };
   },
   render: ({ page }, { detail }, { resultTokens }) => formatPage(page, detail, itemTokens(resultTokens)),
 });

@@ -89,13 +89,14 @@ export const labelAds = defineTool({
     });
     // A label whose ad was evicted can still be removed.
     const unknown = [...ids].flatMap(([key, id]) => (inDataset.has(key) || changed.has(key) ? [] : [id]));
-    return {
+    const data = {
       labelled,
       ads: changed.size,
       unknown: unknown.slice(0, maxUnknown).map(sanitizeId),
       ...(unknown.length > maxUnknown && { moreUnknown: unknown.length - maxUnknown }),
       ...(!userRecords.isLasting && !remove && { note: endsWithProcess }),
     };
+    return { data };
   },
   render({ labelled, ads, unknown, moreUnknown, note }, { remove }) {
     const what = `${formatCount(labelled, 'label')} of ${formatCount(ads, 'ad')}`;

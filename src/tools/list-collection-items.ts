@@ -5,7 +5,7 @@ import { separateMismatches } from '../views/full-view.ts';
 import { PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
 import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
-import { defineListTool, readOnly, type ToolContext } from './tool.ts';
+import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 /** What the fields mean, search_ads and search_pages say. */
 const fieldsOfBoth = Object.entries(ListedAd.extend(PageView.shape).partial().shape).map(
@@ -22,7 +22,7 @@ function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContex
     : views;
 }
 
-export const listCollectionItems = defineListTool({
+export const listCollectionItems = defineTool({
   name: 'list_collection_items',
   title: 'Items of a collection',
   description: 'List the ads or pages saved in a collection (board, swipe file).',

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { CollectionView, formatCollectionList, viewCollection } from '../views/account.ts';
 import { cursor } from './arguments.ts';
-import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
-import { defineListTool, readOnly } from './tool.ts';
+import { cursorMismatch } from './cursors.ts';
+import { type ItemViews, paginate, paging } from './pager.ts';
+import { defineTool, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = { view: viewCollection, text: formatCollectionList };
 
@@ -11,7 +12,7 @@ const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): bo
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 
 /** The API does not page its list of collections; only a result that was cut to fit has a cursor. */
-export const listCollections = defineListTool({
+export const listCollections = defineTool({
   name: 'list_collections',
   title: 'Collections',
   description: 'List the collections (boards, swipe files) of saved ads and pages, with ids and counts.',

@@ -57,7 +57,7 @@ export const listWatches = defineTool({
       writtenAt: formatIsoTime(runs[0]?.at ?? 0),
     }));
     const views = viewsOf(watches, dataTokensPerTextToken * resultTokens);
-    return { watches: views, reports, ...(!userRecords.isLasting && { note: inMemory }) };
+    return { data: { watches: views, reports, ...(!userRecords.isLasting && { note: inMemory }) } };
   },
   render: ({ watches, reports, note }) =>
     joinLines([

@@ -1,7 +1,4 @@
-import { createHmac } from 'node:crypto';
 import * as z from 'zod';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { canonical } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
@@ -11,13 +8,24 @@ import { type Detail, dataTokensPerTextToken } from '../views/full-view.ts';
 import { findAppUrlPattern, formatServiceNotes, type ListFrame, readServiceNotes } from '../views/lists.ts';
 import { formatPageList, type PageView, viewPage } from '../views/page.ts';
 import { countFittingItems } from '../views/tokens.ts';
-import type { Cursors, Rendered, ToolContext } from './tool.ts';
+import {
+  type Cursors,
+  isOwnCursor,
+  type ListRequest,
+  type PageListing,
+  readCursor,
+  rememberCursor,
+  type SearchParams,
+  writeCursor,
+} from './cursors.ts';
+import type { ToolContext, ToolOutput } from './tool.ts';
 
 type PageParams = SearchParams & { limit?: number; cursor?: string };
 
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
-  fetch(params: PageParams, size: { usualSize: boolean }): Promise<ListAnswer<Heading>>;
+  /** Reads a page of the service. */
+  fetch(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListAnswer<Heading>>;
 }
 
 /**
@@ -27,7 +35,7 @@ interface PagerRequest<View, Heading> extends ListRequest {
 export async function paginate<View, Heading = object>(
   request: PagerRequest<View, Heading>,
   context: ToolContext,
-): Promise<ListPage<View, Heading> & Rendered> {
+): Promise<ListPage<View, Heading> & ToolOutput> {
   const { views } = request;
   const { cursors } = context;
   const listing = await readCursor(request, cursors);
@@ -37,10 +45,10 @@ export async function paginate<View, Heading = object>(
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   };
-  // A cursor of this server names the size of its page, if one was asked for.
-  const usualSize = limit === undefined && request.cursor?.startsWith(marker) === true;
-  const answer = await request.fetch(params, { usualSize });
-  // The next page is asked for like this one.
+  // A cursor of this server names the page size if one was requested.
+  const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
+  const answer = await request.fetch(params, { hasDefaultSize });
+  // The next page is requested in the size of this one.
   const price = await context.priceOf(request.list, limit ?? sentItems(answer).length);
   const page = fitPage({ answer, listing, views, price }, context);
   const { cursor } = page.data;
@@ -54,7 +62,7 @@ const free: PriceBounds = { atLeast: 0, atMost: 0 };
  * What the board needs of a page of a list, and of the next page. The board may ask for the next page when nothing is
  * cached any more.
  */
-export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): object {
+export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
     items: { id?: string }[];
     itemType?: string;
@@ -226,117 +234,3 @@ function linkForm(items: readonly object[], idName: 'id' | 'pageId'): SharedFact
 
 /** The tokens of a single item, which leave room for the frame around it. */
 export const itemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);
-
-interface PagePosition {
-  serviceCursor: string | undefined;
-  /** The requested page size: with another one, this would be another page. */
-  limit: number | undefined;
-  shown: number;
-}
-
-/** What a list is asked for, without the position: filters, or a collection and an item type. */
-type SearchParams = Readonly<Record<string, unknown>>;
-
-interface Listing {
-  list: OperationName;
-  searchParams: SearchParams;
-}
-
-interface PageListing extends Listing {
-  position: PagePosition;
-}
-
-/** The first character of every cursor of this server. */
-const marker = '@';
-const maxEmbedded = 1000;
-
-/**
- * Writes a cursor that any process can read: `@50+20.SIGNATURE=SERVICECURSOR` continues after 20 items of a page of 50.
- * The service's cursor is encoded: a model reads and copies this text, so nothing in it may pose as a sentence or a link.
- * A service cursor that is too long is remembered here instead, and `~` stands for it.
- */
-function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
-  const { serviceCursor, limit, shown } = position;
-  const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
-  const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
-  return `${marker}${page}.${signature}${serviceCursor === undefined ? '' : embed(serviceCursor)}`;
-}
-
-function embed(serviceCursor: string): string {
-  if (serviceCursor.length > maxEmbedded || !serviceCursor.isWellFormed()) return '~';
-  const encoded = Buffer.from(serviceCursor).toString('base64url');
-  return encoded.length > maxEmbedded ? '~' : `=${encoded}`;
-}
-
-/** Remembers what a cursor does not hold: the filters, which a caller may leave out, and a long service cursor. */
-async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
-  if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });
-  else if (Object.keys(searchParams).length > 0) await remember(cursor, { searchParams });
-}
-
-/** 66 bits, as base64url. */
-const signatureLength = 11;
-
-/**
- * Signs with the caller's API key, so that every process reads the cursors of that key and no other's. A signature gives
- * away nothing about the key.
- */
-export function signCursor(apiKey: string | undefined, text: string): string {
-  if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
-  const signature = createHmac('sha256', apiKey).update(`ad-library-mcp cursor ${text}`).digest('base64url');
-  return signature.slice(0, signatureLength);
-}
-
-interface ListRequest extends Listing {
-  cursor?: string | undefined;
-  limit?: number | undefined;
-}
-
-/**
- * Finds where a list continues, and with which filters. A cursor of the service is passed on; one of this server must be
- * the cursor that these arguments would give. Throws before anything is sent. The memory of cursors may be outside this
- * process, so it is asked only for what the cursor and these arguments lack.
- */
-async function readCursor({ list, cursor, limit, searchParams }: ListRequest, cursors: Cursors): Promise<PageListing> {
-  if (!cursor?.startsWith(marker)) return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
-  const { isLong, ...position } = positionIn(cursor);
-  const leavesOut = Object.keys(searchParams).length === 0;
-  const candidates = isLong ? [] : [{ list, searchParams, position }];
-  const isOfCursor = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
-  if (isLong || (leavesOut && !candidates.some(isOfCursor))) {
-    const state = await cursors.recall(cursor);
-    if (isLong && state === undefined) throw forgottenCursor();
-    const { serviceCursor = position.serviceCursor } = state ?? {};
-    for (const params of state && leavesOut ? [searchParams, state.searchParams] : [searchParams])
-      candidates.push({ list, searchParams: params, position: { ...position, serviceCursor } });
-  }
-  const listing = candidates.find(isOfCursor);
-  if (listing === undefined) throw cursorMismatch();
-  // The page size may change before the first item of a page is shown.
-  return position.shown === 0 && limit !== undefined
-    ? { ...listing, position: { ...listing.position, limit } }
-    : listing;
-}
-
-const cursorForm = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
-
-function positionIn(cursor: string): PagePosition & { isLong: boolean } {
-  const [match, limit, shown = 0, encoded, long] = cursorForm.exec(cursor) ?? [];
-  if (match === undefined) throw cursorMismatch();
-  return {
-    serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
-    limit: limit === undefined ? undefined : Number(limit),
-    shown: Number(shown),
-    isLong: long !== undefined,
-  };
-}
-
-export const cursorMismatch = () =>
-  invalidRequest(
-    'This cursor does not match these arguments, or its filters are no longer remembered. Pass it unchanged, to the same tool, with the same filters (or collection and item type); to start over, leave it out.',
-  );
-
-const forgottenCursor = () =>
-  invalidRequest(
-    "This cursor has expired: the service's own cursor was too long to fit into it, and is no longer remembered. Repeat the call that returned it and use the new cursor, or leave the cursor out to start over.",
-  );

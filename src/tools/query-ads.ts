@@ -8,7 +8,7 @@ import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { isWord, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
-import { defineListTool, drawingMsOf, jpegContent, readOnly } from './tool.ts';
+import { defineTool, drawingMsOf, jpegContent, readOnly } from './tool.ts';
 
 const derivedColumns = describeColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
@@ -16,7 +16,7 @@ const derivedColumns = describeColumns()
 
 const tablesText = `One SELECT statement in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and these derived columns: ${derivedColumns}. Count running ads as active = 1 in current_ads, which has the columns of ads and only the ads that the newest complete gathering of each question lists. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null. An error about a wrong name lists all columns.`;
 
-export const queryAds = defineListTool({
+export const queryAds = defineTool({
   name: 'query_ads',
   title: 'Analyze gathered ads',
   description:
@@ -77,7 +77,7 @@ export const queryAds = defineListTool({
     if ('reason' in picture) return withoutChart(picture.reason);
     // Some hosts drop pictures beside data, so the data does not mention the picture.
     const note = `The chart shows these rows${picture.isNumbered ? numbered : ''}.`;
-    return { data, text: withNote(note), attached: [jpegContent(picture.jpeg)] };
+    return { data, text: withNote(note), attachments: [jpegContent(picture.jpeg)] };
   },
 });
 

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { ListedAd } from '../views/ad.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { adViews, listForBoard, paginate, paging } from './pager.ts';
-import { defineListTool, readOnly } from './tool.ts';
+import { defineTool, readOnly } from './tool.ts';
 
-export const searchAds = defineListTool({
+export const searchAds = defineTool({
   name: 'search_ads',
   title: 'Search ads',
   description:

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { PageView } from '../views/page.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
 import { pageViews, paginate, paging } from './pager.ts';
-import { defineListTool, readOnly } from './tool.ts';
+import { defineTool, readOnly } from './tool.ts';
 
-export const searchPages = defineListTool({
+export const searchPages = defineTool({
   name: 'search_pages',
   title: 'Search advertiser pages',
   description:

@@ -7,10 +7,10 @@ import type { GatherContext } from '../dataset/gather.ts';
 import type { ErrorContext } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
-import type { CursorMemory } from '../storage/call-state.ts';
 import { type ExportedFile, type Exports, exportTtlMs } from '../storage/exports.ts';
 import type { DataOf } from '../views/fields.ts';
 import { quote, quoteUnlessWord } from '../views/safe-text.ts';
+import type { Cursors } from './cursors.ts';
 
 type Annotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
 
@@ -54,32 +54,30 @@ interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject>
   /** A call on demo data, for docs and tests. Calls come in the order of the catalogue. */
   example(found: Found): Record<string, unknown>;
   /** What the board needs of a result whose data a host may drop. */
-  forBoard?(data: object, rendered: Rendered): object;
+  forBoard?(data: object, result: ToolOutput): object;
   input: Input;
   /** Loose at every level, so that a new key of the service breaks no client. */
   output: Output;
 }
 
-/** It knows nothing of MCP or of credits, and throws its errors: its caller adds the receipt and explains. */
-export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
+/**
+ * A tool of the catalogue. It knows nothing of MCP or of credits, and throws its errors: its caller adds the receipt and
+ * explains the errors.
+ */
+export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolDeclaration<Input, Output> {
-  run(input: z.output<Input>, context: ToolContext): Promise<DataOf<Output>>;
-  /** Turns the data into a text that is complete on its own. */
-  render(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
+  run(input: z.output<Input>, context: ToolContext): Promise<ToolOutput<DataOf<Output>>>;
+  /** Formats the data as a text that is complete on its own. Missing if `run` returns the text. */
+  render?(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
 }
 
-/** A tool that returns a list. Cutting the list to fit means writing its text, so `run` returns both. */
-export interface ListTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
-  extends ToolDeclaration<Input, Output> {
-  run(input: z.output<Input>, context: ToolContext): Promise<Rendered & { data: DataOf<Output> }>;
-  render?: never;
-}
-
-export interface Rendered {
-  data: object;
-  text: string;
-  attached?: readonly (ResourceLink | ImageContent)[];
-  /** Of a list: what its next call costs where no answer is cached. */
+/** What a tool returns. */
+export interface ToolOutput<Data extends object = object> {
+  data: Data;
+  /** The finished text, for a tool that cuts its data to fit while it writes the text. */
+  text?: string;
+  attachments?: readonly (ResourceLink | ImageContent)[];
+  /** For a list: the price of its next page if no answer is cached. */
   price?: PriceBounds | undefined;
 }
 
@@ -137,13 +135,8 @@ export function locationText(file: ExportedFile, context: ToolContext, beside?: 
   return `It is in ${quote(path)}${note}, ${lifetimeText}, and ${readable}`;
 }
 
-export type Tool = ItemTool | ListTool;
-
-export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: ItemTool<Input, Output>) =>
-  tool;
-
-export const defineListTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: ListTool<Input, Output>) =>
-  tool;
+/** Declares a tool with the types of its schemas. */
+export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
 export interface CallerContext
   extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'acquireLock'> {
@@ -173,8 +166,4 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
   offers(tool: string): boolean;
-}
-
-export interface Cursors extends CursorMemory {
-  sign(text: string): string;
 }

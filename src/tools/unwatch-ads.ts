@@ -28,7 +28,7 @@ export const unwatchAds = defineTool({
           : findRecordsByName('kept report', parseReports(records), [report]);
       return { remove: names.map((one) => one.name), result: undefined };
     });
-    return { removed: true };
+    return { data: { removed: true } };
   },
   render: (_, { name, report }) =>
     `${name === undefined ? 'Report' : 'Watch'} ${quote(sanitizeLine(name ?? report ?? ''))} is removed.`,

@@ -15,7 +15,7 @@ import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { clampLines, fitsWithin } from '../views/tokens.ts';
 import { type Fields, readId } from '../views/view.ts';
-import { defineListTool, drawingMsOf, jpegContent, readOnly, type ToolContext } from './tool.ts';
+import { defineTool, drawingMsOf, jpegContent, readOnly, type ToolContext } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
 const note =
@@ -64,7 +64,7 @@ const drawingMs = 10_000;
 const maxTiles = 12;
 const maxCompared = 300;
 
-export const viewAds = defineListTool({
+export const viewAds = defineTool({
   name: 'view_ads',
   title: 'See creatives as images',
   description:
@@ -127,7 +127,7 @@ export const viewAds = defineListTool({
         note: read,
       },
       text,
-      attached: sheet.jpeg ? [jpegContent(sheet.jpeg)] : [],
+      attachments: sheet.jpeg ? [jpegContent(sheet.jpeg)] : [],
     };
   },
 });

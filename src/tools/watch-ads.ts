@@ -49,7 +49,7 @@ export const watchAds = defineTool({
     const stored = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
     const [watch] = viewsOf(stored, dataTokensPerTextToken * resultTokens);
     if (watch === undefined) throw invalidRequest('The watch was removed while it was stored. Store it again.');
-    return { watch, ...(!userRecords.isLasting && { note: inMemory }) };
+    return { data: { watch, ...(!userRecords.isLasting && { note: inMemory }) } };
   },
   render: ({ watch, note }) => joinLines([`Stored ${watchText(watch)}`, note]),
 });

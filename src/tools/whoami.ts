@@ -13,7 +13,7 @@ export const whoami = defineTool({
   output: IdentityView,
   async run(_, { api }) {
     const { raw } = await api.whoami();
-    return viewIdentity(raw);
+    return { data: viewIdentity(raw) };
   },
   render: formatIdentity,
 });

@@ -36,7 +36,7 @@ import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { thumbnailsOf } from './thumbnails.ts';
-import { addressesOf, defineListTool, linkTo, locationText, type ToolContext } from './tool.ts';
+import { addressesOf, defineTool, linkTo, locationText, type ToolContext } from './tool.ts';
 
 /** The limit is not in the listed schema, which every conversation pays for. */
 const textWithin = (max: number) =>
@@ -74,7 +74,7 @@ const Input = z.strictObject({
     .describe('New text for each section. An empty text keeps the stored one.'),
 });
 
-export const writeReport = defineListTool({
+export const writeReport = defineTool({
   name: 'write_report',
   title: 'Write a report',
   description:
@@ -168,7 +168,7 @@ export const writeReport = defineListTool({
         formatCoverage(coverage),
         note,
       ]),
-      attached: [linkTo(file)],
+      attachments: [linkTo(file)],
     };
   },
 });

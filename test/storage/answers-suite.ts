@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Call } from '../../src/api/call.ts';
+import { requestWithoutArguments } from '../../src/api/call.ts';
 import { operations } from '../../src/api/operations.ts';
-import type { AnswerCache, CachedAnswer } from '../../src/storage/call-state.ts';
+import type { AnswerCache, CachedAnswer, ClaimedCall } from '../../src/storage/call-state.ts';
 
 const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
   answer: {
@@ -25,9 +25,11 @@ export interface AnswersUnderTest {
 /** The lifetime of cached answers in these tests, in milliseconds. */
 export const ttlMs = 60_000;
 
-/** Creates a call with the fields that a cache of answers reads. */
-export const createCall = (tenantId = 't', signal = new AbortController().signal): Call => ({
-  ...{ operation: operations.getAd, path: {}, query: {}, fingerprint: '', apiKey: 'k', tenantId, signal },
+/** A call, as far as a cache of answers needs it. */
+export const createCall = (tenantId = 't', signal = new AbortController().signal): ClaimedCall => ({
+  request: requestWithoutArguments(operations.getAd),
+  owner: { apiKey: 'k', tenantId },
+  signal,
 });
 
 interface AnswerToCache {

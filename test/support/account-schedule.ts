@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import type { Call } from '../../src/api/call.ts';
 import { operations } from '../../src/api/operations.ts';
 import type {
   Admission,
@@ -404,8 +403,8 @@ class Simulation {
   }
 
   #endCall(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
-    const call = { operation: operations.getAd, query: {} } as Call;
-    const learn: Settlement['learn'] = (prices) => learnPrice(prices, call, { value: {} }, figures.charged);
+    const request = { operation: operations.getAd, query: {} };
+    const learn: Settlement['learn'] = (prices) => learnPrice(prices, request, { value: {} }, figures.charged);
     const settlement: Settlement = { id, ...figures, ...(learns && { learn }) };
     this.#settlements.set(id, { replica, settlement });
     void replica.ledger.settle('t', settlement, lease);

@@ -216,14 +216,14 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
   const log = createLog('silent', () => {});
   const upstream = { fetch: service.fetch, baseUrl: 'http://service.invalid' };
-  const { callsOf } = await openCalls({ config, log, now: () => 0, elapsed: () => 0, random: () => 0 }, upstream);
+  const { contextOf } = await openCalls({ config, log, now: () => 0, elapsed: () => 0, random: () => 0 }, upstream);
   const callers: AbortController[] = [];
   const calls: Promise<void>[] = [];
   const refused: RefusedCall[] = [];
 
   const begin = (kind: 'search' | 'ad', limit: number | undefined) => {
     const caller = new AbortController();
-    const { api } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
+    const { api } = contextOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
     const number = callers.push(caller);
     // Each call has its own arguments, because the cache would join equal concurrent calls.
     const pendingCall =
@@ -260,7 +260,7 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
     service.pending.shift()?.();
     await nextTurn();
   }
-  const { spending } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
+  const { spending } = contextOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
   const { charged, uncertain = 0 } = await spending();
   return { service, refused, countedCredits: charged + uncertain };
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { abortedError } from '../../api/abort.ts';
-import type { Answer, Call } from '../../api/call.ts';
+import type { Answer } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import type { OperationName } from '../../api/operations.ts';
-import type { AnswerCache, CachedAnswer, Claim, ClaimRequest, StateOptions } from '../call-state.ts';
+import type { AnswerCache, CachedAnswer, Claim, ClaimedCall, ClaimRequest, StateOptions } from '../call-state.ts';
 import { createMemoryAnswers, isNewerThan } from '../memory-answers.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
@@ -69,9 +69,13 @@ export function openStoredAnswers(
     return stored && parseCachedAnswer(stored.doc, stored.now + ('ageMs' in stored ? stored.ageMs : 0));
   };
 
-  const claim = async (call: Call, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
+  const claim = async (call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
     if (name === undefined || !store.isUp()) return local.claim(call, name, request);
-    const { tenantId, operation, signal } = call;
+    const {
+      request: { operation },
+      owner: { tenantId },
+      signal,
+    } = call;
     const { after = Number.NEGATIVE_INFINITY, onLost } = request;
     const [id, key] = [randomUUID(), answerKeyOf(tenantId, name)];
     leases.open(id);

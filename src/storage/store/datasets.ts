@@ -54,12 +54,10 @@ export class StoreDatasets implements Datasets {
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const name = this.#access.keyOf(tenantId, 'dataset');
     const synced = () => this.#sync(name);
-    const nextSequenceNumber = () => this.#nextSequenceNumber(this.#access.keyOf(tenantId, 'order'));
     return {
       userRecords: openUserRecords(this.#access, tenantId),
-      nextSequenceNumber,
-      addItems: async (batch) =>
-        this.#addRecords(name, createRecords({ ...batch, order: batch.order ?? (await nextSequenceNumber()) })),
+      nextSequenceNumber: () => this.#nextSequenceNumber(this.#access.keyOf(tenantId, 'order')),
+      addItems: (batch) => this.#addRecords(name, createRecords(batch)),
       saveGathering: (step) => this.#addRecords(name, [{ ...step, kind: 'gathering' }]),
       findItem: async (type, id) => (await synced()).findItem(type, id),
       readContents: async () => {

@@ -19,8 +19,8 @@ const maxEstimateAgeMs = 200;
 interface LedgerOptions {
   newId?: () => string;
   /**
-   * Whether replicas share the ledger. Settlements then return sequence numbers, which order the answers of all replicas, and
-   * get ids, so that a repeated settlement counts once.
+   * Whether replicas share the ledger. Each settlement then has an id, so that a settlement that is repeated after a lost
+   * reply counts once.
    */
   isShared?: boolean;
   /** Adjusts an account to the current time before any other change, for example to a new day. */
@@ -74,18 +74,14 @@ export function openLedger(
       leases.close(id);
       if (!isEmptySettlement(settlement)) onLost?.(error);
     };
-    let order: number | undefined;
     const work = async () => {
-      const { result } = await changeAccount(tenantId, (account, now) => {
-        const isWritten = settle(account, id, settlement, { hasLease, now }) || hasLease;
-        if (isWritten && isShared) account.order = Math.max((account.order ?? 0) + 1, Math.floor(now));
-        return [isWritten ? account.order : undefined, isWritten];
-      });
-      order = result;
+      await changeAccount(tenantId, (account, now) => [
+        undefined,
+        settle(account, id, settlement, { hasLease, now }) || hasLease,
+      ]);
       leases.close(id);
     };
     await queue.write(work, { onGiveUp });
-    return order;
   };
 
   return {
@@ -124,8 +120,8 @@ export function openLedger(
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
       // An empty settlement is not written. Otherwise invented keys would fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
-        return undefined;
-      return settleOnce(tenantId, id, settlement, lease !== undefined);
+        return;
+      await settleOnce(tenantId, id, settlement, lease !== undefined);
     },
   };
 }
@@ -146,8 +142,6 @@ export interface Account {
   remaining?: number;
   /** The known prices, as `serializePrices` writes them. */
   prices: string;
-  /** The sequence number of the last settlement. */
-  order?: number;
   /** The leases of calls in progress. The lease of a call whose process died stays here, in case the call is settled later. */
   leases: Record<string, StoredLease>;
   /** The ids of the last settlements without a lease, so that a repeated settlement counts once. */

@@ -1,0 +1,99 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Api, type Caller, type Credentials, keyOf } from '../api/client.ts';
+import { operations } from '../api/operations.ts';
+import type { Answers } from '../cache/answers.ts';
+import type { Meter } from '../credits/meter.ts';
+import { priceBounds } from '../credits/prices.ts';
+import { createAdRowReaders } from '../dataset/ad-rows.ts';
+import { openDatasetSql } from '../dataset/snapshot.ts';
+import type { OpenPictures } from '../pictures/pictures.ts';
+import type { AcceptedKeys } from '../storage/call-state.ts';
+import type { Exports, FileLinks } from '../storage/exports.ts';
+import type { State } from '../storage/open.ts';
+import { signCursor } from '../tools/cursors.ts';
+import type { CallerContext } from '../tools/tool.ts';
+import { Semaphore } from '../workers/semaphore.ts';
+
+interface CallerContextOptions {
+  apiOf(caller: Caller): Api;
+  answers: Answers;
+  keys: AcceptedKeys;
+  meter: Meter;
+  state: State;
+  pictures(): Promise<OpenPictures>;
+  baseUrl: string | undefined;
+  version: string;
+  /** In milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** Everything that calls need of the process, opened with the first call. */
+export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
+  whoami: Api['whoami'] extends (...args: never) => infer Result ? (caller: Caller) => Result : never;
+  /** Waits up to `ms` for paid calls that were sent, and aborts the other calls. */
+  close(ms: number): Promise<void>;
+};
+
+/** Opens what the calls of all callers share, and returns the functions that build the context of one caller. */
+export function openCallerContexts(options: CallerContextOptions) {
+  const { apiOf, answers, keys, meter, state, baseUrl, version, now } = options;
+  const adRows = createAdRowReaders();
+  const sql = openDatasetSql(adRows);
+  const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
+  return {
+    /** Returns what a tool may use on behalf of its caller. */
+    contextOf(caller: Caller): CallerContext {
+      const { tenantId, connection, signal } = caller;
+      const startedAt = now();
+      return {
+        api: apiOf(caller),
+        dataset: async () => {
+          const dataset = await answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) });
+          if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
+          return dataset;
+        },
+        adRows: () => adRows.forTenant(tenantId),
+        sql: () => sql.forTenant(tenantId),
+        version,
+        exports: () => state.exports.forTenant(tenantId, startedAt),
+        spending: () => meter.spending({ tenantId, connection }),
+        priceOf: async (list, items) => {
+          const bounds = priceBounds(await meter.prices(tenantId), operations[list], items);
+          return Number.isFinite(bounds.atMost) ? bounds : undefined;
+        },
+        cachedTotal: (filters) => answers.cachedTotal(tenantId, filters),
+        isCached: (request) => answers.isAnswered(tenantId, request),
+        callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
+        acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
+        pictures: async () => (await options.pictures()).forTenant(tenantId),
+        cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.cursorsOf(tenantId) },
+      };
+    },
+    /** Runs a heavy call when the caller has no other one in progress. Calls of other callers run in between. */
+    runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
+      heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
+    /** Returns the files of a caller. A file is read only while the service accepts the caller's key. */
+    exportsOf(caller: Credentials): Exports {
+      const { tenantId } = caller;
+      const exports = state.exports.forTenant(tenantId);
+      const isAccepted = async () => {
+        try {
+          await answers.confirmKey({ tenantId, apiKey: keyOf(caller, baseUrl) });
+          return true;
+        } catch {
+          return false;
+        }
+      };
+      return {
+        ...exports,
+        // Hosts request this list again and again, so the service is not asked about the key.
+        list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
+        find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
+      };
+    },
+    findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
+    /** Keeps the spending of a connection that was renewed. */
+    keepSpending: meter.keepSpending,
+    close: sql.close,
+  };
+}
