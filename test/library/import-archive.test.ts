@@ -104,16 +104,19 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     { daysRunningFrom: 2, daysRunningTo: 2 },
     (record) => ({ data: [record], paging: {} }),
   ],
-])('an import maps every key of %s to a field of the ad', async ([_, mappings, filters, wrap], { libraryServer }) => {
-  const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
-  const counts = { ads: 1, fromPublicArchive: 1, skipped: 0 };
-  expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
-  expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
-  const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
-  expect(await findAds(libraryServer, filters)).toEqual([ad]);
-  // The library also makes a page from the ad.
-  expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
-});
+])(
+  'an import converts %s to an ad in the shape of the API',
+  async ([_, mappings, filters, wrap], { libraryServer }) => {
+    const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
+    const counts = { ads: 1, fromPublicArchive: 1, skipped: 0 };
+    expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
+    expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
+    const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
+    expect(await findAds(libraryServer, filters)).toEqual([ad]);
+    // The library also makes a page from the ad.
+    expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
+  },
+);
 
 test('an import stores values without a field under their own names and lists them in the report', async ({
   libraryServer,

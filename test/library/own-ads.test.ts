@@ -104,7 +104,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
   },
 );
 
-test('the report lists which column became which field, and accepts names and codes of countries', async ({
+test('an import accepts names and codes of countries, and the report lists which column became which field', async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(

@@ -42,15 +42,15 @@ export function openStoredPictures(database: Database, now: () => number) {
   return {
     /**
      * Returns the addresses of the pictures to fetch for the next batch of ads. `expired` counts the addresses that
-     * have expired and can no longer be fetched. `last` is the number of the last ad of the batch, and null after the
+     * have expired and can no longer be fetched. `lastAdNumber` is the number of the last ad of the batch, and null after the
      * last batch. `storedBytes` is the size of all stored pictures.
-     * @param after the number of the last ad of the previous batch; 0 for the first batch
+     * @param afterAdNumber the number of the last ad of the previous batch; 0 for the first batch
      * @param shouldRetryFailed also returns pictures that could not be fetched before, or whose files were deleted
      */
-    findMissing(after: number, shouldRetryFailed: boolean) {
+    findMissing(afterAdNumber: number, shouldRetryFailed: boolean) {
       const ads = database.all<{ number: number; json: Uint8Array }>(
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
-        [after, adsPerBatch],
+        [afterAdNumber, adsPerBatch],
       );
       const pictures = ads.flatMap(({ json }) => listPictures(JSON.parse(Buffer.from(json).toString()), now()));
       const missing = new Set(pictures.flatMap((picture) => ('address' in picture ? picture.address : [])));
@@ -63,7 +63,12 @@ export function openStoredPictures(database: Database, now: () => number) {
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
-      return { addresses: [...missing], expired: expired.size, last: ads.at(-1)?.number ?? null, storedBytes: bytes };
+      return {
+        addresses: [...missing],
+        expired: expired.size,
+        lastAdNumber: ads.at(-1)?.number ?? null,
+        storedBytes: bytes,
+      };
     },
     /** Notes which pictures were fetched, and in which folder their files are. */
     savePictures(folder: string, fetchedPictures: readonly FetchedPicture[]) {
@@ -153,11 +158,11 @@ export async function fetchMissingPictures(
     ...{ reasons: {}, isFolderFull: false },
   };
   async function* readBatches() {
-    for (let after = 0; ; ) {
-      const { last, ...batch } = await target.findMissing(after, shouldRetryFailed);
-      if (last === null) return;
+    for (let lastNumber = 0; ; ) {
+      const { lastAdNumber, ...batch } = await target.findMissing(lastNumber, shouldRetryFailed);
+      if (lastAdNumber === null) return;
       yield batch;
-      after = last;
+      lastNumber = lastAdNumber;
     }
   }
   for await (const { addresses, expired } of readBatches()) {

@@ -13,17 +13,18 @@ const minBatchLength = 256 * 1024;
  * @throws UnreadableSourceError if the bytes are not text
  */
 export async function* decodeText(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
-  let { first, all } = await peekFirst(readBuffers(source));
+  let { firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(source));
   // Gzip begins with the byte 0x1f, and no text begins with this byte.
-  if (first?.[0] === 0x1f) ({ first, all } = await peekFirst(readBuffers(decompress(all))));
-  if (first?.toString('latin1', 0, 4) === 'PK\x03\x04')
+  if (firstChunk?.[0] === 0x1f)
+    ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
+  if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
     throw new UnreadableSourceError(
       'a ZIP archive or a workbook; unpack it or save it as CSV, and import the file inside',
     );
-  const decode = createDecoder(first ?? Buffer.alloc(0));
+  const decode = createDecoder(firstChunk ?? Buffer.alloc(0));
   let batch = '';
   try {
-    for await (const chunk of all) {
+    for await (const chunk of chunks) {
       batch += decode(chunk);
       if (batch.length < minBatchLength) continue;
       yield batch;
@@ -128,14 +129,14 @@ const minFirstBytes = 4;
 
 /** Returns the first item that is not empty, and all items from there on, including the first. */
 export async function peekFirst<Item extends { length: number }>(items: AsyncGenerator<Item>) {
-  let { value: first, done } = await items.next();
-  while (!done && first.length === 0) ({ value: first, done } = await items.next());
+  let { value: firstItem, done } = await items.next();
+  while (!done && firstItem.length === 0) ({ value: firstItem, done } = await items.next());
   async function* iterateAll(): AsyncGenerator<Item> {
     if (done) return;
-    yield first;
+    yield firstItem;
     yield* items;
   }
-  return { first: done ? undefined : (first as Item), all: iterateAll() };
+  return { firstItem: done ? undefined : (firstItem as Item), allItems: iterateAll() };
 }
 
 async function* decompress(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -20,17 +20,18 @@ export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
   { onTable, onNaN }: SourceCallbacks,
 ): AsyncGenerator<SourceEntry[]> {
-  const { first = '', all } = await peekFirst(decodeText(source));
-  if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(first.slice(0, 1000))) {
-    const table = await detectTable(first);
+  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source));
+  if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(firstBatch.slice(0, 1000))) {
+    const table = await detectTable(firstBatch);
     if (table) {
       onTable(table);
-      yield* readTableRows(all, table);
+      yield* readTableRows(batches, table);
       return;
     }
-    if (first.trim() !== '' && !jsonLinePattern.test(first)) throw new UnreadableSourceError(describeProblem(first));
+    if (firstBatch.trim() !== '' && !jsonLinePattern.test(firstBatch))
+      throw new UnreadableSourceError(describeProblem(firstBatch));
   }
-  yield* readJson(all, onNaN);
+  yield* readJson(batches, onNaN);
 }
 
 /** Matches a line that begins like JSON. The lines before this line are then reported as damaged. */
