@@ -38,7 +38,7 @@ export interface KnownAdFacts {
   variant: string | null;
 }
 
-/** What is read once from the JSON of an ad and then kept in memory. */
+/** Values that are read once from the JSON of an ad and then stay in memory. */
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   hash: string;
   print: string | undefined;
@@ -235,7 +235,7 @@ function buildStoredAdRows(item: StoredItem, facts: Partial<KnownAdFacts & Group
   return buildAdRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
-/** What a row states beside the fields of the ad itself. */
+/** Values of a row that do not come from the ad itself. */
 interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> & GroupedPicture> {
   /**
    * When this version of the ad arrived, in milliseconds since the epoch. `daysRunning` and `active` refer to this

@@ -53,7 +53,7 @@ const CurrentView = z
   })
   .meta({ title: 'Current' });
 
-/** What the dataset behind an answer covers, and where it is incomplete. */
+/** The coverage of the dataset behind an answer: its ads, its gatherings and its gaps. */
 export const CoverageView = z
   .looseObject({
     ads: z.number().describe('in the dataset'),

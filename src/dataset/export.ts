@@ -19,7 +19,7 @@ export interface Statement {
   run: RunStatement;
 }
 
-/** What was exported for one statement. */
+/** The columns, counts and first rows of one exported statement. */
 export interface ExportCounts extends Omit<Statement, 'run'> {
   columns: readonly string[];
   rowCount: number;

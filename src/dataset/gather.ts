@@ -26,7 +26,7 @@ import {
   removeDuplicateParts,
 } from './gatherings.ts';
 
-/** What a call asks for: the question and the limits of one call. */
+/** The request of a call: its question and its limits. */
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
@@ -36,7 +36,7 @@ export interface GatherRequest {
   fresh: boolean;
 }
 
-/** What gathering needs from the tool call that started it. */
+/** The parts of a tool call that gathering uses. */
 export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];

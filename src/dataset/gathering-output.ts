@@ -16,7 +16,7 @@ import {
 } from './gatherings.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** What changed since the last complete gathering of the same question. `fresh` counts new ads. */
+/** The changes since the last complete gathering of the same question. `fresh` counts new ads. */
 const SinceLast = z.looseObject({
   gatheredAt: z.string().describe('of the last complete gathering of this question'),
   fresh: z.number(),

@@ -11,7 +11,7 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { type Differences, formatCounterChanges } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
-/** What reading the rows of a gathering needs. */
+/** The context in which the rows of a gathering are read. */
 export interface RowContext {
   adRows(): AdRowReader;
   /** Milliseconds since the epoch. It decides which URLs of pictures have expired. */

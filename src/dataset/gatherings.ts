@@ -248,7 +248,7 @@ function formatFilterValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? canonical(value) : String(value);
 }
 
-/** What differs between two gatherings of a question. All lists hold ids of ads. */
+/** The differences between two gatherings of a question. All lists hold ids of ads. */
 export interface Differences {
   newIds: string[];
   /**

@@ -6,7 +6,7 @@ import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } fro
 import { describeColumns, formatIsoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
-/** What the note about the method describes. */
+/** The data that the note about the method describes. */
 interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;

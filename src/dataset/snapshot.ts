@@ -32,7 +32,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
       });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
-        /** Hands all rows of a statement to `read`, uncut and in batches. */
+        /** Passes all rows of a statement to `read`, uncut and in batches. */
         export: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,

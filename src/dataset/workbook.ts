@@ -161,7 +161,7 @@ const escapeXml = (text: string): string =>
     .replaceAll('"', '&#34;')
     .replaceAll('\r', '&#13;');
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are removed.
 const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 const escapeLookalike = /_(?=x[0-9a-f]{4}_)/gi;
 

@@ -21,7 +21,7 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
 
 /** The most characters that are read. The detector reads 1,000 characters, and URLs and tags are removed before. */
 const maxChars = 1500;
-/** Matches what belongs to no language: URLs, mail addresses, tags, templates, emoji and digits. */
+/** Matches text without a language: URLs, mail addresses, tags, templates, emoji and digits. */
 const nonWordPattern = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
 const denseScripts = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;

@@ -3,7 +3,7 @@ import { joinNonEmpty, quote } from './safe-text.ts';
 import { truncateLine } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-/** What a list states around its items. */
+/** The facts that a list states around its items. */
 export interface ListFrame {
   /** The number of all matching items (`totalHits`), if the service states it. */
   total?: number | undefined;

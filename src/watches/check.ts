@@ -16,7 +16,7 @@ import {
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
-/** What a check needs from the tool call that started it. */
+/** The parts of a tool call that a check uses. */
 export interface CheckContext extends GatherContext {
   /** How long answers stay cached, in milliseconds. */
   cacheMs: number;
@@ -136,7 +136,7 @@ const prefixProgress = ({ onProgress }: CheckContext, start: string, before: num
       onProgress({ progress: before + progress, message: start + message }),
   };
 
-/** Compares what was read with the last check. Returns undefined if nothing was read. */
+/** Compares a reading with the last check. Returns undefined if nothing was read. */
 function createCheck(watch: Watch, { gathering, contents, readCount }: GatherOutcome, at: number): Check | undefined {
   if (gathering === undefined) return;
   return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;

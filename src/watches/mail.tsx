@@ -14,7 +14,7 @@ export interface Mail {
   version: string;
   watches: readonly {
     name: string;
-    /** What the check read, and how many launches are typical. */
+    /** Lines about the ads that the check read, and about typical launches. */
     lines: readonly string[];
     groups: readonly { title: string; total: number; ads: readonly MailAd[] }[];
   }[];

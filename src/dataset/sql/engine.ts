@@ -386,7 +386,7 @@ export function readResult(reader: RowReader, options: QueryOptions): SqlResult 
   return { columns: reader.columns(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled statement and what reading its rows needs. */
+/** A compiled statement, with everything that its reader uses. */
 interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   failure(): SqlFailure;
