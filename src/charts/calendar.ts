@@ -1,143 +1,151 @@
 import { dayMs } from '../views/durations.ts';
 
-/** An axis of dates: where each date stands, and which months, weeks or days lie between two dates. */
+/** Positions dates on an axis, and lists the months, weeks or days between two dates. Times are in milliseconds. */
 export interface Calendar {
-  /** Returns the time at which the month, week or day of a cell begins. */
-  timeOf(cell: string): number;
-  /** The unit of the dates; undefined for times of day, quarters and years, which are not filled. */
+  /** Returns the time at which the month, week or day in a cell begins. */
+  parseTime(cell: string): number;
+  /** The unit of the dates; undefined for times of day, quarters and years, whose gaps are not filled. */
   step?: CalendarStep;
 }
 
+/** The unit of a calendar: a month, a week or a day. */
 export interface CalendarStep {
+  /** Returns the time at which the next unit begins. */
   nextTime(time: number): number;
-  nameOf(time: number): string;
-  /** False where the dates could be of a longer unit, such as quarters that are named by their first month. */
-  isCertain: boolean;
-  /** True where a date that is missing should be seen as a gap, also in numbers that are no counts. */
+  formatName(time: number): string;
+  /** False if the dates could have a longer unit, such as quarters that are named by their first month. */
+  isUnitCertain: boolean;
+  /** True if the chart should show a missing date as a gap, even if the numbers are not counts. */
   hasGaps: boolean;
 }
 
-/** Returns the calendar of a column; undefined where the column holds anything but dates. */
-export function calendarOf(columnName: string, cells: readonly unknown[]): Calendar | undefined {
+/** Returns the calendar of a column; undefined if the column holds anything but dates. */
+export function createCalendar(columnName: string, cells: readonly unknown[]): Calendar | undefined {
   if (cells.length === 0 || !cells.every((cell) => typeof cell === 'string')) return undefined;
-  const weeks = weekCalendar(columnName, cells);
+  const weeks = createWeekCalendar(columnName, cells);
   if (weeks) return weeks;
   if (!cells.every(isDate)) return undefined;
-  const timeOf = (cell: string) => Date.parse(cell);
-  const times = [...new Set(cells.map(timeOf))].sort((a, b) => a - b);
-  if (/quarter|year/i.test(columnName) && !/month/i.test(columnName)) return { timeOf };
+  const parseTime = (cell: string) => Date.parse(cell);
+  const times = [...new Set(cells.map(parseTime))].sort((a, b) => a - b);
+  if (/quarter|year/i.test(columnName) && !/month/i.test(columnName)) return { parseTime };
   const isOfDays = /day/i.test(columnName) && cells.some((cell) => cell.length > 'YYYY-MM'.length);
-  if (!isOfDays && cells.every((cell) => month.test(cell))) return { timeOf, step: monthStep(columnName, times) };
-  if (times.some((time) => time % dayMs !== 0)) return { timeOf };
-  return { timeOf, step: dayStep(columnName, times) };
+  if (!isOfDays && cells.every((cell) => monthPattern.test(cell)))
+    return { parseTime, step: createMonthStep(columnName, times) };
+  if (times.some((time) => time % dayMs !== 0)) return { parseTime };
+  return { parseTime, step: createDayStep(columnName, times) };
 }
 
-/** `2026-06`, `2026-06-14` and times. */
-const date = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
-const isDate = (cell: string) => date.test(cell) && !Number.isNaN(Date.parse(cell));
-/** A month, or its first day. */
-const month = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
+/** Matches months such as `2026-06`, days such as `2026-06-14`, and ISO times. */
+const datePattern = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
+const isDate = (cell: string) => datePattern.test(cell) && !Number.isNaN(Date.parse(cell));
+/** Matches a month, or the first day of a month. */
+const monthPattern = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
 
-const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
+const formatIsoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 
-function monthStep(columnName: string, times: readonly number[]): CalendarStep {
-  const isCertain = /month/i.test(columnName) || commonDivisor(distancesOf(times.map(monthNumber))) === 1;
+function createMonthStep(columnName: string, times: readonly number[]): CalendarStep {
+  const isUnitCertain =
+    /month/i.test(columnName) || computeCommonDivisor(computeDistances(times.map(countMonths))) === 1;
   return {
     nextTime: (time) => Date.UTC(new Date(time).getUTCFullYear(), new Date(time).getUTCMonth() + 1),
-    nameOf: (time) => isoDay(time).slice(0, 7),
-    isCertain,
-    hasGaps: isCertain,
+    formatName: (time) => formatIsoDay(time).slice(0, 7),
+    isUnitCertain,
+    hasGaps: isUnitCertain,
   };
 }
 
-const monthNumber = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
+/** Returns the number of months since the year 0. */
+const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
 
-/** A step of a day, or of a week where all dates have the same day of the week. */
-function dayStep(columnName: string, times: readonly number[]): CalendarStep {
-  const distances = distancesOf(times.map((time) => time / dayMs));
-  const divisor = commonDivisor(distances);
+/** Returns a step of one day, or of one week if all dates have the same day of the week. */
+function createDayStep(columnName: string, times: readonly number[]): CalendarStep {
+  const distances = computeDistances(times.map((time) => time / dayMs));
+  const divisor = computeCommonDivisor(distances);
   const isWeekly = divisor % 7 === 0 && !/day/i.test(columnName) && (distances.length > 1 || isWeekName(columnName));
   const days = isWeekly ? 7 : 1;
-  const isCertain = (isWeekly ? isWeekName(columnName) : /day/i.test(columnName)) || divisor === days;
+  const isUnitCertain = (isWeekly ? isWeekName(columnName) : /day/i.test(columnName)) || divisor === days;
   return {
     nextTime: (time) => time + days * dayMs,
-    nameOf: isoDay,
-    isCertain,
-    // A few days far from each other, such as those of readings, are no series of days with gaps.
-    hasGaps: isWeekly ? isCertain : isRegular(distances),
+    formatName: formatIsoDay,
+    isUnitCertain,
+    // A few days that are far apart, such as the days of gatherings, are not a daily series with gaps.
+    hasGaps: isWeekly ? isUnitCertain : isRegular(distances),
   };
 }
 
-const distancesOf = (numbers: readonly number[]): number[] =>
+const computeDistances = (numbers: readonly number[]): number[] =>
   numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0));
 
+/** Returns true if at least half of the days directly follow another day. */
 const isRegular = (distances: readonly number[]): boolean =>
   distances.filter((distance) => distance === 1).length * 2 >= distances.length;
 
-const commonDivisor = (numbers: readonly number[]): number => numbers.reduce(divisorOfTwo, 0);
-const divisorOfTwo = (a: number, b: number): number => (b === 0 ? a : divisorOfTwo(b, a % b));
+const computeCommonDivisor = (numbers: readonly number[]): number => numbers.reduce(computeDivisorOfTwo, 0);
+const computeDivisorOfTwo = (a: number, b: number): number => (b === 0 ? a : computeDivisorOfTwo(b, a % b));
 
 const isWeekName = (columnName: string): boolean => /week|woche|semaine|semana|settimana|\bkw\b/i.test(columnName);
 
-/** A week as `2026-W05`, or as SQLite writes it for `%Y-%W`: `2026-05`. */
-const weekText = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
+/** Matches a week such as `2026-W05`, or `2026-05` as SQLite's `%Y-%W` writes it. */
+const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
 
-/** Returns the calendar of weeks that are written as a year and a number; undefined for other cells. */
-function weekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
-  const weeks = cells.map((cell) => weekText.exec(cell));
+/** Returns the calendar of weeks that are written as a year and a week number; undefined for other cells. */
+function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
+  const weeks = cells.map((cell) => weekPattern.exec(cell));
   if (!weeks.every((week) => week !== null && Number(week[3]) <= 53)) return undefined;
   const isOfWeeks = isWeekName(columnName) || weeks.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
   if (!isOfWeeks) return undefined;
   const letter = weeks[0]?.[2] ?? '';
-  // Most weeks have the same number in both systems. Without the letter, SQLite writes `%W`.
+  // Many weeks have the same number in both systems. The more likely system is tried first: without the letter `W`, the
+  // week probably comes from SQLite's `%W`.
   const systems = letter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = systems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;
-  const timeOf = (cell: string) => weekStart(system, cell);
-  const nameOf = (time: number) => {
-    const { year, week } = system.weekOf(time);
+  const parseTime = (cell: string) => parseWeekStart(system, cell);
+  const formatName = (time: number) => {
+    const { year, week } = system.getWeek(time);
     return `${year}-${letter}${String(week).padStart(2, '0')}`;
   };
-  return { timeOf, step: { nextTime: system.nextTime, nameOf, isCertain: true, hasGaps: true } };
+  return { parseTime, step: { nextTime: system.nextTime, formatName, isUnitCertain: true, hasGaps: true } };
 }
 
+/** A rule that numbers the weeks of a year. Times are in milliseconds. */
 interface WeekSystem {
-  startOf(year: number, week: number): number;
-  weekOf(time: number): { year: number; week: number };
+  getStart(year: number, week: number): number;
+  getWeek(time: number): { year: number; week: number };
   nextTime(time: number): number;
 }
 
-const mondayOf = (time: number): number => time - ((new Date(time).getUTCDay() + 6) % 7) * dayMs;
-const yearOf = (time: number): number => new Date(time).getUTCFullYear();
+const getMonday = (time: number): number => time - ((new Date(time).getUTCDay() + 6) % 7) * dayMs;
+const getYear = (time: number): number => new Date(time).getUTCFullYear();
 
-/** ISO 8601, as `%G-W%V`: the first week holds 4 January. */
+/** ISO 8601 weeks, as `%G-W%V` writes them. Week 1 contains 4 January. */
 const isoWeeks: WeekSystem = {
-  startOf: (year, week) => mondayOf(Date.UTC(year, 0, 4)) + (week - 1) * 7 * dayMs,
-  weekOf: (time) => {
-    const year = yearOf(time + 3 * dayMs);
-    return { year, week: Math.round((time - isoWeeks.startOf(year, 1)) / dayMs / 7) + 1 };
+  getStart: (year, week) => getMonday(Date.UTC(year, 0, 4)) + (week - 1) * 7 * dayMs,
+  getWeek: (time) => {
+    const year = getYear(time + 3 * dayMs);
+    return { year, week: Math.round((time - isoWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
   },
   nextTime: (time) => time + 7 * dayMs,
 };
 
-/** As `%Y-%W`: the first week begins with the first Monday, and the days before it are week 0. */
+/** Weeks as `%Y-%W` writes them. Week 1 begins on the first Monday, and the days before it are week 0. */
 const mondayWeeks: WeekSystem = {
-  startOf: (year, week) => Math.max(Date.UTC(year, 0, 1), mondayOf(Date.UTC(year, 0, 7)) + (week - 1) * 7 * dayMs),
-  weekOf: (time) => {
-    const year = yearOf(time);
-    return { year, week: Math.floor((time - mondayWeeks.startOf(year, 1)) / dayMs / 7) + 1 };
+  getStart: (year, week) => Math.max(Date.UTC(year, 0, 1), getMonday(Date.UTC(year, 0, 7)) + (week - 1) * 7 * dayMs),
+  getWeek: (time) => {
+    const year = getYear(time);
+    return { year, week: Math.floor((time - mondayWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
   },
-  nextTime: (time) => Math.min(mondayOf(time) + 7 * dayMs, Date.UTC(yearOf(time) + 1, 0, 1)),
+  nextTime: (time) => Math.min(getMonday(time) + 7 * dayMs, Date.UTC(getYear(time) + 1, 0, 1)),
 };
 
-function weekStart(system: WeekSystem, cell: string): number {
-  const [, year, , week] = weekText.exec(cell) ?? [];
-  return system.startOf(Number(year), Number(week));
+function parseWeekStart(system: WeekSystem, cell: string): number {
+  const [, year, , week] = weekPattern.exec(cell) ?? [];
+  return system.getStart(Number(year), Number(week));
 }
 
-/** Whether the year of the cell has such a week. */
+/** Returns true if the year of the cell has a week with its number. */
 function hasWeek(system: WeekSystem, cell: string): boolean {
-  const [, year, , week] = weekText.exec(cell) ?? [];
-  const found = system.weekOf(weekStart(system, cell));
-  return found.year === Number(year) && found.week === Number(week);
+  const [, year, , week] = weekPattern.exec(cell) ?? [];
+  const weekOfStart = system.getWeek(parseWeekStart(system, cell));
+  return weekOfStart.year === Number(year) && weekOfStart.week === Number(week);
 }

@@ -2,208 +2,223 @@ import { capitalize, splitColumnName } from '../views/column-title.ts';
 import { groupBy } from '../views/lists.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinNames, sanitizeLine } from '../views/safe-text.ts';
-import { type CalendarStep, calendarOf } from './calendar.ts';
+import { type CalendarStep, createCalendar } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
-import { countedColumns } from './counted-columns.ts';
+import { findCountColumns } from './count-columns.ts';
 
+/** The rows from which a chart is drawn. */
 export interface ChartRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
-  /** The statement that gave the rows. It tells which columns hold counts. */
+  /** The SQL statement that returned the rows. It tells which columns hold counts. */
   sql?: string;
-  /** Rows of the result are left out. */
-  isCut?: boolean;
+  /** True if the result has more rows than `rows`. */
+  isTruncated?: boolean;
 }
 
+/** The points and the series of a chart. */
 export type ChartData = Exclude<ReturnType<typeof readChartData>, { problem: string }>;
+/** The values of one number column, or of one name in the second column. */
 export type Series = ChartData['series'][number];
 type AxisKind = 'dates' | 'numbers' | 'names';
 
 const maxSeries = 8;
-/** Places on the axis. Lines may have many points; bars need room for each. */
-const maxPlaces: Record<ChartKind, Record<AxisKind, number>> = {
+/** The most points on an axis. A line may have many points, but each bar needs a minimal width. */
+const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
   bar: { names: 40, dates: 60, numbers: 60 },
   line: { names: Number.POSITIVE_INFINITY, dates: 4000, numbers: Number.POSITIVE_INFINITY },
 };
 
 /**
- * Reads the places and the series of a chart from rows. Returns a problem in words where the rows cannot be drawn.
- * @param readAt time of the last reading of the ads: the month, week or day that holds it had not ended
+ * Reads the points and the series of a chart from rows. If the rows cannot be drawn, returns the problem as text.
+ * @param readAt when the ads were last read, in milliseconds. The month, week or day of this time is unfinished.
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAt: number | undefined) {
-  const counted = countedColumns({ ...table, rowCount: table.rows.length });
-  const byName = seriesForNames(table, counted);
-  if (byName && 'problem' in byName) return byName;
-  const { columns, rows: allRows } = byName ?? table;
+  const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
+  const pivotedRows = pivotSeries(table, countColumns);
+  if (pivotedRows && 'problem' in pivotedRows) return pivotedRows;
+  const { columns, rows: allRows } = pivotedRows ?? table;
   const filledCells = allRows.map(([cell]) => cell).filter((cell) => cell !== null);
-  const calendar = calendarOf(columns[0] ?? '', filledCells);
+  const calendar = createCalendar(columns[0] ?? '', filledCells);
   const x: AxisKind = calendar
     ? 'dates'
     : filledCells.length > 0 && filledCells.every(Number.isFinite)
       ? 'numbers'
       : 'names';
-  // A row without a date or number has no place on an axis of dates or numbers.
+  // A row without a date or number has no position on an axis of dates or numbers.
   const rows = x === 'names' ? allRows : allRows.filter(([cell]) => cell !== null);
   if (rows.length === 0) return { problem: 'the result has no rows' };
-  const numbers = columns.flatMap((_, column) => (column > 0 && holdsNumbers(rows, column) ? [column] : []));
-  if (numbers.length === 0)
+  const numberColumns = columns.flatMap((_, column) => (column > 0 && hasOnlyNumbers(rows, column) ? [column] : []));
+  if (numberColumns.length === 0)
     return { problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)` };
-  if (numbers.length > maxSeries)
-    return { problem: `it has ${numbers.length} series, and a chart shows at most ${maxSeries}; select fewer` };
-  const most = maxPlaces[kind][x];
-  if (rows.length > most)
-    return { problem: `${rows.length} rows are too many for bars; take at most ${most} with LIMIT, or a line` };
+  if (numberColumns.length > maxSeries)
+    return { problem: `it has ${numberColumns.length} series, and a chart shows at most ${maxSeries}; select fewer` };
+  const maxPointCount = maxPoints[kind][x];
+  if (rows.length > maxPointCount)
+    return {
+      problem: `${rows.length} rows are too many for bars; take at most ${maxPointCount} with LIMIT, or a line`,
+    };
   const readPoints = rows.map(
     (row, index): ChartPoint => ({
       name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
       row: index + 1,
-      at: calendar ? calendar.timeOf(String(row[0])) : x === 'numbers' ? Number(row[0]) : index,
-      values: numbers.map((column) => row[column] as number | null),
+      position: calendar ? calendar.parseTime(String(row[0])) : x === 'numbers' ? Number(row[0]) : index,
+      values: numberColumns.map((column) => row[column] as number | null),
     }),
   );
-  const points = x === 'names' ? readPoints : readPoints.toSorted((a, b) => a.at - b.at);
-  const collision = points.findIndex((point, index) => point.at === points[index + 1]?.at);
-  if (collision !== -1) return { problem: collisionText(points.slice(collision, collision + 2)) };
+  const points = x === 'names' ? readPoints : readPoints.toSorted((a, b) => a.position - b.position);
+  const collisionIndex = points.findIndex((point, index) => point.position === points[index + 1]?.position);
+  if (collisionIndex !== -1) return { problem: explainCollision(points.slice(collisionIndex, collisionIndex + 2)) };
   const isSorted = points.every((point, index) => point === readPoints[index] || point === readPoints.at(-1 - index));
-  const isCounted = numbers.map((column) => {
-    const source = byName ? table.columns[2] : columns[column];
-    return counted.has(source ?? '') && (isSorted || table.isCut !== true) && isWholeColumn(rows, column);
+  const isCounted = numberColumns.map((column) => {
+    const source = pivotedRows ? table.columns[2] : columns[column];
+    return (
+      countColumns.has(source ?? '') && (isSorted || table.isTruncated !== true) && hasOnlyWholeNumbers(rows, column)
+    );
   });
-  const filled = calendar?.step ? fillPlaces(points, calendar.step, isCounted, most) : points;
-  if (filled === undefined) {
+  const filledPoints = calendar?.step ? fillGaps(points, calendar.step, isCounted, maxPointCount) : points;
+  if (filledPoints === undefined) {
     const [from, to] = [points[0]?.name, points.at(-1)?.name];
     const remedy = kind === 'bar' ? 'group by longer times, or take a line' : 'group by longer times';
-    return { problem: `there are more than ${most} places from ${from} to ${to}; ${remedy}` };
+    return { problem: `there are more than ${maxPointCount} places from ${from} to ${to}; ${remedy}` };
   }
-  const values = filled.flatMap((point) => point.values).filter((value) => value !== null);
-  const reach = (filled.at(-1)?.at ?? 0) - (filled[0]?.at ?? 0);
-  const span = Math.max(0, ...values) - Math.min(0, ...values);
-  if ([span, Math.abs(reach)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
+  const values = filledPoints.flatMap((point) => point.values).filter((value) => value !== null);
+  const axisSpan = (filledPoints.at(-1)?.position ?? 0) - (filledPoints[0]?.position ?? 0);
+  const valueSpan = Math.max(0, ...values) - Math.min(0, ...values);
+  if ([valueSpan, Math.abs(axisSpan)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
-  const last = filled.at(-1);
-  const end = last && calendar?.step?.nextTime(last.at);
-  const isLastOpen = readAt !== undefined && last !== undefined && last.at <= readAt && readAt < (end ?? last.at);
-  const without = allRows.length - rows.length;
+  const lastPoint = filledPoints.at(-1);
+  const lastPointEnd = lastPoint && calendar?.step?.nextTime(lastPoint.position);
+  const isLastPointUnfinished =
+    readAt !== undefined &&
+    lastPoint !== undefined &&
+    lastPoint.position <= readAt &&
+    readAt < (lastPointEnd ?? lastPoint.position);
+  const omittedRowCount = allRows.length - rows.length;
   const notes = [
-    without > 0 && `without ${formatCount(without, 'row')} that ${without === 1 ? 'has' : 'have'} none`,
-    isLastOpen && `${calendar?.step?.nameOf(last.at)} so far`,
+    omittedRowCount > 0 &&
+      `without ${formatCount(omittedRowCount, 'row')} that ${omittedRowCount === 1 ? 'has' : 'have'} none`,
+    isLastPointUnfinished && `${calendar?.step?.formatName(lastPoint.position)} so far`,
   ].filter(Boolean);
-  const by = table.columns.slice(0, byName ? 2 : 1).map(splitColumnName);
+  const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
-    /** The title of the number column, where each series is one name. */
-    of: byName && [splitColumnName(table.columns[2] ?? '')],
-    title: `by ${joinNames(by)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
+    /** The title of the number column, if each series is a name of the second column. */
+    measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
+    title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     x,
-    points: filled.map((point) => ({ ...point, isOpen: isLastOpen && point === last })),
-    series: numbers.map((column, number) => ({
-      title: (byName ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
-      /** What the column measures; undefined for a count. */
-      unit: unitOf((byName ? table.columns[2] : columns[column]) ?? ''),
+    points: filledPoints.map((point) => ({ ...point, isUnfinished: isLastPointUnfinished && point === lastPoint })),
+    series: numberColumns.map((column, number) => ({
+      title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
+      /** The unit of the column; undefined for a count. */
+      unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
       /** The index of its colour. */
       number,
-      values: filled.map((point) => point.values[number] ?? null),
+      values: filledPoints.map((point) => point.values[number] ?? null),
     })),
   };
 }
 
+/** A position on the axis, with the values of all series. */
 interface ChartPoint {
   name: string;
-  /** The number of its row, from 1; 0 for a place without a row. */
+  /** The number of the row, from 1; 0 for a filled gap. */
   row: number;
-  /** Where it stands on the axis. */
-  at: number;
+  /** The time, the number or the index by which points are placed on the axis. */
+  position: number;
   values: (number | null)[];
 }
 
-const collisionText = ([first, second]: readonly ChartPoint[]): string => {
+const explainCollision = ([first, second]: readonly ChartPoint[]): string => {
   const rows = [first?.row ?? 0, second?.row ?? 0].sort((a, b) => a - b);
   return `rows ${rows[0]} and ${rows[1]} are both for ${first?.name}; select one row for each, or exactly three columns, of which the second is the name of a series`;
 };
 
-function holdsNumbers(rows: ChartRows['rows'], column: number): boolean {
+function hasOnlyNumbers(rows: ChartRows['rows'], column: number): boolean {
   const cells = rows.map((row) => row[column]).filter((cell) => cell !== null);
   return cells.length > 0 && cells.every(Number.isFinite);
 }
 
-const isWholeColumn = (rows: ChartRows['rows'], column: number): boolean =>
+const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =>
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
 
 /**
- * Turns rows of a place, the name of a series and a number into one row for each place, with a column for each name.
- * Returns undefined for other rows, and a problem where two rows have the same place and name.
+ * Pivots rows of three columns, which are a position, the name of a series and a number. The result has one row for each
+ * position and one column for each name. Returns undefined for rows of another form, and a problem if two rows have the
+ * same position and name.
  */
-function seriesForNames(
-  { columns, rows, isCut }: ChartRows,
-  counted: ReadonlySet<string>,
+function pivotSeries(
+  { columns, rows, isTruncated }: ChartRows,
+  countColumns: ReadonlySet<string>,
 ): ChartRows | { problem: string } | undefined {
-  const [places, names] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
-  if (columns.length !== 3 || !holdsNumbers(rows, 2) || new Set(places).size === rows.length) return undefined;
-  if (!names.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
-  const series: unknown[] = [...new Set(names)];
-  // Where rows are left out, a missing one may have had any number.
-  const missing = counted.has(columns[2] ?? '') && isCut !== true ? 0 : null;
+  const [placeCells, nameCells] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
+  if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(placeCells).size === rows.length) return undefined;
+  if (!nameCells.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
+  const seriesNames: unknown[] = [...new Set(nameCells)];
+  // If the result is truncated, a missing row may have had any number, so its value is unknown.
+  const missingValue = countColumns.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
   const byPlace = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
   for (const [index, [place, name, value]] of rows.entries()) {
     const { row, rowNumbers } = byPlace.get(place) ?? {
-      row: [place, ...series.map(() => missing)],
+      row: [place, ...seriesNames.map(() => missingValue)],
       rowNumbers: new Map<unknown, number>(),
     };
-    const before = rowNumbers.get(name);
-    if (before !== undefined) {
-      const about = joinNames([place, name].map((cell) => sanitizeLine(String(cell ?? 'none')) || 'none'));
+    const previousRowNumber = rowNumbers.get(name);
+    if (previousRowNumber !== undefined) {
+      const duplicateName = joinNames([place, name].map((cell) => sanitizeLine(String(cell ?? 'none')) || 'none'));
       return {
-        problem: `rows ${before} and ${index + 1} are both for ${about}; group by both columns, or select a name that tells them apart`,
+        problem: `rows ${previousRowNumber} and ${index + 1} are both for ${duplicateName}; group by both columns, or select a name that tells them apart`,
       };
     }
     rowNumbers.set(name, index + 1);
-    row[1 + series.indexOf(name)] = value;
+    row[1 + seriesNames.indexOf(name)] = value;
     byPlace.set(place, { row, rowNumbers });
   }
-  const titles = series.map((name) => String(name ?? 'none'));
+  const titles = seriesNames.map((name) => String(name ?? 'none'));
   return { columns: [columns[0] ?? '', ...titles], rows: [...byPlace.values()].map(({ row }) => row) };
 }
 
 /**
- * Adds the months, weeks or days that lie between the points and have no row: zero in counts, a gap in other numbers.
- * Returns undefined where there would be more than `most` places.
+ * Adds the months, weeks or days between the points that have no row. Their value is zero in counts and null in other
+ * numbers. Returns undefined if zeros are needed and there would be more than `maxPointCount` points.
  */
-function fillPlaces(
+function fillGaps(
   points: readonly ChartPoint[],
-  { nextTime, nameOf, isCertain, hasGaps }: CalendarStep,
+  { nextTime, formatName, isUnitCertain, hasGaps }: CalendarStep,
   isCounted: readonly boolean[],
-  most: number,
+  maxPointCount: number,
 ): readonly ChartPoint[] | undefined {
-  const hasZeros = isCertain && isCounted.includes(true);
-  if (!hasZeros && !hasGaps) return points;
-  const [first, last] = [points[0]?.at ?? 0, points.at(-1)?.at ?? 0];
-  const byTime = new Map(points.map((point) => [point.at, point]));
-  const filled: ChartPoint[] = [];
-  for (let at = first; at <= last; at = nextTime(at)) {
-    if (filled.length >= most) return hasZeros ? undefined : points;
-    const values = isCounted.map((isCount) => (isCount && isCertain ? 0 : null));
-    filled.push(byTime.get(at) ?? { name: nameOf(at), row: 0, at, values });
+  const fillsZeros = isUnitCertain && isCounted.includes(true);
+  if (!fillsZeros && !hasGaps) return points;
+  const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
+  const byTime = new Map(points.map((point) => [point.position, point]));
+  const filledPoints: ChartPoint[] = [];
+  for (let time = first; time <= last; time = nextTime(time)) {
+    if (filledPoints.length >= maxPointCount) return fillsZeros ? undefined : points;
+    const values = isCounted.map((isCount) => (isCount && isUnitCertain ? 0 : null));
+    filledPoints.push(byTime.get(time) ?? { name: formatName(time), row: 0, position: time, values });
   }
-  return filled;
+  return filledPoints;
 }
 
-/** What a number column measures, by its name. */
+/** The unit of a number column, by its name. */
 const units: readonly [string, RegExp][] = [
   ['days', /days|duration|longest/i],
   ['share', /share|percent|pct|rate|ratio|%/i],
   ['money', /spend|cost|price|revenue|credit|usd|eur/i],
   ['reach', /reach|impression|likes|views|clicks|audience/i],
 ];
-const unitOf = (name: string) => units.find(([, pattern]) => pattern.test(name))?.[0];
+const getUnit = (name: string) => units.find(([, pattern]) => pattern.test(name))?.[0];
 
-/** Returns a panel for each unit: series of one unit share an axis. */
-export function panelsOf(data: ChartData) {
+/** Returns a panel for each unit, because only series with the same unit can share an axis. */
+export function buildPanels(data: ChartData) {
   const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
   return byUnit.map((series) => {
-    const values = series.flatMap((one) => one.values).filter((value) => value !== null);
-    const title = capitalize(`${joinNames(data.of ?? series.map((one) => one.title))} ${data.title}`);
+    const values = series.flatMap((panelSeries) => panelSeries.values).filter((value) => value !== null);
+    const title = capitalize(`${joinNames(data.measureTitles ?? series.map((one) => one.title))} ${data.title}`);
     const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
     return { ...data, title, series, min, max, isSmall: byUnit.length > 1 };
   });
 }
 
-export type Panel = ReturnType<typeof panelsOf>[number];
+/** A part of a chart with an axis of its own. */
+export type Panel = ReturnType<typeof buildPanels>[number];

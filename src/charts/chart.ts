@@ -1,10 +1,10 @@
 import { capitalize } from '../views/column-title.ts';
-import { type ChartData, type ChartRows, type Panel, panelsOf, readChartData, type Series } from './chart-data.ts';
+import { buildPanels, type ChartData, type ChartRows, type Panel, readChartData, type Series } from './chart-data.ts';
 import type { ChartKind } from './chart-kinds.ts';
 
 /**
- * A chart as shapes, in pixels from the top left. The code that shows the chart, as a picture or as SVG, knows colours
- * and fonts. Widths of texts are estimated on the safe side.
+ * A chart as shapes, in pixels from the top left. Charts are rendered as JPEG or as SVG, and the renderer chooses colours
+ * and fonts. The widths of texts are therefore estimated, and rather too wide than too narrow.
  */
 export interface Chart {
   width: number;
@@ -12,14 +12,15 @@ export interface Chart {
   shapes: Shape[];
 }
 
+/** A rectangle, a line or a text in a chart. */
 export type Shape =
-  | { is: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour; isPale?: boolean }
-  | { is: 'line'; points: readonly Point[]; width: number; colour: ChartColour; isDashed?: boolean }
+  | { kind: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour; isPale?: boolean }
+  | { kind: 'line'; points: readonly Point[]; width: number; colour: ChartColour; isDashed?: boolean }
   | {
-      is: 'text';
+      kind: 'text';
       text: string;
-      /** Replaces a text in letters that the font lacks. */
-      instead?: string;
+      /** Replaces a text of which the font has no letter. */
+      fallbackText?: string;
       x: number;
       /** The baseline. */
       y: number;
@@ -29,63 +30,66 @@ export type Shape =
       bold?: boolean;
     };
 
+/** A position in a chart, in pixels. */
 export type Point = readonly [x: number, y: number];
-/** The purpose of a shape; a number is a series. */
+/** The colour of a shape by its purpose, or the index of a series. */
 export type ChartColour = 'ink' | 'soft' | 'grid' | number;
 
+/** How a chart is drawn. */
 export interface ChartOptions {
+  /** True for screens that are about 360 pixels wide. */
   isNarrow?: boolean;
-  /** Time of the last reading of the ads: the month, week or day that holds it had not ended. */
+  /** When the ads were last read, in milliseconds. The month, week or day of this time is unfinished. */
   readAt?: number | undefined;
   isDemo?: boolean;
 }
 
 /**
- * Draws the first column against the number columns after it, or against one number column with a series for each name
- * of the second. Returns a problem with its remedy where the rows cannot be drawn.
+ * Returns a chart of rows. The first column is the axis. Each number column after it is a series, or each name in the
+ * second column is a series of the numbers in the third. If the rows cannot be drawn, returns the problem and its remedy.
  */
-export function chartOf(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
+export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
   const data = readChartData(kind, table, options.readAt);
   if (data.problem !== undefined) return data;
-  const layout = options.isNarrow ? narrow : wide;
+  const layout = options.isNarrow ? narrowLayout : wideLayout;
   const shapes: Shape[] = [];
   let height = 0;
-  for (const panel of panelsOf(data)) {
-    const drawn = drawPanel[kind][data.x](panel, layout);
-    shapes.push(...drawn.shapes.map((shape) => moveDown(shape, height)));
-    height += drawn.height;
+  for (const panel of buildPanels(data)) {
+    const panelChart = drawPanel[kind][data.x](panel, layout);
+    shapes.push(...panelChart.shapes.map((shape) => moveDown(shape, height)));
+    height += panelChart.height;
   }
   if (options.isDemo) {
     const size = layout.size - 3;
     height += size;
     const at = { x: layout.width - layout.margin, y: height - 6, size };
-    shapes.push({ is: 'text', text: 'demo data', ...at, anchor: 'end', colour: 'soft' });
+    shapes.push({ kind: 'text', text: 'demo data', ...at, anchor: 'end', colour: 'soft' });
   }
   return { width: layout.width, height, shapes };
 }
 
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
-const uprightBars: DrawPanel = (panel, layout) => upright(panel, layout, 'in order', drawBars);
-/** Lines keep the distances of dates and numbers. */
-const uprightLines: DrawPanel = (panel, layout) => upright(panel, layout, 'by distance', drawLines);
+const drawVerticalBars: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'in order', drawBars);
+/** A line chart of dates or numbers keeps the distances between them. */
+const drawVerticalLines: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'by distance', drawLines);
 
 const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
-  bar: { names: sideways, dates: uprightBars, numbers: uprightBars },
+  bar: { names: drawHorizontalBars, dates: drawVerticalBars, numbers: drawVerticalBars },
   line: {
-    names: (panel, layout) => upright(panel, layout, 'in order', drawLines),
-    dates: uprightLines,
-    numbers: uprightLines,
+    names: (panel, layout) => drawVertical(panel, layout, 'in order', drawLines),
+    dates: drawVerticalLines,
+    numbers: drawVerticalLines,
   },
 };
 
-const moveDown = (shape: Shape, by: number): Shape =>
-  shape.is === 'line'
-    ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + by]) }
-    : { ...shape, y: shape.y + by };
+const moveDown = (shape: Shape, offset: number): Shape =>
+  shape.kind === 'line'
+    ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + offset]) }
+    : { ...shape, y: shape.y + offset };
 
-/** In pixels. The heights are those of the plot above its axis, of one panel alone or of one among several. */
-const wide = {
+/** Sizes in pixels. `smallPlotHeight` is the height of a plot above its axis if the chart has several panels. */
+const wideLayout = {
   width: 1000,
   margin: 28,
   headSize: 22,
@@ -93,11 +97,11 @@ const wide = {
   lineHeight: 26,
   plotHeight: 400,
   smallPlotHeight: 200,
-  maxName: 380,
-  bar: 20,
+  maxNameWidth: 380,
+  barThickness: 20,
 };
-type Layout = typeof wide;
-const narrow: Layout = {
+type Layout = typeof wideLayout;
+const narrowLayout: Layout = {
   width: 330,
   margin: 10,
   headSize: 14,
@@ -105,145 +109,164 @@ const narrow: Layout = {
   lineHeight: 18,
   plotHeight: 170,
   smallPlotHeight: 110,
-  maxName: 130,
-  bar: 15,
+  maxNameWidth: 130,
+  barThickness: 15,
 };
 
-/** Bars from left to right, one row of them for each name. */
-function sideways({ title, series, points, min, max }: Panel, layout: Layout): Chart {
+/** Draws horizontal bars, with one row for each name. */
+function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: Layout): Chart {
   const { width, margin, size } = layout;
   const shapes: Shape[] = [];
-  const top = head(shapes, title, series, layout);
-  const nameWidth = Math.min(layout.maxName, Math.max(...points.map(({ name }) => textWidth(name, size))));
-  const numbers = series.flatMap(({ values }) => values.map(shortNumber));
-  const numberWidth = Math.max(...numbers.map((number) => textWidth(number, size)));
+  const top = drawHeading(shapes, title, series, layout);
+  const nameWidth = Math.min(layout.maxNameWidth, Math.max(...points.map(({ name }) => estimateTextWidth(name, size))));
+  const numbers = series.flatMap(({ values }) => values.map(formatShortNumber));
+  const numberWidth = Math.max(...numbers.map((number) => estimateTextWidth(number, size)));
   const gap = size * 0.8;
   const left = margin + nameWidth + gap;
-  // A bar below zero has its number on its left.
-  const before = min < 0 ? numberWidth + 8 : 0;
-  const room = width - margin - numberWidth - 8 - left - before;
-  const across = (value: number) => left + before + room * ((value - min) / (max - min || 1));
-  const bar = series.length === 1 ? layout.bar : layout.bar - 3;
-  const step = bar * series.length + bar / 2;
-  points.forEach(({ name, row: ofTable }, index) => {
+  // The number of a bar below zero is on its left, and needs space there.
+  const negativeLabelWidth = min < 0 ? numberWidth + 8 : 0;
+  const plotWidth = width - margin - numberWidth - 8 - left - negativeLabelWidth;
+  const toX = (value: number) => left + negativeLabelWidth + plotWidth * ((value - min) / (max - min || 1));
+  const barThickness = series.length === 1 ? layout.barThickness : layout.barThickness - 3;
+  const step = barThickness * series.length + barThickness / 2;
+  points.forEach(({ name, row: rowNumber }, index) => {
     const y = top + index * step;
-    const middle = y + (bar * series.length) / 2 + size * 0.36;
-    const label = { text: cutInside(name, nameWidth, size), instead: `row ${ofTable}`, x: left - gap, y: middle };
-    shapes.push({ is: 'text', ...label, size, anchor: 'end', colour: 'ink' });
+    const middle = y + (barThickness * series.length) / 2 + size * 0.36;
+    const label = {
+      text: shortenMiddle(name, nameWidth, size),
+      fallbackText: `row ${rowNumber}`,
+      x: left - gap,
+      y: middle,
+    };
+    shapes.push({ kind: 'text', ...label, size, anchor: 'end', colour: 'ink' });
     series.forEach(({ values, number }, row) => {
       const value = values[index] ?? null;
-      const y1 = y + row * bar;
-      const [from, to] = [across(Math.min(0, value ?? 0)), across(Math.max(0, value ?? 0))];
-      const box = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: bar - 2 };
-      shapes.push({ is: 'rect', ...box, colour: number });
-      const small = Math.min(size, bar - 2);
-      const label = { y: y1 + bar / 2 + small * 0.3, size: small, colour: 'soft' } as const;
+      const y1 = y + row * barThickness;
+      const [from, to] = [toX(Math.min(0, value ?? 0)), toX(Math.max(0, value ?? 0))];
+      const box = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: barThickness - 2 };
+      shapes.push({ kind: 'rect', ...box, colour: number });
+      const small = Math.min(size, barThickness - 2);
+      const label = { y: y1 + barThickness / 2 + small * 0.3, size: small, colour: 'soft' } as const;
       const beside =
         (value ?? 0) < 0 ? ({ x: from - 8, anchor: 'end' } as const) : ({ x: to + 8, anchor: 'start' } as const);
-      shapes.push({ is: 'text', text: shortNumber(value), ...label, ...beside });
+      shapes.push({ kind: 'text', text: formatShortNumber(value), ...label, ...beside });
     });
   });
   return { width, height: Math.round(top + points.length * step + margin - 8), shapes };
 }
 
+/** Draws the series of a panel. */
 type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 
-/** Where the values of a panel stand, in pixels. */
+/** Converts the values of a panel to pixels. */
 interface Scale {
-  /** The middle of each place on the axis. */
-  middles: readonly number[];
-  /** The width that each place has. */
-  slot: number;
-  up(value: number): number;
+  /** The x coordinate of each point. */
+  centres: readonly number[];
+  /** The width that is available for each point. */
+  slotWidth: number;
+  toY(value: number): number;
 }
 
-/** Draws bars or lines that stand on an axis of dates, numbers or names. The legend comes above the plot. */
-function upright(panel: Panel, layout: Layout, places: 'in order' | 'by distance', drawSeries: DrawSeries): Chart {
+/**
+ * Draws vertical bars or lines over an axis of dates, numbers or names. The legend is above the plot.
+ * @param places whether points have equal distances, or the distances of their dates or numbers
+ */
+function drawVertical(panel: Panel, layout: Layout, places: 'in order' | 'by distance', drawSeries: DrawSeries): Chart {
   const { title, x, series, points, min, max, isSmall } = panel;
   const { width, margin, size, lineHeight } = layout;
   const shapes: Shape[] = [];
-  const top = head(shapes, title, series, layout) + 8;
+  const top = drawHeading(shapes, title, series, layout) + 8;
   const bottom = top + (isSmall ? layout.smallPlotHeight : layout.plotHeight);
-  const ticks = ticksOf(min, max);
+  const ticks = chooseTicks(min, max);
   const [low, high] = [Math.min(min, ticks[0] ?? 0), Math.max(max, ticks.at(-1) ?? 0)];
   const gap = size * 0.7;
-  const left = margin + Math.max(...ticks.map((tick) => textWidth(shortNumber(tick), size))) + gap;
+  const left = margin + Math.max(...ticks.map((tick) => estimateTextWidth(formatShortNumber(tick), size))) + gap;
   const right = width - margin;
-  const up = (value: number) => bottom - (bottom - top) * ((value - low) / (high - low || 1));
+  const toY = (value: number) => bottom - (bottom - top) * ((value - low) / (high - low || 1));
   for (const tick of ticks) {
-    const line = { x: left, y: up(tick), width: right - left, height: 1 };
-    shapes.push({ is: 'rect', ...line, colour: tick === 0 ? 'soft' : 'grid' });
-    const at = { x: left - gap, y: up(tick) + size * 0.36 };
-    shapes.push({ is: 'text', text: shortNumber(tick), ...at, size, anchor: 'end', colour: 'soft' });
+    const line = { x: left, y: toY(tick), width: right - left, height: 1 };
+    shapes.push({ kind: 'rect', ...line, colour: tick === 0 ? 'soft' : 'grid' });
+    const at = { x: left - gap, y: toY(tick) + size * 0.36 };
+    shapes.push({ kind: 'text', text: formatShortNumber(tick), ...at, size, anchor: 'end', colour: 'soft' });
   }
-  const slot = (right - left) / points.length;
-  const [first, last] = [points[0]?.at ?? 0, points.at(-1)?.at ?? 0];
-  const middles = points.map(({ at }, index) =>
+  const slotWidth = (right - left) / points.length;
+  const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
+  const centres = points.map(({ position }, index) =>
     places === 'in order' || first === last
-      ? left + slot * (index + 0.5)
-      : left + 10 + (right - left - 20) * ((at - first) / (last - first)),
+      ? left + slotWidth * (index + 0.5)
+      : left + 10 + (right - left - 20) * ((position - first) / (last - first)),
   );
-  drawSeries(shapes, panel, { middles, slot, up });
+  drawSeries(shapes, panel, { centres, slotWidth, toY });
   const names = points.map(({ name, row }, index) => ({
-    // A date without the time of midnight.
+    // The time is removed from a date.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
     row,
-    middle: middles[index] ?? 0,
+    middle: centres[index] ?? 0,
   }));
-  drawNames(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size });
+  drawAxisLabels(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size });
   return { width, height: Math.round(bottom + lineHeight + margin), shapes };
 }
 
-function drawBars(shapes: Shape[], { series, points }: Panel, { middles, slot, up }: Scale): void {
-  const bar = Math.min(60, slot * 0.78) / series.length;
+/** Draws the vertical bars of all series. A bar of an unfinished month, week or day is pale. */
+function drawBars(shapes: Shape[], { series, points }: Panel, { centres, slotWidth, toY }: Scale): void {
+  const barWidth = Math.min(60, slotWidth * 0.78) / series.length;
   series.forEach(({ values, number }, index) => {
     values.forEach((value, place) => {
       if (value === null) return;
-      const x = (middles[place] ?? 0) + (index - series.length / 2) * bar;
-      const [y1, y2] = [up(Math.max(0, value)), up(Math.min(0, value))];
-      const box = { x, y: y1, width: Math.max(1, bar - 1), height: Math.max(1, y2 - y1) };
-      const isPale = points[place]?.isOpen === true;
-      shapes.push({ is: 'rect', ...box, colour: number, ...(isPale && { isPale }) });
+      const x = (centres[place] ?? 0) + (index - series.length / 2) * barWidth;
+      const [y1, y2] = [toY(Math.max(0, value)), toY(Math.min(0, value))];
+      const box = { x, y: y1, width: Math.max(1, barWidth - 1), height: Math.max(1, y2 - y1) };
+      const isPale = points[place]?.isUnfinished === true;
+      shapes.push({ kind: 'rect', ...box, colour: number, ...(isPale && { isPale }) });
     });
   });
 }
 
-function drawLines(shapes: Shape[], { series, points }: Panel, { middles, up }: Scale): void {
-  const isLastOpen = points.at(-1)?.isOpen === true;
+/** Draws the lines of all series. */
+function drawLines(shapes: Shape[], { series, points }: Panel, { centres, toY }: Scale): void {
+  const isLastPointUnfinished = points.at(-1)?.isUnfinished === true;
   for (const { values, number } of series) {
     const places = values.map((value, index) =>
-      value === null ? undefined : ([middles[index] ?? 0, up(value)] as const),
+      value === null ? undefined : ([centres[index] ?? 0, toY(value)] as const),
     );
-    drawLine(shapes, places, number, isLastOpen);
+    drawLine(shapes, places, number, isLastPointUnfinished);
   }
 }
 
-/** A line from value to value, with gaps where there is none, and dots where there are few. What has not ended is dashed. */
-function drawLine(shapes: Shape[], values: readonly (Point | undefined)[], colour: number, isLastOpen: boolean): void {
+/**
+ * Draws one line, with gaps at missing values. Points are marked if there are at most 40 of them, or if a point has no
+ * neighbours. The last segment is dashed if its month, week or day is unfinished.
+ */
+function drawLine(
+  shapes: Shape[],
+  values: readonly (Point | undefined)[],
+  colour: number,
+  isLastPointUnfinished: boolean,
+): void {
   const runs: Point[][] = [[]];
   for (const value of values)
     if (value) runs.at(-1)?.push(value);
     else runs.push([]);
   for (const points of runs) {
-    const isOpen = isLastOpen && points === runs.at(-1);
-    const solid = isOpen ? points.slice(0, -1) : points;
-    if (solid.length > 1) shapes.push({ is: 'line', points: solid, width: 3, colour });
-    if (isOpen && points.length > 1)
-      shapes.push({ is: 'line', points: points.slice(-2), width: 3, colour, isDashed: true });
+    const isRunUnfinished = isLastPointUnfinished && points === runs.at(-1);
+    const solidPoints = isRunUnfinished ? points.slice(0, -1) : points;
+    if (solidPoints.length > 1) shapes.push({ kind: 'line', points: solidPoints, width: 3, colour });
+    if (isRunUnfinished && points.length > 1)
+      shapes.push({ kind: 'line', points: points.slice(-2), width: 3, colour, isDashed: true });
   }
   for (const points of runs)
     for (const [x, y] of points)
       if (points.length === 1 || values.length <= 40)
-        shapes.push({ is: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, colour });
+        shapes.push({ kind: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, colour });
 }
 
-/** Draws the title and, for several series, a legend. @returns where the chart begins */
-function head(shapes: Shape[], title: string, series: readonly Series[], layout: Layout): number {
+/** Draws the title and, for several series, a legend. Returns the y coordinate at which the plot begins. */
+function drawHeading(shapes: Shape[], title: string, series: readonly Series[], layout: Layout): number {
   const { width, margin, headSize, size, lineHeight } = layout;
   const lettering = { anchor: 'start', colour: 'ink' } as const;
   let y = margin + headSize - 4;
-  for (const text of twoLines(title, width - 2 * margin, headSize)) {
-    shapes.push({ is: 'text', text, instead: '', size: headSize, bold: true, x: margin, y, ...lettering });
+  for (const text of breakIntoTwoLines(title, width - 2 * margin, headSize)) {
+    shapes.push({ kind: 'text', text, fallbackText: '', size: headSize, bold: true, x: margin, y, ...lettering });
     y += lineHeight;
   }
   y -= 4;
@@ -251,90 +274,97 @@ function head(shapes: Shape[], title: string, series: readonly Series[], layout:
   const box = size - 3;
   let x = margin;
   for (const { title, number } of series) {
-    const text = cutInside(capitalize(title), width / 2 - 3 * size, size);
-    const needed = box + 8 + textWidth(text, size) + size;
-    if (x + needed > width - margin && x > margin) {
+    const text = shortenMiddle(capitalize(title), width / 2 - 3 * size, size);
+    const entryWidth = box + 8 + estimateTextWidth(text, size) + size;
+    if (x + entryWidth > width - margin && x > margin) {
       x = margin;
       y += lineHeight;
     }
-    shapes.push({ is: 'rect', x, y: y - 2, width: box, height: box, colour: number });
+    shapes.push({ kind: 'rect', x, y: y - 2, width: box, height: box, colour: number });
     const at = { x: x + box + 8, y: y + size * 0.65, size };
-    shapes.push({ is: 'text', text, instead: `column ${number + 2}`, ...at, ...lettering });
-    x += needed;
+    shapes.push({ kind: 'text', text, fallbackText: `column ${number + 2}`, ...at, ...lettering });
+    x += entryWidth;
   }
   return y + lineHeight + 8;
 }
 
-/** As many names as fit side by side, the first and every second, third … after it. */
-function drawNames(
+/** Draws the first name and every second, third … name after it, as many as fit side by side. */
+function drawAxisLabels(
   shapes: Shape[],
   names: readonly { name: string; row: number; middle: number }[],
   { y, left, right, size }: Record<'y' | 'left' | 'right' | 'size', number>,
 ): void {
-  const widest = Math.min(150, Math.max(...names.map(({ name }) => textWidth(name, size))));
-  let free = left;
-  const dense = Math.ceil(((widest + 18) * names.length) / (right - left));
+  const maxLabelWidth = Math.min(150, Math.max(...names.map(({ name }) => estimateTextWidth(name, size))));
+  let nextFreeX = left;
+  const interval = Math.ceil(((maxLabelWidth + 18) * names.length) / (right - left));
   names.forEach(({ name, row, middle }, index) => {
-    if (index % dense !== 0) return;
-    const text = cutInside(name, widest, size);
-    const half = textWidth(text, size) / 2;
+    if (index % interval !== 0) return;
+    const text = shortenMiddle(name, maxLabelWidth, size);
+    const half = estimateTextWidth(text, size) / 2;
     const x = Math.min(Math.max(middle, left + half), right - half);
-    if (x - half < free) return;
-    shapes.push({ is: 'text', text, instead: `row ${row}`, x, y, size, anchor: 'middle', colour: 'soft' });
-    free = x + half + 14;
+    if (x - half < nextFreeX) return;
+    shapes.push({ kind: 'text', text, fallbackText: `row ${row}`, x, y, size, anchor: 'middle', colour: 'soft' });
+    nextFreeX = x + half + 14;
   });
 }
 
-/** Round numbers that `min` and `max` lie between, about five. */
-function ticksOf(min: number, max: number): number[] {
-  const rough = (max - min || 1) / 5;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10) * power;
+/** Returns about five round numbers that enclose `min` and `max`. */
+function chooseTicks(min: number, max: number): number[] {
+  const roughStep = (max - min || 1) / 5;
+  const power = 10 ** Math.floor(Math.log10(roughStep));
+  const step = ([1, 2, 5].find((factor) => factor * power >= roughStep) ?? 10) * power;
   const first = Math.floor(min / step + 1e-9);
   const count = Math.ceil(max / step - 1e-9) - first + 1;
   const ticks = Array.from({ length: Math.max(1, Math.min(12, count)) }, (_, index) => (first + index) * step);
   return ticks.map((tick) => Number(tick.toPrecision(12)));
 }
 
-const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
-const small = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
-const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 });
-const tiny = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
+const plainFormat = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+const smallFormat = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+const compactFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 });
+const tinyFormat = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
 
-/** `12,345`, `1.234M`; what is missing is a dash. */
-function shortNumber(value: number | null): string {
+/** Writes a number in few characters, such as `12,345` or `1.234M`. A missing number is a dash. */
+function formatShortNumber(value: number | null): string {
   if (value === null) return '–';
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e15)) return tiny.format(value).replaceAll('-', '−');
-  return (size !== 0 && size < 1 ? small : size < 1e6 ? plain : compact).format(value).replaceAll('-', '−');
+  if (size !== 0 && (size < 1e-4 || size >= 1e15)) return tinyFormat.format(value).replaceAll('-', '−');
+  return (size !== 0 && size < 1 ? smallFormat : size < 1e6 ? plainFormat : compactFormat)
+    .format(value)
+    .replaceAll('-', '−');
 }
 
-function twoLines(text: string, room: number, size: number): string[] {
-  if (textWidth(text, size) <= room) return [text];
+/** Returns a text as one line, or as two lines if it is too wide. */
+function breakIntoTwoLines(text: string, maxWidth: number, size: number): string[] {
+  if (estimateTextWidth(text, size) <= maxWidth) return [text];
   const words = text.split(' ');
   let first = words.shift() ?? '';
-  while (words[0] !== undefined && textWidth(`${first} ${words[0]}`, size) <= room) first += ` ${words.shift()}`;
-  return [first, words.join(' ')].filter(Boolean).map((line) => cutInside(line, room, size));
+  while (words[0] !== undefined && estimateTextWidth(`${first} ${words[0]}`, size) <= maxWidth)
+    first += ` ${words.shift()}`;
+  return [first, words.join(' ')].filter(Boolean).map((line) => shortenMiddle(line, maxWidth, size));
 }
 
-/** Long names differ at their ends as often as at their beginnings, so the middle goes. */
-function cutInside(text: string, room: number, size: number): string {
-  if (textWidth(text, size) <= room) return text;
+/**
+ * Replaces the middle of a text with an ellipsis if the text is too wide. Long names differ at their ends as often as at
+ * their beginnings, so both are kept.
+ */
+function shortenMiddle(text: string, maxWidth: number, size: number): string {
+  if (estimateTextWidth(text, size) <= maxWidth) return text;
   const letters = [...text];
-  let [start, end, used] = ['', '', textWidth('…', size)];
+  let [start, end, usedWidth] = ['', '', estimateTextWidth('…', size)];
   for (let index = 0; index < letters.length; index++) {
     const isStart = index % 2 === 0;
     const letter = letters[isStart ? index / 2 : letters.length - (index + 1) / 2] ?? '';
-    used += textWidth(letter, size);
-    if (used > room) break;
+    usedWidth += estimateTextWidth(letter, size);
+    if (usedWidth > maxWidth) break;
     if (isStart) start += letter;
     else end = letter + end;
   }
   return `${start.trimEnd()}…${end.trimStart()}`;
 }
 
-/** The width of a text, a little wider than common fonts draw it. */
-function textWidth(text: string, size: number): number {
+/** Estimates the width of a text in pixels. The estimate is a little wider than common fonts draw the text. */
+function estimateTextWidth(text: string, size: number): number {
   let ems = 0;
   for (const letter of text) {
     if (letter >= '\u1100') ems += 1.05;

@@ -155,17 +155,17 @@ function drawCentred(canvas: Canvas, texts: readonly string[], { x, y, width, he
 const chartColour = (colour: ChartColour): Colour => getLightColour(colour === 'grid' ? 'line' : colour);
 
 async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
-  const isNumbered = shapes.some((shape) => 'instead' in shape && shape.instead && !canDraw(shape.text));
+  const isNumbered = shapes.some((shape) => 'fallbackText' in shape && shape.fallbackText && !canDraw(shape.text));
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const colour = chartColour(shape.colour);
-    if (shape.is === 'rect') canvas.fillRect(shape, shape.isPale ? lighten(colour) : colour);
-    else if (shape.is === 'line')
+    if (shape.kind === 'rect') canvas.fillRect(shape, shape.isPale ? lighten(colour) : colour);
+    else if (shape.kind === 'line')
       for (const points of shape.isDashed ? dashesOf(shape.points) : [shape.points])
         canvas.fillPath(stroke(points, shape.width), colour);
     else {
-      const { text, instead = '', ...position } = shape;
-      drawText(canvas, canDraw(text) ? text : instead, { ...position, colour });
+      const { text, fallbackText = '', ...position } = shape;
+      drawText(canvas, canDraw(text) ? text : fallbackText, { ...position, colour });
     }
   }
   return { jpeg: await smallEnough(canvas), isNumbered };

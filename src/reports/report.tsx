@@ -375,12 +375,12 @@ const Drawing = ({ kind, label, chart: { width, height, shapes } }: { kind: stri
 
 function shapeSvg(shape: Shape) {
   const colour = colourClass(shape.colour);
-  if (shape.is === 'line') {
+  if (shape.kind === 'line') {
     const points = shape.points.map(([x, y]) => `${tenth(x)},${tenth(y)}`).join(' ');
     const dashes = shape.isDashed ? '7 6' : undefined;
     return <polyline class={`line ${colour}`} stroke-width={shape.width} stroke-dasharray={dashes} points={points} />;
   }
-  if (shape.is === 'rect') {
+  if (shape.kind === 'rect') {
     const [width, height] = [tenth(shape.width), tenth(shape.height)];
     const round = width > 4 && height > 4 ? 2 : undefined;
     const kind = shape.isPale ? `${colour} pale` : colour;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { chartOf } from '../charts/chart.ts';
+import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import { CoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
@@ -68,7 +68,7 @@ export const queryAds = defineTool({
       return { data: { ...data, chart: note }, text: withNote(note) };
     };
     const readAt = getLaunchesKnownUntil(contents)?.complete;
-    const drawn = chartOf(chart, { columns, rows: shown, sql, isCut }, { readAt, isDemo });
+    const drawn = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo });
     if ('problem' in drawn) return withoutChart(drawn.problem);
     const picture = await (await pictures()).chart(drawn, {
       signal,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { chartOf } from '../charts/chart.ts';
+import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import { FileCoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
 import {
@@ -254,10 +254,10 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
       made.first = { columns, first: rows.slice(0, 3) };
       if (rowCount === 1) made.row = buildStoredRow(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
-      const charted = { columns, rows, sql, isCut: rowCount !== rows.length };
+      const charted = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAt = getLaunchesKnownUntil(contents)?.complete;
-      const wide = chart && chartOf(chart, charted, { readAt, isDemo });
-      const narrow = chart && chartOf(chart, charted, { readAt, isDemo, isNarrow: true });
+      const wide = chart && buildChart(chart, charted, { readAt, isDemo });
+      const narrow = chart && buildChart(chart, charted, { readAt, isDemo, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
       else if (wide && narrow && 'shapes' in narrow) shown.charts = { wide, narrow };
     } catch (error) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ChartRows, readChartData } from '../../src/charts/chart-data.ts';
-import { countedColumns } from '../../src/charts/counted-columns.ts';
+import { findCountColumns } from '../../src/charts/count-columns.ts';
 
 const dayMs = 86_400_000;
 const read = (table: ChartRows, kind: 'bar' | 'line' = 'line') => {
@@ -133,7 +133,7 @@ describe('the axis of a chart by dates', () => {
     ['2026-12', '2026-11-20', false],
   ])('the last month %s of ads read on %s is unfinished: %s', (month, readOn, isOpen) => {
     const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
-    expect(data.points?.at(-1)?.isOpen).toBe(isOpen);
+    expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
     expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
   });
 });
@@ -181,10 +181,10 @@ describe('columns that hold counts', () => {
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
     ['', []],
   ])('in the statement %s they are %j', (sql, expected) => {
-    expect([...countedColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
+    expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
   });
 
   test('a column without a name is a count if it is one', () => {
-    expect([...countedColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
+    expect([...findCountColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
   });
 });

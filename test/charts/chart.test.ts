@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { renderToString } from '#preact/render-to-string';
-import { type Chart, chartOf } from '../../src/charts/chart.ts';
+import { buildChart, type Chart } from '../../src/charts/chart.ts';
 import type { ChartRows } from '../../src/charts/chart-data.ts';
 import { type ChartKind, chartKinds } from '../../src/charts/chart-kinds.ts';
 import { decodeJpeg } from '../../src/drawing/codecs.ts';
@@ -10,8 +10,8 @@ import { freshServiceTest } from '../support/fixtures.ts';
 
 const serviceTest = freshServiceTest();
 
-const drawn = (...[kind, table, options]: Parameters<typeof chartOf>): Chart => {
-  const chart = chartOf(kind, table, options);
+const drawn = (...[kind, table, options]: Parameters<typeof buildChart>): Chart => {
+  const chart = buildChart(kind, table, options);
   if ('problem' in chart) throw new Error(chart.problem);
   return chart;
 };
@@ -113,7 +113,9 @@ describe('a chart', () => {
 
   test('a name that the font may lack has the number of its row or column as a replacement', () => {
     const { shapes } = drawn('line', { columns: ['day', '広告', 'ads'], rows: rows('"一", 1, 2', '"二", 3, 4') });
-    const instead = shapes.flatMap((shape) => (shape.is === 'text' && shape.instead ? [shape.instead] : []));
+    const instead = shapes.flatMap((shape) =>
+      shape.kind === 'text' && shape.fallbackText ? [shape.fallbackText] : [],
+    );
     expect(instead).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
@@ -122,11 +124,11 @@ describe('a chart', () => {
     fc.assert(
       fc.property(anyTable, names, fc.constantFrom(...chartKinds), fc.boolean(), (rows, names, kind, isNarrow) => {
         const columns = (rows[0] ?? []).map((_, index) => names[index] ?? '');
-        const chart = chartOf(kind, { columns, rows }, { isNarrow });
+        const chart = buildChart(kind, { columns, rows }, { isNarrow });
         if ('problem' in chart) return;
         for (const shape of chart.shapes) {
-          const points = shape.is === 'line' ? [...shape.points] : [[shape.x, shape.y] as const];
-          if (shape.is === 'rect') points.push([shape.x + shape.width, shape.y + shape.height]);
+          const points = shape.kind === 'line' ? [...shape.points] : [[shape.x, shape.y] as const];
+          if (shape.kind === 'rect') points.push([shape.x + shape.width, shape.y + shape.height]);
           for (const [x, y] of points) {
             expect(Math.min(x, y)).toBeGreaterThanOrEqual(0);
             expect(x).toBeLessThanOrEqual(chart.width + 0.001);
@@ -140,14 +142,14 @@ describe('a chart', () => {
 
   test('the highest bar is as high beside eight long names as beside one, on a phone and on a wide screen', () => {
     const bars = ({ shapes }: Chart) =>
-      shapes.flatMap((shape) => (shape.is === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
+      shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
     const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 8, maxLength: 8 }), fc.boolean(), (names, isNarrow) => {
         const values = names.map(() => 40);
         const one = drawn('bar', { columns: ['day', 'ads'], rows: [['2026-05-04', 40]] }, { isNarrow });
         const columns = ['day', ...names.map((name) => `x ${name.replaceAll(/\P{L}/gu, 'a')}`)];
-        const many = chartOf('bar', { columns, rows: [['2026-05-04', ...values]] }, { isNarrow });
+        const many = buildChart('bar', { columns, rows: [['2026-05-04', ...values]] }, { isNarrow });
         if ('problem' in many || many.shapes.length === 0) return;
         expect(Math.max(...bars(many))).toBeGreaterThan(0.5 * Math.max(...bars(one)));
       }),
@@ -175,7 +177,7 @@ describe('a chart', () => {
     ],
   ])('the refusal of %s says what to do', (_, kind, rows, problem) => {
     const columns = (rows[0] ?? ['a', 'b']).map((_, index) => `column ${index}`);
-    expect(chartOf(kind, { columns, rows } as ChartRows)).toEqual({ problem: expect.stringMatching(problem) });
+    expect(buildChart(kind, { columns, rows } as ChartRows)).toEqual({ problem: expect.stringMatching(problem) });
   });
 });
 

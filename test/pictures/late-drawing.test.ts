@@ -10,7 +10,7 @@ afterAll(host.close);
 const chart: Chart = {
   width: 100,
   height: 50,
-  shapes: [{ is: 'text', text: 'Serra', x: 5, y: 30, size: 12, anchor: 'start', colour: 'ink' }],
+  shapes: [{ kind: 'text', text: 'Serra', x: 5, y: 30, size: 12, anchor: 'start', colour: 'ink' }],
 };
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 

@@ -1,0 +1,111 @@
+/**
+ * Returns the names of columns that certainly hold counts. In such a column, a month, week or name without a row has the
+ * value zero. The statement decides and not the name: `max(daysRunning) AS ads` is not a count. A column is not returned
+ * if a condition on groups or a limit may have removed rows, or if its name has several meanings in the statement.
+ */
+export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
+  const statement = removeTexts(sql);
+  if (/\bhaving\b|\boffset\b|\bover\b/i.test(statement) || mayHaveReachedLimit(statement, rowCount)) return new Set();
+  const aliases = listAliases(statement);
+  return new Set(
+    columns.filter((column) => {
+      if (/^count\s*\(/i.test(column)) return true;
+      const meanings = aliases.filter(({ name }) => name === column.toLowerCase());
+      return meanings.length > 0 && meanings.every(({ isCount }) => isCount) && !isUsedInComparison(statement, column);
+    }),
+  );
+}
+
+interface CountColumnsQuery {
+  columns: readonly string[];
+  sql?: string | undefined;
+  rowCount: number;
+}
+
+/** Returns the statement without comments and without the contents of string literals. */
+const removeTexts = (sql: string): string =>
+  sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (part) => (part.startsWith("'") ? "''" : ' '));
+
+/** Returns true unless each `LIMIT` is a plain number that is higher than the number of rows. */
+const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
+  [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
+
+/**
+ * Returns true if the statement compares the column. A comparison such as `WHERE ads > 2` around a subquery may have
+ * removed rows because of their count.
+ */
+function isUsedInComparison(statement: string, column: string): boolean {
+  const [searchable, name] = [statement.toLowerCase(), column.toLowerCase()];
+  if (name === '') return false;
+  for (let start = searchable.indexOf(name); start >= 0; start = searchable.indexOf(name, start + 1)) {
+    const end = start + name.length;
+    const isPartOfWord =
+      wordOrDotPattern.test(searchable.charAt(start - 1)) || wordPattern.test(searchable.charAt(end));
+    if (isPartOfWord) continue;
+    comparisonAfterPattern.lastIndex = end;
+    if (comparisonAfterPattern.test(statement)) return true;
+    const textBefore = statement.slice(Math.max(0, start - maxGap), start);
+    if (
+      comparisonBeforePattern.test(
+        (textBefore.endsWith('"') ? textBefore.slice(0, -1) : textBefore).trimEnd().slice(-1),
+      )
+    )
+      return true;
+  }
+  return false;
+}
+
+const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
+const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
+const comparisonBeforePattern = /[<>=]/;
+/** The most characters between a comparison operator and the name after it, such as spaces. */
+const maxGap = 100;
+
+const aliasPattern =
+  /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|filter|then|end|as)\b)([a-z_]\w*))/iy;
+const filterPattern = /\s*filter\s*\(/iy;
+
+/** Returns each alias in the statement, and whether its expression consists of a single `count(…)`. */
+function listAliases(statement: string): { name: string; isCount: boolean }[] {
+  const result: { name: string; isCount: boolean }[] = [];
+  const namesByEnd = new Map<number, string>();
+  for (const match of statement.matchAll(/\bas\b\s*(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|([a-z_]\w*))/gi))
+    namesByEnd.set(match.index + match[0].length, readAliasName(match));
+  const countAliasEnds = new Set<number>();
+  for (const { index, 0: call } of statement.matchAll(/\bcount\s*\(/gi)) {
+    const isWholeExpression = /(?:\bselect|\bdistinct|,)\s*$/i.test(statement.slice(0, index));
+    let end = findClosingParenthesis(statement, index + call.length);
+    filterPattern.lastIndex = end;
+    if (filterPattern.test(statement)) end = findClosingParenthesis(statement, filterPattern.lastIndex);
+    aliasPattern.lastIndex = end;
+    const alias = aliasPattern.exec(statement);
+    if (alias === null) continue;
+    const aliasEnd = aliasPattern.lastIndex;
+    const endsExpression = /^\s*(?:,|\)|;|$|from\b)/i.test(statement.slice(aliasEnd));
+    result.push({ name: readAliasName(alias), isCount: isWholeExpression && endsExpression });
+    countAliasEnds.add(aliasEnd);
+  }
+  for (const [end, name] of namesByEnd) if (!countAliasEnds.has(end)) result.push({ name, isCount: false });
+  for (const match of statement.matchAll(bareAliasPattern)) {
+    const end = match.index + match[0].trimEnd().length;
+    if (!countAliasEnds.has(end) && !namesByEnd.has(end)) result.push({ name: readAliasName(match), isCount: false });
+  }
+  return result;
+}
+
+/** Matches an alias that follows its expression without `AS`. */
+const bareAliasPattern =
+  /(?<=[\w)"\]])(?<!\b(?:select|distinct|by|and|or|not))\s+(?:"([^"]+)"|([a-z_]\w*))\s*(?=,|from\b)/gi;
+
+const readAliasName = (match: readonly (string | undefined)[]): string =>
+  (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase();
+
+/** Returns the index after the parenthesis that closes the one before `start`. */
+function findClosingParenthesis(statement: string, start: number): number {
+  let depth = 1;
+  for (let index = start; index < statement.length; index++) {
+    if (statement[index] === '(') depth++;
+    else if (statement[index] === ')' && --depth === 0) return index + 1;
+  }
+  return statement.length;
+}
