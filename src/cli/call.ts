@@ -10,24 +10,27 @@ import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { Job } from './parse.ts';
 
+/** The command `call` with its parsed flags, arguments and options. */
 export type CallJob = Extract<Job, { name: 'call' }>;
 
 interface CallOptions {
   config: Config;
   log: Log;
   stdin: AsyncIterable<Uint8Array>;
-  /** Where files are written without a setting. */
+  /** The folder for exports and reports if no setting names one. */
   folder: string;
-  /** Writes to standard output, and resolves when it is there. */
+  /** Writes to standard output, and resolves when the text has been written. */
   print(text: string): Promise<void>;
+  /** Writes to standard error. */
   say(text: string): void;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
-  /** How long a call may take after a stop request to return what it has, in milliseconds. */
+  /** How long a call may take after a stop request to return its partial result, in milliseconds. */
   drainMs: number;
   onProgress?: ((message: string) => void) | undefined;
 }
 
+/** The options of the command `call`. */
 interface CallFlags {
   json?: true;
   out?: string;
@@ -36,21 +39,22 @@ interface CallFlags {
   exitCode?: true;
 }
 
-const somethingNew = 3;
+/** The exit code if a check found something new. */
+const newResultExitCode = 3;
 
-/** Calls one tool as a model would, and prints what the model would read. Returns the exit code. */
+/** Calls one tool and prints the result as a model would read it. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
   const { config, log, print, say } = call;
   const [tool = '', args = '{}'] = words;
   const { json, out, force, html, exitCode }: CallFlags = options;
   checkTool(tool, config);
-  const flag = html ? '--html' : exitCode && '--exit-code';
-  if (flag && tool !== 'check_watches') throw new SettingsError([`${flag} goes with check_watches alone`]);
-  if (out !== undefined) await checkFile(out, { tool, force, html });
-  const input = args === '-' ? await Promise.race([textOf(call.stdin), call.stopRequested]) : args;
+  const watchFlag = html ? '--html' : exitCode && '--exit-code';
+  if (watchFlag && tool !== 'check_watches') throw new SettingsError([`${watchFlag} works only with check_watches`]);
+  if (out !== undefined) await checkOutputFile(out, { tool, force, html });
+  const input = args === '-' ? await Promise.race([readText(call.stdin), call.stopRequested]) : args;
   if (typeof input !== 'string') return 1;
-  const given = readJson(input);
-  // The text is the same in every form of output. Only this form has the data too.
+  const toolArguments = parseArguments(input);
+  // The text is the same in every form of output. Only the form `both` also has the data.
   const app = await openApp({
     config: { ...config, output: 'both' },
     log,
@@ -67,11 +71,11 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
   });
   const { onProgress } = call;
   try {
-    if (!app.catalog.hasTool(tool)) throw new SettingsError([`${tool} is not among the tools that the settings leave`]);
+    if (!app.catalog.hasTool(tool)) throw new SettingsError([`${tool} is not available with these settings`]);
     const result = await app.catalog.callTool({
       ...app.credentials,
       name: tool,
-      arguments: given,
+      arguments: toolArguments,
       signal: cancel.signal,
       wantsHtml: html === true,
       ...(onProgress && { onProgress: ({ message }) => onProgress(message) }),
@@ -83,21 +87,21 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
       if (json) say(`ad-library-mcp: ${text}\n`);
       return 1;
     }
-    const code = exitCode && hasNew(result) ? somethingNew : 0;
-    const read = fileIn(result, app);
+    const code = exitCode && hasNewAds(result) ? newResultExitCode : 0;
+    const readFileContent = findFileContent(result, app);
     if (out === undefined) {
-      if (read && result.structuredContent?.file === undefined)
+      if (readFileContent && result.structuredContent?.file === undefined)
         say(
           'ad-library-mcp: the result contains a picture or a file that will be discarded; use --out FILE to save it\n',
         );
       return code;
     }
-    if (read === undefined) {
-      say(`ad-library-mcp: the result holds no picture and no file, so nothing was written to ${out}\n`);
+    if (readFileContent === undefined) {
+      say(`ad-library-mcp: the result contains no picture and no file, so nothing was written to ${out}\n`);
       return 2;
     }
-    const written = read().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
-    await written.catch((error) => {
+    const writing = readFileContent().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
+    await writing.catch((error) => {
       throw new Error(`${out} could not be written: ${error.message}`);
     });
     return code;
@@ -106,89 +110,107 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
   }
 }
 
-const hasNew = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
+/** Returns true if a result of `check_watches` lists a new ad. */
+const hasNewAds = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
   (watches as { new: string[] | null }[]).some((watch) => (watch.new ?? []).length > 0);
 
-/** Emoji are made of several with a joiner, which steers no terminal. */
+/** Escapes control characters except the joiner of emoji, which cannot control a terminal. */
 const makePrintable = (text: string): string => text.split(joiner).map(escapeControlCharacters).join(joiner);
 const joiner = '\u200d';
 
-/** @throws SettingsError for an unknown tool, or for one that stores something where nothing can be stored */
+/**
+ * Checks that a tool can be called from the command line.
+ *
+ * @throws SettingsError for an unknown tool, a tool of the board, and a tool that stores data if no folder is set.
+ */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
     const [nearest = ''] = nearestFirst(name, toolNames);
-    const isOfBoard = describedTools.some((one) => one.name === name);
-    if (isOfBoard) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
+    const isBoardTool = describedTools.some((described) => described.name === name);
+    if (isBoardTool) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
     const hint = isNear(name, nearest) ? `did you mean ${nearest}?` : `the tools are ${toolNames.join(', ')}`;
     throw new SettingsError([
       `there is no tool ${escapeControlCharacters(JSON.stringify(name.slice(0, 60)))}; ${hint}`,
     ]);
   }
-  const tool = describedTools.find((one) => one.name === name);
+  const tool = describedTools.find((described) => described.name === name);
   if (!tool?.keepsRecords || (files !== undefined && !demo)) return;
-  const why = demo ? 'demo data is not kept' : `${settings.files.variable} (or --files) must name a folder for it`;
-  throw new SettingsError([`${name} needs what is kept between calls, and ${why}`]);
+  const reason = demo ? 'demo data is not stored' : `${settings.files.variable} (or --files) must name a folder for it`;
+  throw new SettingsError([`${name} needs data that is stored between calls, and ${reason}`]);
 }
 
-/** Runs before anything is spent. */
-async function checkFile(
+/**
+ * Checks the file of `--out` before the call, so that no credits are spent for a result that cannot be written.
+ *
+ * @throws SettingsError if the file cannot be written or the tool returns no file.
+ */
+async function checkOutputFile(
   out: string,
   { tool, force, html }: { tool: string; force: true | undefined; html: true | undefined },
 ): Promise<void> {
   if (out === '-')
-    throw new SettingsError(['--out: name a file; standard output has the text (./- is a file named -)']);
+    throw new SettingsError([
+      '--out: name a file. Standard output already has the text. For a file named -, write ./-',
+    ]);
   const described = describedTools.find(({ name }) => name === tool);
   if (described && isGated(described) && !html)
-    throw new SettingsError([`--out: the result of ${tool} holds no picture and no file`]);
-  const found = await stat(out).catch(() => undefined);
-  if (found?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);
-  if (found && !force) throw new SettingsError([`--out: ${out} is there already; --force replaces it`]);
+    throw new SettingsError([`--out: the result of ${tool} contains no picture and no file`]);
+  const existingFile = await stat(out).catch(() => undefined);
+  if (existingFile?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);
+  if (existingFile && !force) throw new SettingsError([`--out: ${out} exists already; --force replaces it`]);
   await access(dirname(out), constants.W_OK).catch(() => {
-    throw new SettingsError([`--out: ${dirname(out)} is no folder that can be written to`]);
+    throw new SettingsError([`--out: ${dirname(out)} is not a folder that can be written`]);
   });
 }
 
 const maxInputBytes = 4 * 1024 * 1024;
 
-async function textOf(stdin: AsyncIterable<Uint8Array>): Promise<string> {
-  const parts: Uint8Array[] = [];
+/** @throws SettingsError if the input is too large. */
+async function readText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const part of stdin) {
-    parts.push(part);
-    bytes += part.length;
-    if (bytes > maxInputBytes) throw new SettingsError([`standard input holds more than ${maxInputBytes} bytes`]);
+  for await (const chunk of stdin) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxInputBytes) throw new SettingsError([`standard input contains more than ${maxInputBytes} bytes`]);
   }
-  return Buffer.concat(parts).toString();
+  return Buffer.concat(chunks).toString();
 }
 
-function readJson(text: string): object {
+/** @throws SettingsError if the text is not a JSON object. */
+function parseArguments(text: string): object {
   let value: unknown;
   try {
     value = JSON.parse(text.trim() || '{}');
   } catch (error) {
-    throw new SettingsError([`the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${howToWrite}`]);
+    throw new SettingsError([
+      `the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${argumentsAdvice}`,
+    ]);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw new SettingsError([`the arguments must be a JSON object. ${howToWrite}`]);
+  throw new SettingsError([`the arguments must be a JSON object. ${argumentsAdvice}`]);
 }
 
-const howToWrite = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
+const argumentsAdvice = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
 
-/** Reads the picture or the file that a result holds; undefined if it holds none. */
-function fileIn({ content, structuredContent: { uri, file } = {} }: ToolResult, { catalog, credentials }: App) {
+/** Returns a function that reads the picture or the file of a result, or undefined if the result has neither. */
+function findFileContent(
+  { content, structuredContent: { uri, file } = {} }: ToolResult,
+  { catalog, credentials }: App,
+) {
   const picture = content.find((block) => block.type === 'image');
   if (picture) return async () => Buffer.from(picture.data, 'base64');
   if (typeof file === 'string') return () => readFile(file);
   if (typeof uri !== 'string') return undefined;
-  const failure = (problem: string) => new Error(problem);
+  const createError = (problem: string) => new Error(problem);
   return async () => {
     const { contents } = await catalog.readResource({
       ...credentials,
       uri,
       signal: new AbortController().signal,
-      errors: { notFound: failure, refused: failure },
+      errors: { notFound: createError, refused: createError },
     });
-    const [one = { text: '' }] = contents;
-    return 'blob' in one ? Buffer.from(one.blob, 'base64') : one.text;
+    const [firstContent = { text: '' }] = contents;
+    return 'blob' in firstContent ? Buffer.from(firstContent.blob, 'base64') : firstContent.text;
   };
 }

@@ -29,35 +29,40 @@ import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
 import type { Job } from './parse.ts';
 
+/** What the commands of the library need from the process. */
 export interface LibraryCommandOptions {
   config: Config;
   log: Log;
   now: () => number;
   stdin: AsyncIterable<Uint8Array>;
+  /** Writes to standard output. */
   print(text: string): void;
+  /** Writes to standard error. */
   say(text: string): void;
+  /** True if standard error is a terminal. */
   isTerminal: boolean;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
-  /** How long to wait for answers in flight after a stop request, in milliseconds. */
+  /** How long to wait for responses in flight after a stop request, in milliseconds. */
   drainDeadline: number;
 }
 
+/** A command of the group `library`. */
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
 
 const defaultDatabase = 'ad-library.db';
 
+/** Runs a command of the group `library`. Returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
   const { config, now, print } = options;
-  const name = config.database ?? defaultDatabase;
-  const target: DatabaseOptions = { database: name, now };
+  const target: DatabaseOptions = { database: config.database ?? defaultDatabase, now };
   switch (job.name) {
     case 'library serve':
       return serve(options, target, job.options.open === true);
     case 'library import':
-      return importAll(job, target, options);
+      return importAndReport(job, target, options);
     case 'library pictures':
-      return pictures({ ...job.options, isAgain: true }, target, options);
+      return fetchAndReport({ ...job.options, shouldRetryFailed: true }, target, options);
     case 'library filters':
       print(`${JSON.stringify(libraryFilters, null, 2)}\n`);
       return 0;
@@ -65,7 +70,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       print(`${(await createKey(target, checkKeyOptions(job.options as KeyOptions))).key}\n`);
       return 0;
     case 'library key list':
-      print(`${keysText(await listKeys(target))}\n`);
+      print(`${formatKeys(await listKeys(target))}\n`);
       return 0;
     case 'library key revoke':
       print(`revoked ${(await revokeKey(target, job.words[0] ?? '')).keyPrefix}…\n`);
@@ -73,69 +78,80 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   }
 }
 
-async function importAll(
-  { words: files, options: { pictures: withPictures, folder, maxMb } }: Extract<LibraryJob, { name: 'library import' }>,
+async function importAndReport(
+  {
+    words: files,
+    options: { pictures: shouldFetchPictures, folder, maxMb },
+  }: Extract<LibraryJob, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
   const { stdin, say } = options;
-  if (files.length === 0) throw new SettingsError(['name the files to load; - stands for standard input']);
+  if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   const reports = await importFiles(target, files, stdin).catch((error) => {
-    throw readable(error);
+    throw toReadableError(error);
   });
-  for (const report of reports) say(`${importText(report)}\n`);
-  // A file of which nothing was read is no success either.
+  for (const report of reports) say(`${formatImportReport(report)}\n`);
+  // A file without any ad or page counts as a failure, too.
   const exitCode = reports.some(({ ads, pages, skipped }) => skipped > 0 || ads + pages === 0) ? 1 : 0;
-  if (!withPictures) return exitCode;
-  return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));
+  if (!shouldFetchPictures) return exitCode;
+  return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
 }
 
-async function pictures(
-  { folder: chosen, maxMb = 2000, isAgain }: { folder?: string; maxMb?: number; isAgain: boolean },
+/** Fetches pictures and reports the progress. Returns the exit code: 1 if the folder is full. */
+async function fetchAndReport(
+  {
+    folder: requestedFolder,
+    maxMb = 2000,
+    shouldRetryFailed,
+  }: { folder?: string; maxMb?: number; shouldRetryFailed: boolean },
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
   const { config, say, isTerminal, now } = options;
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
-  const folder = resolve(chosen ?? `${target.database}.pictures`);
+  const folder = resolve(requestedFolder ?? `${target.database}.pictures`);
   const limits = { folder, maxBytes: maxMb * 1e6 };
-  let shown: string | undefined;
-  const opened = await openPictureFetch({ hosts: config.mediaHosts, now });
+  let lastLine: string | undefined;
+  const pictureFetch = await openPictureFetch({ hosts: config.mediaHosts, now });
   try {
     const report = await fetchPictures(target, {
       ...limits,
-      shouldRetryFailed: isAgain,
-      fetch: opened.fetch,
+      shouldRetryFailed,
+      fetch: pictureFetch.fetch,
       makeFolder: createPrivateFolder,
       onProgress(progress) {
-        // The plan, then lines that a terminal shows in place of each other.
-        const line = shown === undefined ? `${picturesPlan(progress, limits)}\n` : `\r${picturesProgress(progress)}`;
-        if (shown === undefined || (isTerminal && line !== shown)) say(line);
-        shown = line;
+        // The first line is the plan. Each further line replaces the previous one on a terminal.
+        const isFirst = lastLine === undefined;
+        const line = isFirst ? `${formatPicturesPlan(progress, limits)}\n` : `\r${formatPicturesProgress(progress)}`;
+        if (isFirst || (isTerminal && line !== lastLine)) say(line);
+        lastLine = line;
       },
     });
-    say(`${isTerminal ? '\n' : ''}${picturesText(report)}\n`);
+    say(`${isTerminal ? '\n' : ''}${formatPicturesReport(report)}\n`);
     return report.isFolderFull ? 1 : 0;
   } finally {
-    await opened.close();
+    await pictureFetch.close();
   }
 }
 
-function readable(error: NodeJS.ErrnoException): Error {
+/** Returns an error about a file as a problem of the command line. */
+function toReadableError(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
   return code === 'EISDIR' ? new SettingsError([`${path} is a folder; name the files in it`]) : error;
 }
 
+/** Serves the library until a stop request. Returns the exit code. */
 async function serve(
   { config, log, say, now, stopRequested, drainDeadline }: LibraryCommandOptions,
   target: DatabaseOptions,
-  isOpened: boolean,
+  shouldOpenBrowser: boolean,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
   const stopped = stopRequested();
-  let bound = '';
-  // Requests have no time limit: an import through this server can take long.
+  let boundUrl = '';
+  // Requests have no time limit, because an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
     const listener = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
       host,
@@ -143,107 +159,112 @@ async function serve(
       requestTimeoutMs: 0,
     });
     const { url: address, close } = listener;
-    bound = listener.boundUrl;
+    boundUrl = listener.boundUrl;
     return { address, close: () => close(drainDeadline) };
   };
-  // No path leads there but the one that the terminal prints: a proxy that says nothing of itself may stand before it.
+  // The pages have a random path, which only the terminal shows. A request from loopback may come from a proxy that does
+  // not announce itself, so the address of a caller proves nothing.
   const pagesPath = isLoopback(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
-  const served = await (config.demo
+  const servedLibrary = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
     : serveLibrary({ ...target, listen, pagesPath, onError }));
-  say(`ad-library-mcp: ${'apiKey' in served ? `demo key ${served.apiKey}` : storedText(served.stored)}\n`);
-  const pages = pagesPath && `${served.url}${pagesPath}/`;
-  say(`ad-library-mcp: library on ${bound}\n${pages ? `ad-library-mcp: pages at ${pages}\n` : ''}`);
-  if (pages && isOpened) openInBrowser(pages);
+  say(
+    `ad-library-mcp: ${'apiKey' in servedLibrary ? `demo key ${servedLibrary.apiKey}` : formatStored(servedLibrary.stored)}\n`,
+  );
+  const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
+  say(`ad-library-mcp: library on ${boundUrl}\n${pagesUrl ? `ad-library-mcp: pages at ${pagesUrl}\n` : ''}`);
+  if (pagesUrl && shouldOpenBrowser) openInBrowser(pagesUrl);
   await stopped;
-  await served.close();
+  await servedLibrary.close();
   return 0;
 }
 
-/** Where there is no browser, the address stands in the terminal. */
-function openInBrowser(address: string): void {
+/** Opens a URL in a browser. A failure is ignored, because the terminal shows the URL as well. */
+function openInBrowser(url: string): void {
   const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
-  spawn(command, [address], { detached: true, stdio: 'ignore' })
+  spawn(command, [url], { detached: true, stdio: 'ignore' })
     .on('error', () => {})
     .unref();
 }
 
+/** @throws SettingsError that names the flag of an invalid option. */
 function checkKeyOptions(options: KeyOptions): KeyOptions {
-  const wrong = findKeyOptionProblem(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, flagOf);
-  if (wrong) throw new SettingsError([wrong]);
+  const problem = findKeyOptionProblem(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, toFlag);
+  if (problem) throw new SettingsError([problem]);
   return options;
 }
 
-/** `hourlyLimit` becomes `--hourly-limit`. */
-const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+/** Returns the flag of an option: `--hourly-limit` for `hourlyLimit`. */
+const toFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** Names the file that is served and what it holds: a file in a wrong folder shows as new and empty. */
-function storedText({ database, ads, pages }: Record<'ads' | 'pages', number> & { database: string }): string {
+/** Returns the name of the served file and the number of its records. A file in a wrong folder appears as empty. */
+function formatStored({ database, ads, pages }: Record<'ads' | 'pages', number> & { database: string }): string {
   if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
   return `${database} holds ${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
 }
 
-export function importText({ name, columns, ...report }: ImportedFile): string {
+/** Returns the report about one imported file as text. */
+export function formatImportReport({ name, columns, ...report }: ImportedFile): string {
   const { ads, pages, updated, repeated, fromPublicArchive, skipped, notes, problems, reasons } = report;
-  const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
+  const archiveNote = fromPublicArchive ? ` (${fromPublicArchive} in the format of the public ad library)` : '';
   const counts = [
     ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
-    ...(repeated > 0 ? [`${formatCount(repeated, 'record')} with the id of another one in the file`] : []),
+    ...(repeated > 0 ? [`${formatCount(repeated, 'record')} with the id of another record in the file`] : []),
     ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
   ];
-  const read = `${formatCount(ads, 'ad')}${mapped} and ${formatCount(pages, 'page')}`;
-  const head = [ads + pages === 0 ? `nothing was read, ${read}` : read, ...counts].join(', ');
-  const unlisted = skipped - problems.length;
+  const imported = `${formatCount(ads, 'ad')}${archiveNote} and ${formatCount(pages, 'page')}`;
+  const summary = [ads + pages === 0 ? `nothing was read, ${imported}` : imported, ...counts].join(', ');
+  const unlistedCount = skipped - problems.length;
   return [
-    `${name}: ${head}${problems.length > 0 ? ':' : ''}`,
+    `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,
     ...(columns ? [`  columns: ${columns}`] : []),
     ...notes.map((note) => `  ${note}`),
-    ...problems.map((problem) => `  ${problemText(problem)}`),
-    ...(unlisted > 0 ? [`  and ${unlisted.toLocaleString('en-US')} more:`] : []),
+    ...problems.map((problem) => `  ${formatProblem(problem)}`),
+    ...(unlistedCount > 0 ? [`  and ${unlistedCount.toLocaleString('en-US')} more:`] : []),
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
   ].join('\n');
 }
 
-/** `line 12: id: …`, or `data[3].id: …` in a document. */
-function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
-  const where = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
-  const separator = where === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
-  return `${where}${separator}${problem}`;
+/** Returns a problem with its place: `line 12: id: …`, or `data[3].id: …` in a document. */
+function formatProblem({ line, path, problem }: ImportedFile['problems'][number]): string {
+  const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
+  const separator = place === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
+  return `${place}${separator}${problem}`;
 }
 
-const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+const formatMegabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
-function picturesPlan(
+function formatPicturesPlan(
   { expectedCount, expired }: PicturesReport,
   { folder, maxBytes }: Pick<FetchPicturesOptions, 'folder' | 'maxBytes'>,
 ): string {
   const addresses = expired === 1 ? '1 address has' : `${expired.toLocaleString('en-US')} addresses have`;
-  const gone = expired > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';
-  if (expectedCount === 0) return `pictures: ${gone}${expired > 0 ? 'no other' : 'none'} is missing`;
-  return `pictures: ${gone}at most ${expectedCount.toLocaleString('en-US')} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
+  const expiredNote = expired > 0 ? `${addresses} expired and cannot be fetched any more; ` : '';
+  if (expectedCount === 0) return `pictures: ${expiredNote}${expired > 0 ? 'no other' : 'none'} is missing`;
+  return `pictures: ${expiredNote}at most ${expectedCount.toLocaleString('en-US')} to fetch into ${folder}, which may hold ${formatMegabytes(maxBytes)}`;
 }
 
-const picturesProgress = ({ fetched, failed, bytes, expectedCount }: PicturesReport) =>
-  `pictures  ${fetched + failed} of ${expectedCount}, ${megabytes(bytes)}`;
+const formatPicturesProgress = ({ fetched, failed, bytes, expectedCount }: PicturesReport) =>
+  `pictures  ${fetched + failed} of ${expectedCount}, ${formatMegabytes(bytes)}`;
 
-function picturesText({ fetched, failed, bytes, reasons, isFolderFull }: PicturesReport): string {
+function formatPicturesReport({ fetched, failed, bytes, reasons, isFolderFull }: PicturesReport): string {
   return [
-    `pictures: ${formatCount(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
+    `pictures: ${formatCount(fetched, 'picture')} stored, ${formatMegabytes(bytes)}${failed > 0 ? `; ${failed} could not be fetched:` : ''}`,
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
-    ...(isFolderFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
+    ...(isFolderFull ? ['  the folder is full; run the same command with a larger --max-mb to continue'] : []),
   ].join('\n');
 }
 
-function keysText(keys: KeyInfo[]): string {
-  if (keys.length === 0) return 'No keys yet. "library key create" makes one.';
+function formatKeys(keys: KeyInfo[]): string {
+  if (keys.length === 0) return 'No keys yet. "library key create" creates one.';
   return keys
     .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {
-      const active = unmetered ? 'active, unmetered' : 'active';
-      const state = revokedAt === null ? active : `revoked ${isoDay(revokedAt)}`;
-      return `${keyPrefix}…  ${id}  made ${isoDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
+      const activeState = unmetered ? 'active, unmetered' : 'active';
+      const state = revokedAt === null ? activeState : `revoked ${formatDay(revokedAt)}`;
+      return `${keyPrefix}…  ${id}  created ${formatDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
     })
     .join('\n');
 }
 
-const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
+const formatDay = (time: number) => new Date(time).toISOString().slice(0, 10);

@@ -3,85 +3,98 @@ import { toolNames } from '../app.ts';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
 import { escapeControlCharacters } from '../logging/log.ts';
 
+/** Describes one command, or a group of commands. */
 interface CommandLine {
-  does: string;
-  /** The settings whose flags it takes; none for a group of commands. */
+  /** What the command does, for its help. */
+  description: string;
+  /** The settings whose flags the command takes. A group of commands has none. */
   settings?: readonly SettingName[];
-  /** Help of a flag that means something else here. */
-  texts?: Partial<Flags>;
-  words?: readonly (readonly [form: string, help: string])[];
-  /** Options that are no settings: their form, their help, and what reads their value. */
-  options?: readonly (readonly [form: string, help: string, read?: (text: string) => unknown])[];
-  after?: string;
-  /** Tests read all examples, and run the first of each command. */
+  /** Help texts of flags that mean something else for this command. */
+  flagHelp?: Partial<Flags>;
+  /** The arguments of the command: their form and their help. */
+  args?: readonly (readonly [form: string, help: string])[];
+  /** Options that are not settings: their form, their help, and a function that parses their value. */
+  options?: readonly (readonly [form: string, help: string, parse?: (text: string) => unknown])[];
+  /** Text after the list of options in the help. */
+  details?: string;
+  /** Tests parse all examples and run the first one of each command. */
   examples: readonly string[];
 }
 
-interface Given {
+/** The parsed flags, arguments and options of a command line. */
+interface ParsedLine {
   flags: Flags;
   words: readonly string[];
   options: OptionValues;
 }
 
-type Lines = typeof commands;
-type Runnable = { [Name in keyof Lines]: Lines[Name] extends { settings: unknown } ? Name : never }[keyof Lines];
+type Commands = typeof commands;
+type RunnableName = {
+  [Name in keyof Commands]: Commands[Name] extends { settings: unknown } ? Name : never;
+}[keyof Commands];
 
-export type Job = { [Name in Runnable]: Given & { name: Name } }[Runnable];
+/** A command to run with its parsed flags, arguments and options. */
+export type Job = { [Name in RunnableName]: ParsedLine & { name: Name } }[RunnableName];
 
-const settingsOf = (kind: 'stdio' | 'http') =>
-  Object.entries(settings).flatMap(([name, { onlyFor: only }]: [string, Setting]) =>
-    only === undefined || only === kind ? [name as SettingName] : [],
+/** Returns the settings that a transport takes. */
+const listSettings = (transport: 'stdio' | 'http') =>
+  Object.entries(settings).flatMap(([name, { onlyFor }]: [string, Setting]) =>
+    onlyFor === undefined || onlyFor === transport ? [name as SettingName] : [],
   );
 
-const ofDatabase = {
+const databaseCommand = {
   settings: ['database', 'logLevel'],
-  texts: { database: 'File of the local library (default: ad-library.db)' },
+  flagHelp: { database: 'File of the local library (default: ad-library.db)' },
 } as const;
 
-const ofPictures = {
+const pictureCommand = {
   settings: ['database', 'mediaHosts', 'logLevel'],
-  texts: { ...ofDatabase.texts, mediaHosts: 'Where pictures may be fetched from: public, none, or hosts' },
+  flagHelp: {
+    ...databaseCommand.flagHelp,
+    mediaHosts: 'Hosts from which pictures may be fetched: public, none, or a list of hosts',
+  },
 } as const;
-const pictureFolder = [
-  ['--folder <folder>', 'where pictures are kept (default: the database with .pictures at its end)'],
-  ['--max-mb <number>', 'how large the folder may become, in megabytes (default: 2000)', Number],
+const pictureFolderOptions = [
+  ['--folder <folder>', 'Folder for the pictures (default: the path of the database with .pictures at its end)'],
+  ['--max-mb <number>', 'Largest size of the folder in megabytes (default: 2000)', Number],
 ] as const;
 
-const namesIn = (text: string): string[] => text.split(',').map((name) => name.trim());
+const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
 
-/** A group stands before its commands. */
 const importHelp = `
-Formats, found by content, each plain or compressed (.gz):
+Formats. The import recognises them by content. Files may be compressed (.gz):
   JSON    ads and pages in the shapes of the API, ads of the Meta Ad Library,
           or rows that export_ads wrote: JSON Lines, a list, an answer of a
           service around a list, or one record; on one line or on many
   tables  with commas, semicolons, tabs or bars: ads of the Meta Ad Library
-          (column ad_archive_id), ads of your own (column headline or body;
-          docs/archive.md names the others), or rows that export_ads wrote
+          (column ad_archive_id), your own ads (column headline or body;
+          docs/archive.md lists the other columns), or rows that export_ads
+          wrote
 
-A record replaces an earlier one with the same id. Records that cannot be used
-are skipped, and named by line or path with the reason. Keys and values that
-are not understood are named with their number. The exit code is 1 if a record
-was skipped, or if a file holds no ad and no page.`;
+A record replaces an earlier record with the same id. Records that cannot be
+used are skipped. The report names their line or path and the reason, and it
+counts keys and values that are not understood. The exit code is 1 if a record
+was skipped or if a file contains no ad and no page.`;
 
 const callHelp = `
 Tools: ${toolNames.join(', ')}.
 
-The exit code is 0; 1 when the result is an error; 2 for wrong use; 3 with
---exit-code when a check has something new. With
-AD_LIBRARY_FILES the dataset is kept between calls, and a credit budget is for
-all calls of one day (UTC). Without it, an export or a report is written where
-you started the command.`;
+The exit code is 0 for success, 1 if the result is an error, 2 for wrong use,
+and with --exit-code 3 if a check finds something new. With AD_LIBRARY_FILES,
+the dataset is stored between calls, and a credit budget applies to all calls
+of one day (UTC). Without it, exports and reports are written to the current
+folder.`;
 
+/** All commands. A group stands before its commands. */
 const commands = {
   stdio: {
-    does: 'serve MCP over stdio, as without a command',
-    settings: settingsOf('stdio'),
+    description: 'serve MCP over stdio (the default without a command)',
+    settings: listSettings('stdio'),
     examples: ['ad-library-mcp stdio --demo', 'ad-library-mcp stdio --tools search_ads,get_ad --read-only'],
   },
   http: {
-    does: 'serve MCP over streamable HTTP at POST /mcp',
-    settings: settingsOf('http'),
+    description: 'serve MCP over streamable HTTP at POST /mcp',
+    settings: listSettings('http'),
     examples: [
       'ad-library-mcp http --demo',
       'ad-library-mcp http --base-url https://api.example.com --port 8080',
@@ -89,34 +102,37 @@ const commands = {
     ],
   },
   call: {
-    does: 'call one tool, and print what a model would read',
-    settings: settingsOf('stdio'),
-    words: [
-      ['<tool>', 'name of the tool'],
-      ['[json]', 'its arguments, one JSON object; - reads it from standard input'],
+    description: 'call one tool and print the result as a model would read it',
+    settings: listSettings('stdio'),
+    args: [
+      ['<tool>', 'Name of the tool'],
+      ['[json]', 'Arguments of the tool as one JSON object; - reads them from standard input'],
     ],
     options: [
-      ['--json', 'print the data of the result, or of the error, as one line of JSON'],
-      ['--out <file>', 'write the picture or the file that the result holds'],
-      ['--force', 'let --out replace a file'],
-      ['--html', 'check_watches: write what it found as one HTML file, too'],
-      ['--exit-code', 'check_watches: end with 3 when something is new'],
+      ['--json', 'Print the data of the result or of the error as one line of JSON'],
+      ['--out <file>', 'Write the picture or the file of the result to a file'],
+      ['--force', 'Let --out replace an existing file'],
+      ['--html', 'For check_watches: also write the result as one HTML file'],
+      ['--exit-code', 'For check_watches: exit with 3 if a check finds something new'],
     ],
-    after: callHelp,
+    details: callHelp,
     examples: [
       `ad-library-mcp call search_ads '{"filters": {"countries": ["DE"]}}' --demo`,
       `ad-library-mcp call check_watches '{"maxCredits": 20}' --files my-ads`,
       'ad-library-mcp call view_ads - --files my-ads --out sheet.jpg < ids.json',
     ],
   },
-  files: { does: 'what AD_LIBRARY_FILES keeps', examples: ['ad-library-mcp files clear --files my-ads'] },
+  files: {
+    description: 'manage the data that AD_LIBRARY_FILES stores',
+    examples: ['ad-library-mcp files clear --files my-ads'],
+  },
   'files clear': {
-    does: 'list the stored datasets, then delete them',
+    description: 'list the stored datasets, then delete them',
     settings: ['files', 'logLevel'],
     examples: ['ad-library-mcp files clear --files my-ads'],
   },
   library: {
-    does: 'the local library: the same HTTP API from an embedded database',
+    description: 'the local library: the same HTTP API from an embedded database',
     examples: [
       'ad-library-mcp library import ads.jsonl',
       'ad-library-mcp library key create --name Laptop',
@@ -124,18 +140,21 @@ const commands = {
     ],
   },
   'library serve': {
-    does: 'serve the local library over HTTP',
+    description: 'serve the local library over HTTP',
     settings: ['database', 'demo', 'host', 'port', 'allowedHosts', 'logLevel'],
-    options: [['--open', 'open its pages in a browser']],
-    texts: { demo: 'Serve generated demo data from memory, and print a key for it' },
+    options: [['--open', 'Open the pages of the library in a browser']],
+    flagHelp: { demo: 'Serve generated demo data from memory, and print a key for it' },
     examples: ['ad-library-mcp library serve --demo', 'ad-library-mcp library serve --database ads.db --port 4000'],
   },
   'library import': {
-    does: 'load ads and pages into the database',
-    ...ofPictures,
-    options: [['--pictures', 'then fetch the pictures of ads that have none yet'], ...pictureFolder],
-    words: [['[files...]', 'files to load; - for standard input']],
-    after: importHelp,
+    description: 'load ads and pages into the database',
+    ...pictureCommand,
+    options: [
+      ['--pictures', 'After the import, fetch the pictures of ads that have none yet'],
+      ...pictureFolderOptions,
+    ],
+    args: [['[files...]', 'Files to import; - stands for standard input']],
+    details: importHelp,
     examples: [
       'ad-library-mcp library import ads.jsonl pages.jsonl --database ads.db',
       'cat ads.jsonl | ad-library-mcp library import -',
@@ -143,31 +162,31 @@ const commands = {
     ],
   },
   'library pictures': {
-    does: 'fetch the pictures of ads that are in the database, also those that could not be fetched before',
-    ...ofPictures,
-    options: pictureFolder,
+    description: 'fetch the pictures of stored ads, including pictures that failed before',
+    ...pictureCommand,
+    options: pictureFolderOptions,
     examples: ['ad-library-mcp library pictures', 'ad-library-mcp library pictures --folder pictures --max-mb 500'],
   },
   'library filters': {
-    does: 'print its filter keys in the form that AD_LIBRARY_SEARCH_FILTERS takes',
+    description: 'print the filter keys of the library in the form of AD_LIBRARY_SEARCH_FILTERS',
     settings: ['logLevel'],
     examples: ['ad-library-mcp library filters > filters.json'],
   },
   'library key': {
-    does: 'API keys of the local library',
+    description: 'manage the API keys of the local library',
     examples: ['ad-library-mcp library key create --name Laptop', 'ad-library-mcp library key list'],
   },
   'library key create': {
-    does: 'create a key and print it once',
-    ...ofDatabase,
+    description: 'create a key and print it once',
+    ...databaseCommand,
     options: [
-      ['--name <name>', 'what the key is for'],
-      ['--scopes <scopes>', 'comma-separated, for example ads:read,pages:read (default: all)', namesIn],
-      ['--credits <number>', 'credits of the account per month', Number],
-      ['--hourly-limit <number>', 'credits per hour', Number],
-      ['--daily-limit <number>', 'credits per day', Number],
-      ['--unmetered', 'calls with the key cost no credits and meet no limits, as for an archive of your own'],
-      ['--no-subscription', 'create the account without a subscription'],
+      ['--name <name>', 'Name of the key, for lists'],
+      ['--scopes <scopes>', 'Scopes, separated by commas, such as ads:read,pages:read (default: all)', parseNames],
+      ['--credits <number>', 'Credits of the account per month', Number],
+      ['--hourly-limit <number>', 'Credits per hour', Number],
+      ['--daily-limit <number>', 'Credits per day', Number],
+      ['--unmetered', 'Calls with the key cost no credits and have no limits, for example for your own archive'],
+      ['--no-subscription', 'Create the account without a subscription'],
     ],
     examples: [
       'ad-library-mcp library key create --name Laptop --database ads.db',
@@ -176,23 +195,23 @@ const commands = {
     ],
   },
   'library key list': {
-    does: 'list the keys, without their secret part',
-    ...ofDatabase,
+    description: 'list the keys without their secrets',
+    ...databaseCommand,
     examples: ['ad-library-mcp library key list --database ads.db'],
   },
   'library key revoke': {
-    does: 'revoke a key',
-    ...ofDatabase,
-    words: [['<key>', 'the key, its id or its prefix, as list shows it']],
+    description: 'revoke a key',
+    ...databaseCommand,
+    args: [['<key>', 'The key, its id or its prefix as shown by list']],
     examples: ['ad-library-mcp library key revoke svc_live_1a2b3c4d'],
   },
 } as const satisfies Record<string, CommandLine>;
 
-/** All commands by their words; without one, it is stdio. */
+/** All commands by their words. The empty name is the command without words, which serves stdio. */
 export const commandLines: Readonly<Record<string, CommandLine>> = {
   '': {
-    does: 'MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.',
-    settings: settingsOf('stdio'),
+    description: 'MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.',
+    settings: listSettings('stdio'),
     examples: ['ad-library-mcp --demo', 'AD_LIBRARY_API_KEY=svc_live_… ad-library-mcp --base-url https://api.example'],
   },
   ...commands,
@@ -200,15 +219,19 @@ export const commandLines: Readonly<Record<string, CommandLine>> = {
 
 const isGroup = (name: string): boolean => name === '' || commandLines[name]?.settings === undefined;
 
-/** Prints help and the version, and what is wrong. Returns the job to do, or the exit code: 0, or 2 for wrong use. */
+/**
+ * Parses a command line. Prints help, the version, and problems.
+ *
+ * @returns The command to run, or the exit code if nothing is to run: 0 after help or version, 2 for wrong use.
+ */
 export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
   let job: Job | undefined;
   const program = new Command('ad-library-mcp')
-    .configureOutput({ outputError: (text, write) => write(problemText(text)) })
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
+    .configureOutput({ outputError: (text, write) => write(formatProblem(text)) })
+    .helpOption('-h, --help', 'Print this help')
+    .helpCommand('help [command]', 'Print the help of a command')
     .exitOverride();
-  const runs = (name: string, command: Command) => {
+  const setJob = (name: string, command: Command) => {
     const values = Object.entries(command.optsWithGlobals());
     const options = Object.fromEntries(values.filter(([option]) => !(option in settings)));
     const flags = Object.fromEntries(
@@ -217,13 +240,14 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     job = { name: name || 'stdio', flags, words: command.args, options } as Job;
   };
   for (const [name, line] of Object.entries(commandLines)) {
-    const command = addCommand(program, name, line).version(version, '-V, --version', 'print the version');
-    if (name !== '' && line.settings) command.action(() => runs(name, command));
+    const command = addCommand(program, name, line).version(version, '-V, --version', 'Print the version');
+    if (name !== '' && line.settings) command.action(() => setJob(name, command));
   }
-  const words = withHelpLast(argv);
+  const words = moveHelpToEnd(argv);
   try {
-    // With an action of its own, a program takes an unknown word for an argument too many, and suggests nothing.
-    if (program.parseOptions([...words]).operands.length === 0) program.action(() => runs('', program));
+    // With an action of its own, commander would report an unknown command as a surplus argument and suggest nothing.
+    // The action is therefore added only if the line has no words.
+    if (program.parseOptions([...words]).operands.length === 0) program.action(() => setJob('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return { exit: error.exitCode === 0 ? 0 : 2 };
@@ -232,62 +256,70 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   return job ?? { exit: 2 };
 }
 
-/** `help X` and `X help` as `X --help`. A wrong X stays: commander would not say that it is wrong. */
-function withHelpLast(argv: readonly string[]): readonly string[] {
-  const at = argv.indexOf('help');
-  const words = argv.filter((_, index) => index !== at);
-  const [before, others] = [argv.slice(0, at).join(' '), words.join(' ')];
-  if (at < 0 || !Object.hasOwn(commandLines, before)) return argv;
-  if (Object.hasOwn(commandLines, others)) return [...words, '--help'];
-  return isGroup(before) ? words : argv;
+/** Turns `help X` and `X help` into `X --help`. An unknown X is left alone, so that commander reports the problem. */
+function moveHelpToEnd(argv: readonly string[]): readonly string[] {
+  const helpIndex = argv.indexOf('help');
+  const words = argv.filter((_, index) => index !== helpIndex);
+  const [nameBeforeHelp, nameWithoutHelp] = [argv.slice(0, helpIndex).join(' '), words.join(' ')];
+  if (helpIndex < 0 || !Object.hasOwn(commandLines, nameBeforeHelp)) return argv;
+  if (Object.hasOwn(commandLines, nameWithoutHelp)) return [...words, '--help'];
+  return isGroup(nameBeforeHelp) ? words : argv;
 }
 
+/** Adds a command with its flags, arguments, options and help to the program. */
 function addCommand(program: Command, name: string, line: CommandLine): Command {
-  const path = name.split(' ');
-  const last = path.pop();
-  const parent = path.reduce((group, word) => group.commands.find((one) => one.name() === word) ?? group, program);
-  const command = last ? parent.command(last) : program;
+  const groupNames = name.split(' ');
+  const commandName = groupNames.pop();
+  const parent = groupNames.reduce(
+    (group, groupName) => group.commands.find((command) => command.name() === groupName) ?? group,
+    program,
+  );
+  const command = commandName ? parent.command(commandName) : program;
   command
-    .description(line.does)
+    .description(line.description)
     .showHelpAfterError(`See ${['ad-library-mcp', name, '--help'].filter(Boolean).join(' ')}.`);
   for (const setting of line.settings ?? []) {
-    const { flag, valueName: value, help, parse: read } = settings[setting] as Setting;
-    const fallback = value && read(undefined);
-    const text = line.texts?.[setting] ?? help;
-    const shown = ['string', 'number'].includes(typeof fallback) ? `${text} (default: ${fallback})` : text;
-    if (flag) command.option(value ? `${flag} <${value}>` : flag, shown);
+    const { flag, valueName, help, parse } = settings[setting] as Setting;
+    const defaultValue = valueName && parse(undefined);
+    const text = line.flagHelp?.[setting] ?? help;
+    const hasDefault = ['string', 'number'].includes(typeof defaultValue);
+    const helpText = hasDefault ? `${text} (default: ${defaultValue})` : text;
+    if (flag) command.option(valueName ? `${flag} <${valueName}>` : flag, helpText);
   }
-  for (const [form, help, read = (text: string): unknown => text] of line.options ?? [])
-    command.option(form, help, read);
-  for (const [form, help] of line.words ?? []) command.argument(form, help);
+  for (const [form, help, parse = (text: string): unknown => text] of line.options ?? [])
+    command.option(form, help, parse);
+  for (const [form, help] of line.args ?? []) command.argument(form, help);
   if (line.settings === undefined)
     command.addHelpText('before', ({ error }) => (error ? `${prefix}${name} needs a command\n` : ''));
-  if (line.after) command.addHelpText('after', command.createHelp().boxWrap(line.after, 80));
+  if (line.details) command.addHelpText('after', command.createHelp().boxWrap(line.details, 80));
   const examples = line.examples.map((example) => `  ${example}`);
-  command.addHelpText('after', section('Examples', examples));
+  command.addHelpText('after', formatSection('Examples', examples));
   if (name !== '') return command;
   return command
-    .addHelpText('after', section('Environment', environmentHelp(command)))
+    .addHelpText('after', formatSection('Environment', formatEnvironmentHelp(command)))
     .addHelpText('after', '\nIn a clone, ad-library-mcp is node dist/main.js.');
 }
 
-const section = (title: string, lines: readonly string[]) => ['', `${title}:`, ...lines].join('\n');
+const formatSection = (title: string, lines: readonly string[]) => ['', `${title}:`, ...lines].join('\n');
 
-function environmentHelp(command: Command): string[] {
+function formatEnvironmentHelp(command: Command): string[] {
   const secrets = Object.values(settings).filter(({ secret }: Setting) => secret);
-  const format = command.createHelp();
+  const helpFormatter = command.createHelp();
   return [
-    ...secrets.map(({ variable, help }) => format.formatItem(variable, 25, help, format)),
-    '  Every flag is also a variable: --cache-seconds is AD_LIBRARY_CACHE_SECONDS.',
+    ...secrets.map(({ variable, help }) => helpFormatter.formatItem(variable, 25, help, helpFormatter)),
+    '  Every flag can also be set by a variable: --cache-seconds by\n  AD_LIBRARY_CACHE_SECONDS.',
   ];
 }
 
 const prefix = 'ad-library-mcp: ';
-const maxProblem = 400;
+const maxProblemLength = 400;
 
-/** One line with our prefix, from `error: …\n(Did you mean …?)\n`. Words of the command line may hold anything. */
-function problemText(text: string): string {
-  const [problem = '', similar] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
-  const shown = [problem.replace(/^error: /, '').slice(0, maxProblem), similar].filter(Boolean).join(' ');
-  return `${prefix}${escapeControlCharacters(shown.replaceAll('\n', ' '))}\n`;
+/**
+ * Returns a problem as one line with the prefix of this program. Commander writes `error: …\n(Did you mean …?)\n`. The words
+ * of a command line may contain control characters, which are escaped.
+ */
+function formatProblem(text: string): string {
+  const [problem = '', suggestion] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
+  const line = [problem.replace(/^error: /, '').slice(0, maxProblemLength), suggestion].filter(Boolean).join(' ');
+  return `${prefix}${escapeControlCharacters(line.replaceAll('\n', ' '))}\n`;
 }

@@ -6,13 +6,13 @@ import type { StoreDriver } from '../storage/storage.ts';
 export async function openShared(config: Config, log: Log, now: () => number) {
   const { stateUrl, stateSecret = '', baseUrl = '', timeoutMs } = config;
   if (stateUrl === undefined) return undefined;
-  const driver = await driverOf(stateUrl, log);
+  const driver = await openDriver(stateUrl, log);
   const { openStoreState } = await import('../storage/store/open-store.ts');
   return openStoreState({ driver, secret: stateSecret, baseUrl, callMs: timeoutMs, log, now });
 }
 
-/** Loads the client of the store on demand: a server without a shared state needs none. */
-async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
+/** Opens the driver of the shared store. Its client is loaded here, because a server without a shared state needs none. */
+async function openDriver(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
   if (stateUrl.engine === 'postgres')
     return (await import('../storage/drivers/postgres.ts')).createPostgresDriver(stateUrl);
   return (await import('../storage/drivers/redis.ts')).createRedisDriver(stateUrl, log);

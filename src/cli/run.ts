@@ -9,30 +9,30 @@ import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
 
 /** How long to wait for running calls after a stop request, in milliseconds. */
-const drainDeadline = 10_000;
-/** The same over stdio, where hosts kill a process that does not end soon after a stop request. */
-const stdioDrain = 2000;
+const drainMs = 10_000;
+/** The same over stdio. Hosts kill a process that does not end soon after a stop request. */
+const stdioDrainMs = 2000;
 
-/** Bytes of unread log; beyond them, lines are dropped. */
-const maxUnreadLog = 1024 * 1024;
+/** The most bytes of log lines that wait for a reader. Further lines are dropped. */
+const maxUnreadLogBytes = 1024 * 1024;
 
-/** Two SIGINTs within this time, in milliseconds, are one: npm passes on what the terminal has sent already. */
-const sameInterrupt = 500;
+/** Two SIGINTs within this time count as one, because npm repeats the signal that the terminal has already sent. */
+const sameInterruptMs = 500;
 
-// A reader who has gone, as in `--help | head`, is no failure; over stdio, that ends the session.
+// A reader that closes the pipe, as in `--help | head`, is not a failure. Over stdio, it ends the session.
 process.stdout.on('error', () => {});
 const say = (line: string): void => {
   const { stderr } = process;
-  // The server continues even if the reader of its log has gone.
+  // The server continues even if the reader of its log closes the pipe.
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => {});
-  if (stderr.writableLength < maxUnreadLog) stderr.write(escapeControlCharacters(line));
+  if (stderr.writableLength < maxUnreadLogBytes) stderr.write(escapeControlCharacters(line));
 };
 
 process.exitCode = await readJob(process.argv.slice(2))
   .then((job) => ('exit' in job ? job.exit : run(job)))
-  .catch(explain);
+  .catch(reportError);
 
-/** Hosts mostly start the command without arguments, and should not wait for the parser. */
+/** Parses the command line. The parser is only loaded if there are arguments, because most hosts pass none. */
 async function readJob(argv: string[]): Promise<Job | { exit: number }> {
   if (argv.length === 0) return { name: 'stdio', flags: {}, words: [], options: {} };
   const { readCommand } = await import('./parse.ts');
@@ -41,11 +41,11 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 
 async function run(job: Job): Promise<number> {
   for (const problem of findUnknownVariables(process.env)) say(`ad-library-mcp: ${problem}\n`);
-  const read = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
-  if (job.name === 'stdio') return stdio(read);
-  const config = read();
-  if (job.name === 'call') return call(job, config);
-  if (job.name === 'http') return serveCallers(config);
+  const readSettings = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
+  if (job.name === 'stdio') return serveOverStdio(readSettings);
+  const config = readSettings();
+  if (job.name === 'call') return callTool(job, config);
+  if (job.name === 'http') return serveOverHttp(config);
   const print = (text: string) => process.stdout.write(escapeControlCharacters(text));
   if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, print);
   const { runLibrary } = await import('./library.ts');
@@ -58,30 +58,35 @@ async function run(job: Job): Promise<number> {
     say,
     isTerminal: process.stderr.isTTY === true,
     stopRequested,
-    drainDeadline,
+    drainDeadline: drainMs,
   });
 }
 
-/** A desktop host hardly shows why a process ended: wrong variables still start a server, whose results name them. */
-function readForHost(read: () => Config): { config: Config; problems: readonly string[] } {
+/**
+ * Reads the settings for a server over stdio. Desktop hosts hardly show why a process ended, so invalid variables still
+ * start a server, and its results name the problems.
+ */
+function readForHost(readSettings: () => Config): { config: Config; problems: readonly string[] } {
   try {
-    return { config: read(), problems: [] };
+    return { config: readSettings(), problems: [] };
   } catch (error) {
     if (!(error instanceof SettingsError) || !error.config || process.stdin.isTTY) throw error;
-    explain(error);
+    reportError(error);
     return { config: { ...error.config, demo: false }, problems: error.problems };
   }
 }
 
-async function stdio(read: () => Config): Promise<number> {
-  const { config, problems } = readForHost(read);
+async function serveOverStdio(readSettings: () => Config): Promise<number> {
+  const { config, problems } = readForHost(readSettings);
   const log = createLog(config.logLevel, say);
-  const exportTarget = { home: homeFolder(), temporary: tmpdir() };
+  const exportTarget = { home: findHomeFolder(), temporary: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
   const missing = problems.length > 0 ? [] : findMissingSettings(config);
   if (missing.length > 0)
-    say(`ad-library-mcp: calls will fail until you set ${missing.join(' and ')}; to try it without, use --demo\n`);
+    say(
+      `ad-library-mcp: calls will fail until you set ${missing.join(' and ')}; to try the server without them, use --demo\n`,
+    );
   if (stdin.isTTY)
     say(
       'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',
@@ -99,16 +104,16 @@ async function stdio(read: () => Config): Promise<number> {
     stdin,
     stdout,
     stopRequested: stopRequested(),
-    drainMs: stdioDrain,
+    drainMs: stdioDrainMs,
     onEnd: app.drain,
   });
-  await app.close(stdioDrain);
-  // Nobody reads what is still open.
+  await app.close(stdioDrainMs);
+  // Open handles would keep the process alive, and nobody needs them any more.
   process.exit(problems.length > 0 ? 2 : 0);
 }
 
-/** A user without an entry has none. */
-function homeFolder(): string | undefined {
+/** Returns the home folder of the user, or undefined if the system has no entry for the user. */
+function findHomeFolder(): string | undefined {
   try {
     return homedir();
   } catch {
@@ -116,7 +121,7 @@ function homeFolder(): string | undefined {
   }
 }
 
-async function call(job: CallJob, config: Config): Promise<number> {
+async function callTool(job: CallJob, config: Config): Promise<number> {
   const { callOnce } = await import('./call.ts');
   const { stdin, stdout, stderr } = process;
   let progress = '';
@@ -131,62 +136,63 @@ async function call(job: CallJob, config: Config): Promise<number> {
     },
     say,
     stopRequested: stopRequested(),
-    drainMs: drainDeadline,
+    drainMs,
     ...(stderr.isTTY && {
       onProgress: (message) => {
-        // The text is one line, and clears the rest of the line before it.
+        // The message is one line. The padding clears the rest of the previous message.
         say(`\r${message.padEnd(progress.length)}`);
         progress = message;
       },
     }),
-  }).catch(explain);
+  }).catch(reportError);
   await new Promise<void>((resolve) => stderr.write('', () => resolve()));
-  // Standard input may still be open, and nothing else waits for it.
+  // Standard input may still be open, which would keep the process alive.
   process.exit(code);
 }
 
-async function serveCallers(config: Config): Promise<number> {
+async function serveOverHttp(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
-  // Signals are handled before the line that it listens is written: a reader of that line may stop it at once.
+  // Signals are handled before the server says that it listens, because a reader of that line may stop it immediately.
   const stopped = stopRequested();
   const server = await serveHttp(config, say);
   say(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);
   await stopped;
-  await server.close(drainDeadline);
+  await server.close(drainMs);
   return 0;
 }
 
-/** Reports to the user why nothing could be served: no stack, no secret. */
-function explain(error: unknown): number {
+/** Reports an error without stack and secrets. Returns the exit code. */
+function reportError(error: unknown): number {
   if (error instanceof SettingsError) {
     for (const problem of error.problems)
       say(maskPrefixedKeys(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
     return 2;
   }
-  say(maskPrefixedKeys(`ad-library-mcp: ${reasonOf(error as ListenError)}\n`));
+  say(maskPrefixedKeys(`ad-library-mcp: ${formatReason(error as ListenError)}\n`));
   return 1;
 }
 
 type ListenError = NodeJS.ErrnoException & { address?: string; port?: number };
 
-function reasonOf({ code, message, address, port }: ListenError): string {
+function formatReason({ code, message, address, port }: ListenError): string {
   return code === 'EADDRINUSE' ? `port ${port} of ${address} is in use: choose another one with --port` : message;
 }
 
 /**
- * Resolves on SIGINT or SIGTERM. After that a SIGTERM changes nothing, because supervisors repeat it and have SIGKILL
- * to insist. A SIGINT ends the process at once: a person who presses Ctrl-C again has decided not to wait.
+ * Resolves on the first SIGINT or SIGTERM. A later SIGTERM changes nothing, because supervisors repeat the signal and can
+ * send SIGKILL. A later SIGINT ends the process immediately, because a person who presses Ctrl-C again does not want to
+ * wait.
  */
 function stopRequested(): Promise<void> {
   return new Promise((resolve) => {
-    let since: number | undefined;
+    let firstSignalAt: number | undefined;
     process.on('SIGTERM', () => {
-      since ??= performance.now();
+      firstSignalAt ??= performance.now();
       resolve();
     });
     process.on('SIGINT', () => {
-      since ??= performance.now();
-      if (performance.now() - since > sameInterrupt) process.exit(130);
+      firstSignalAt ??= performance.now();
+      if (performance.now() - firstSignalAt > sameInterruptMs) process.exit(130);
       resolve();
     });
   });

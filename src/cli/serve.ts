@@ -1,5 +1,5 @@
-import { setTimeout as after } from 'node:timers/promises';
-import { elapsed as elapsedHere, openApp, version } from '../app.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { elapsed as machineElapsed, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../logging/log.ts';
@@ -14,30 +14,29 @@ import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.t
 import { openShared } from './replica-state.ts';
 
 /**
- * Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline.
- * @param ways to the web and to a monotonic clock; by default those of this machine
+ * Serves MCP over HTTP. `close` finishes the calls in progress within its deadline.
+ *
+ * @param dependencies The HTTP client of sign-in and the monotonic clock, by default those of this machine.
  */
 export async function serveHttp(
   config: Config,
   write: (line: string) => void,
-  ways: Partial<Pick<SignInOptions, 'openAgent' | 'elapsed'>> = {},
+  dependencies: Partial<Pick<SignInOptions, 'openAgent' | 'elapsed'>> = {},
 ): Promise<Listener> {
-  const { openAgent, elapsed = elapsedHere } = ways;
+  const { openAgent, elapsed = machineElapsed } = dependencies;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const log = createStructuredLog(config.logLevel, write, Date.now);
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
-  const accepted = shared?.keys ?? createMemoryKeys(elapsed);
-  const isKnown = shared?.isKnownKey ?? accepted.has;
-  const keys = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown });
-  const [tenantIdOf, addressOf] = [
-    createGetTenantId(shared?.tenantSecret),
-    createGetClientAddress(config.trustedProxy),
-  ];
+  const acceptedKeys = shared?.keys ?? createMemoryKeys(elapsed);
+  const isKnown = shared?.isKnownKey ?? acceptedKeys.has;
+  const keyAttempts = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown });
+  const getTenantId = createGetTenantId(shared?.tenantSecret);
+  const getClientAddress = createGetClientAddress(config.trustedProxy);
   let signIn: SignIn | undefined;
-  const listeners = [logCalls(log), metrics?.onCall, keys.onCall, (event: CallEvent) => signIn?.onCall(event)];
+  const listeners = [logCalls(log), metrics?.onCall, keyAttempts.onCall, (event: CallEvent) => signIn?.onCall(event)];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);
   };
@@ -45,30 +44,30 @@ export async function serveHttp(
     config,
     log,
     onCall,
-    keys: accepted,
+    keys: acceptedKeys,
     now,
     elapsed,
     random: Math.random,
     shared,
-    mediaUrl: addressOfMedia(config),
+    mediaUrl: getMediaUrl(config),
   });
   if (publicUrl && signInSecret) {
     const { createSignIn } = await import('../transports/http/sign-in/sign-in.ts');
-    const began = now() - elapsed();
+    const startedAt = now() - elapsed();
     signIn = createSignIn({
       publicUrl,
       secret: signInSecret,
-      keyAttempts: keys,
-      getTenantId: tenantIdOf,
-      getClientAddress: addressOf,
+      keyAttempts,
+      getTenantId,
+      getClientAddress,
       elapsed,
       log,
       onCall,
       openAgent,
       serviceHost: new URL(config.baseUrl ?? publicUrl).host,
       connections: shared?.connections,
-      // Tokens end when they should, whatever happens to the clock of one process.
-      now: shared ? now : () => began + elapsed(),
+      // Tokens expire on time even if the system clock of this process is changed.
+      now: shared ? now : () => startedAt + elapsed(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
       onRenewed: app.keepSpending,
@@ -80,9 +79,7 @@ export async function serveHttp(
     now: elapsed,
     onCall,
     allowedNames: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
-    callers: demo
-      ? { demo: app.credentials }
-      : { keyAttempts: keys, getTenantId: tenantIdOf, getClientAddress: addressOf, signIn },
+    callers: demo ? { demo: app.credentials } : { keyAttempts, getTenantId, getClientAddress, signIn },
     pictures: app.pictures,
     publicUrl,
     ...(fileLinks === 'on' && {
@@ -92,12 +89,12 @@ export async function serveHttp(
     metrics,
     replicas: shared,
   });
-  // Allow the full call timeout before treating the client as stalled.
-  const idleMs = config.timeoutMs + 30_000;
+  // A client is stalled only when it has been idle for longer than a call may take.
+  const idleTimeoutMs = config.timeoutMs + 30_000;
   const listener = await listen(http.fetch, {
     host,
     port,
-    idleTimeoutMs: idleMs,
+    idleTimeoutMs,
     useFastResponses: true,
     getPeerAddress: createGetPeerAddress(config.trustedProxy),
   });
@@ -107,7 +104,7 @@ export async function serveHttp(
       const deadline = performance.now() + deadlineMs;
       const remainingMs = () => Math.max(0, deadline - performance.now());
       app.drain();
-      await Promise.race([http.drain(), after(deadlineMs, undefined, { ref: false })]);
+      await Promise.race([http.drain(), sleep(deadlineMs, undefined, { ref: false })]);
       await listener.close(remainingMs());
       await app.close(remainingMs());
       await signIn?.close();
@@ -116,8 +113,8 @@ export async function serveHttp(
   };
 }
 
-/** The address that callers use; undefined if the system is still to choose the port. */
-function addressOfMedia({ host, port, allowedHosts }: Config): string | undefined {
+/** Returns the URL of the demo's pictures for callers, or undefined if the system chooses the port later. */
+function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
   return `http://${formatUrlHost(name)}:${port}/media`;

@@ -14,19 +14,20 @@ import { runCommand, startCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = createTemporaryFolder();
-let names = 0;
-const newPath = (ending = '') => join(folder, `${++names}${ending}`);
+let pathCount = 0;
+/** Returns a path that no other test uses. */
+const createPath = (ending = '') => join(folder, `${++pathCount}${ending}`);
 
 type Environment = Record<string, string>;
 
-/** The command in this process: it reads the same words and settings, and each call opens and closes a server of its own. */
+/** Runs `call` in this process, with the words and variables of a command line. Each call opens and closes its own server. */
 async function call(words: string[], env: Environment = {}) {
   const printed = { stdout: '', stderr: '' };
   const say = (text: string) => {
     printed.stderr += text;
   };
   const job = readCommand(['call', ...words], '1') as CallJob;
-  const toCall = async () => {
+  const runCall = async () => {
     const config = readConfig(env, job.flags, { tools: toolNames, command: 'call' });
     return callOnce(job, {
       config,
@@ -41,7 +42,7 @@ async function call(words: string[], env: Environment = {}) {
       drainMs: 1000,
     });
   };
-  const code = await toCall().catch((error) => {
+  const code = await runCall().catch((error) => {
     if (!(error instanceof SettingsError)) throw error;
     say(error.problems.join('\n'));
     return 2;
@@ -50,54 +51,58 @@ async function call(words: string[], env: Environment = {}) {
 }
 const demo = (...words: string[]) => call([...words, '--demo']);
 
-async function serviceOf(count: number) {
+/** Starts a service with a number of ads. Calls use its URL and a key. */
+async function startService(adCount: number) {
   const upstream = await startUpstream();
   onTestFinished(upstream.close);
   const env = { AD_LIBRARY_API_KEY: 'svc_live_CANARY_0123456789', AD_LIBRARY_BASE_URL: upstream.baseUrl };
   return {
     upstream,
     env,
-    service: serveAds(upstream, count),
-    call: (words: string[], more: Environment = {}) => call(words, { ...env, ...more }),
+    service: serveAds(upstream, adCount),
+    call: (words: string[], variables: Environment = {}) => call(words, { ...env, ...variables }),
     start: (words: string[]) => startCommand(['call', ...words], env),
-    dataOf: async (words: string[]) => JSON.parse((await call([...words, '--json'], env)).stdout),
+    readData: async (words: string[]) => JSON.parse((await call([...words, '--json'], env)).stdout),
   };
 }
 
-test('a process prints what a model reads, or the data, and ends with 0, 1 or 2', async () => {
+test('the command call prints the text for a model or the data, and exits with 0, 1 or 2', async () => {
   const env = { AD_LIBRARY_API_KEY: 'svc_live_one', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:1' };
-  const [text, data, failed, wrong] = await Promise.all([
+  const [textRun, dataRun, failedRun, wrongRun] = await Promise.all([
     runCommand(['call', 'search_ads', '{"limit": 2}', '--demo']),
     runCommand(['call', 'search_ads', '-', '--json', '--demo'], { input: '{"limit": 1}' }),
     runCommand(['call', 'whoami'], { env }),
     runCommand(['call', '\u001b[2J'], { env }),
   ]);
-  expect(text).toMatchObject({
+  expect(textRun).toMatchObject({
     code: 0,
     stderr: '',
     stdout: expect.stringMatching(/^DEMO DATA: .*\n2 ads, 2,380 found/),
   });
-  expect(JSON.parse(data.stdout).items).toHaveLength(1);
-  expect(failed).toMatchObject({ code: 1, stderr: '' });
-  expect(wrong).toMatchObject({ code: 2, stdout: '' });
-  expect(wrong.stderr).toMatch(/^ad-library-mcp: there is no tool [^\n\P{ASCII}]+\n$/u);
+  expect(JSON.parse(dataRun.stdout).items).toHaveLength(1);
+  expect(failedRun).toMatchObject({ code: 1, stderr: '' });
+  expect(wrongRun).toMatchObject({ code: 2, stdout: '' });
+  expect(wrongRun.stderr).toMatch(/^ad-library-mcp: there is no tool [^\n\P{ASCII}]+\n$/u);
 });
 
-describe('a call from a shell', () => {
-  test.each(['text', 'structured'])('has its text and its data where the form of results is %s', async (output) => {
-    const { call, dataOf } = await serviceOf(30);
-    const search = ['search_ads', '{"limit": 2}', '--output', output];
-    expect(await call(search)).toMatchObject({
-      code: 0,
-      stderr: '',
-      stdout: expect.stringMatching(/^2 ads, 30 found/),
-    });
-    expect((await call([...search, '--json'])).stdout).toMatch(/^\{.*\}\n$/);
-    expect(await dataOf(search)).toMatchObject({ totalHits: 30, receipt: { charged: 1 } });
-  });
+describe('The command call', () => {
+  test.each(['text', 'structured'])(
+    'a call with --output %s still prints the whole text, and with --json the whole data',
+    async (output) => {
+      const { call, readData } = await startService(30);
+      const search = ['search_ads', '{"limit": 2}', '--output', output];
+      expect(await call(search)).toMatchObject({
+        code: 0,
+        stderr: '',
+        stdout: expect.stringMatching(/^2 ads, 30 found/),
+      });
+      expect((await call([...search, '--json'])).stdout).toMatch(/^\{.*\}\n$/);
+      expect(await readData(search)).toMatchObject({ totalHits: 30, receipt: { charged: 1 } });
+    },
+  );
 
-  test('is 1 where the result is an error, which is printed in its place', async () => {
-    const { upstream, call, env } = await serviceOf(1);
+  test('a call whose result is an error prints the error and exits with 1', async () => {
+    const { upstream, call, env } = await startService(1);
     upstream.respondWith(errorResponse(403));
     const text = await call(['get_page', '{"pageId": "p"}']);
     expect(text).toMatchObject({ code: 1, stderr: '', stdout: expect.stringContaining('The service says no.') });
@@ -115,71 +120,77 @@ describe('a call from a shell', () => {
     [['search_ads', '{limit:3}'], 'Write - to send one object to standard input'],
     [['search_ads', '{limit:3}'], '\'{\\"limit\\": 5}\' in PowerShell before version 7.3'],
     [['whoami', '[]'], 'the arguments must be a JSON object'],
-    [['whoami', '--tools', 'get_ad'], 'whoami is not among the tools that the settings leave'],
-    [['add_collection_item', '--read-only'], 'add_collection_item is not among the tools'],
-    [['label_ads', '{}'], 'label_ads needs what is kept between calls, and demo data is not kept'],
-    [['watch_ads', '--files', folder], 'demo data is not kept'],
-    [['search_ads', '--out', join(folder, 'x')], '--out: the result of search_ads holds no picture and no file'],
+    [['whoami', '--tools', 'get_ad'], 'whoami is not available with these settings'],
+    [['add_collection_item', '--read-only'], 'add_collection_item is not available'],
+    [['label_ads', '{}'], 'label_ads needs data that is stored between calls, and demo data is not stored'],
+    [['watch_ads', '--files', folder], 'demo data is not stored'],
+    [['search_ads', '--out', join(folder, 'x')], '--out: the result of search_ads contains no picture and no file'],
     [['query_ads', '--out', folder], 'is a folder'],
-    [['query_ads', '--out', '-'], '--out: name a file; standard output has the text'],
-    [['query_ads', '--out', join(folder, 'none', 'x')], 'is no folder that can be written to'],
-  ])('%j is wrong use', async (words, problem) => {
+    [['query_ads', '--out', '-'], '--out: name a file. Standard output already has the text'],
+    [['query_ads', '--out', join(folder, 'none', 'x')], 'is not a folder that can be written'],
+  ])('the arguments %j are refused with exit code 2 and the reason', async (words, problem) => {
     expect(await demo(...words)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
   });
 
-  test.each(['watch_ads', 'check_watches', 'label_ads'])('%s needs a folder that keeps what it makes', async (tool) => {
-    const stderr = expect.stringContaining('AD_LIBRARY_FILES (or --files) must name a folder');
-    expect(await call([tool])).toEqual({ code: 2, stdout: '', stderr });
-  });
+  test.each(['watch_ads', 'check_watches', 'label_ads'])(
+    '%s without a folder is refused and the message names AD_LIBRARY_FILES',
+    async (tool) => {
+      const stderr = expect.stringContaining('AD_LIBRARY_FILES (or --files) must name a folder');
+      expect(await call([tool])).toEqual({ code: 2, stdout: '', stderr });
+    },
+  );
 
-  test('writes the picture or the file of a result, and replaces none unless it is told to', async () => {
+  test('--out writes the picture or file of a result, and replaces a file only with --force', async () => {
     const sql = 'SELECT 1 AS n, 2 AS m';
-    const [csv, png, none] = [newPath('.csv'), newPath('.png'), newPath()];
-    const exporting = ['export_ads', JSON.stringify({ sql }), '--out', csv];
-    expect(await demo(...exporting)).toMatchObject({ code: 0, stderr: '' });
-    expect(readFileSync(csv, 'utf8')).toContain('1,2');
-    writeFileSync(csv, 'mine');
-    const refused = await demo(...exporting);
-    expect(refused).toMatchObject({ code: 2, stdout: '' });
-    expect(refused.stderr).toContain('is there already; --force replaces it');
-    expect(readFileSync(csv, 'utf8')).toBe('mine');
-    const kept = ['--files', newPath(), '--base-url', 'http://127.0.0.1:1'];
-    expect((await demo(...exporting, '--force', ...kept)).code).toBe(0);
-    expect(readFileSync(csv, 'utf8')).toContain('1,2');
-    const started = await demo('export_ads', JSON.stringify({ sql, name: 'beside me' }));
-    expect([started.code, started.stderr]).toEqual([0, '']);
+    const [csvPath, pngPath, unusedPath] = [createPath('.csv'), createPath('.png'), createPath()];
+    const exportWords = ['export_ads', JSON.stringify({ sql }), '--out', csvPath];
+    expect(await demo(...exportWords)).toMatchObject({ code: 0, stderr: '' });
+    expect(readFileSync(csvPath, 'utf8')).toContain('1,2');
+    writeFileSync(csvPath, 'mine');
+    const refusal = await demo(...exportWords);
+    expect(refusal).toMatchObject({ code: 2, stdout: '' });
+    expect(refusal.stderr).toContain('exists already; --force replaces it');
+    expect(readFileSync(csvPath, 'utf8')).toBe('mine');
+    const folderFlags = ['--files', createPath(), '--base-url', 'http://127.0.0.1:1'];
+    expect((await demo(...exportWords, '--force', ...folderFlags)).code).toBe(0);
+    expect(readFileSync(csvPath, 'utf8')).toContain('1,2');
+    const namedExport = await demo('export_ads', JSON.stringify({ sql, name: 'beside me' }));
+    expect([namedExport.code, namedExport.stderr]).toEqual([0, '']);
     expect(readFileSync(join(folder, 'beside me.csv'), 'utf8')).toContain('1,2');
     const chart = JSON.stringify({ sql: "SELECT 'a' AS name, 2 AS number", chart: 'bar' });
-    expect((await demo('query_ads', chart, '--out', png)).code).toBe(0);
-    expect(readFileSync(png).subarray(0, 3).toString('hex')).toMatch(/^(89504e|ffd8ff)$/);
-    const { code, stderr } = await demo('query_ads', JSON.stringify({ sql }), '--out', none);
-    expect([code, existsSync(none)]).toEqual([2, false]);
-    expect(stderr).toContain('holds no picture and no file');
+    expect((await demo('query_ads', chart, '--out', pngPath)).code).toBe(0);
+    expect(readFileSync(pngPath).subarray(0, 3).toString('hex')).toMatch(/^(89504e|ffd8ff)$/);
+    const { code, stderr } = await demo('query_ads', JSON.stringify({ sql }), '--out', unusedPath);
+    expect([code, existsSync(unusedPath)]).toEqual([2, false]);
+    expect(stderr).toContain('contains no picture and no file');
   });
 
-  test('keeps the dataset in the folder, where the next call finds it', async () => {
-    const { call, dataOf, service } = await serviceOf(30);
-    const files = ['--files', newPath()];
-    const rowsOf = async (sql: string) => (await dataOf(['query_ads', JSON.stringify({ sql }), ...files])).rows;
-    expect((await call(['gather_ads', '{"maxCredits": 5}', ...files])).code).toBe(0);
-    expect(await rowsOf('SELECT count(*) FROM ads')).toEqual([[30]]);
-    const [[adId]] = await rowsOf('SELECT id FROM ads');
+  test('the folder stores the dataset, labels, cached answers and spending for the next call', async () => {
+    const { call, readData, service } = await startService(30);
+    const folderFlags = ['--files', createPath()];
+    const queryRows = async (sql: string) =>
+      (await readData(['query_ads', JSON.stringify({ sql }), ...folderFlags])).rows;
+    expect((await call(['gather_ads', '{"maxCredits": 5}', ...folderFlags])).code).toBe(0);
+    expect(await queryRows('SELECT count(*) FROM ads')).toEqual([[30]]);
+    const [[adId]] = await queryRows('SELECT id FROM ads');
     const labels = [{ adId, label: 'hook', value: 'question' }];
-    expect((await call(['label_ads', JSON.stringify({ labels }), ...files])).stdout).toContain('Kept 1 label of 1 ad.');
-    expect(await rowsOf('SELECT adId, value FROM labels')).toEqual([[adId, 'question']]);
-    const search = ['search_ads', '{"limit": 3}', ...files];
+    expect((await call(['label_ads', JSON.stringify({ labels }), ...folderFlags])).stdout).toContain(
+      'Kept 1 label of 1 ad.',
+    );
+    expect(await queryRows('SELECT adId, value FROM labels')).toEqual([[adId, 'question']]);
+    const search = ['search_ads', '{"limit": 3}', ...folderFlags];
     const charges = [];
     for (const flags of [[], [], ['--cache-seconds', '0']])
-      charges.push((await dataOf([...search, ...flags])).receipt.charged);
+      charges.push((await readData([...search, ...flags])).receipt.charged);
     expect(charges).toEqual([1, 0, 1]);
-    const { thisServer } = await dataOf(['get_credits', ...files]);
+    const { thisServer } = await readData(['get_credits', ...folderFlags]);
     expect(thisServer.prices).toMatchObject({ search_ads: expect.anything() });
     expect(thisServer).toMatchObject({ charged: service.chargedCredits, day: new Date().toISOString().slice(0, 10) });
   });
 
-  test('has a budget for all calls of a day, for each key, where a folder keeps what they spend', async () => {
-    const { service, call } = await serviceOf(100);
-    const limits = ['--credit-budget', '3', '--files', newPath()];
+  test('with a folder, a budget limits the calls of one key over a whole day', async () => {
+    const { service, call } = await startService(100);
+    const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number, env?: Environment) =>
       call(['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits], env);
     const codes = [];
@@ -188,86 +199,90 @@ describe('a call from a shell', () => {
     expect((await search(4)).stdout).toMatch(/Budget of 3 credits for \d{4}-\d\d-\d\d \(UTC\): 3 spent/);
     expect(service.chargedCredits).toBe(3);
     expect((await search(0, { AD_LIBRARY_API_KEY: 'svc_live_OTHER_0123456789' })).code).toBe(0);
-    // Without a folder, every call is a server of its own.
+    // Without a folder, every call is a server of its own with the whole budget.
     expect((await call(['search_ads', '{"limit": 10}', '--credit-budget', '1'])).code).toBe(0);
   });
 });
 
-describe('a process that calls', () => {
-  test('ends when it is asked to while it waits for its arguments', async () => {
-    const waiting = startCommand(['call', 'whoami', '-']);
-    const again = setInterval(() => waiting.child.kill('SIGTERM'), 300);
-    const { code, stdout } = await waiting.ended;
-    clearInterval(again);
+describe('A process of the command call', () => {
+  test('a process that waits for arguments on standard input ends on SIGTERM', async () => {
+    const waitingProcess = startCommand(['call', 'whoami', '-']);
+    const repeatedSignal = setInterval(() => waitingProcess.child.kill('SIGTERM'), 300);
+    const { code, stdout } = await waitingProcess.ended;
+    clearInterval(repeatedSignal);
     expect(stdout).toBe('');
     expect([1, null]).toContain(code);
   });
 
-  test('returns what it has when it is asked to end', async () => {
-    const { service, start, upstream } = await serviceOf(10_000);
+  test('a gathering that receives SIGTERM returns its partial result', async () => {
+    const { service, start, upstream } = await startService(10_000);
     service.priceSearch = () => 1;
-    // Whenever the signal is heard, there is more to read.
+    // Answers are slow, so that the gathering is never finished when the signal arrives.
     upstream.respondWith((...exchange) => void setTimeout(() => service.respond(...exchange), 100));
     const running = start(['gather_ads', '{"maxCredits": 200, "maxAds": 10000}', '--json']);
     await upstream.waitForRequests(3);
     running.child.kill('SIGTERM');
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
-    const { read, ...gathered } = JSON.parse(stdout);
-    expect(gathered).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
-    // It does not go on until it is cut off, ten seconds later.
+    const { read, ...gathering } = JSON.parse(stdout);
+    expect(gathering).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
+    // The gathering stops soon, and not only when it is cut off after ten seconds.
     expect(read).toBeLessThan(5000);
   });
 
-  // Making folders there in one step never returns.
-  test.runIf(existsSync('/proc/self'))('ends where the folder cannot be made', async () => {
+  // Creating nested folders in /proc in one step never returns.
+  test.runIf(existsSync('/proc/self'))('a process whose folder cannot be created ends with exit code 1', async () => {
     const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
     expect((await runCommand(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
   });
 
-  test('writes what is new as a mail, and says by its exit code that there is something', async () => {
-    const { service, call } = await serviceOf(3);
-    const [folder, mail] = [newPath(), newPath('.html')];
+  test('check_watches --html writes new ads as a mail, and --exit-code exits with 3 only if there are any', async () => {
+    const { service, call } = await startService(3);
+    const [folder, mailPath] = [createPath(), createPath('.html')];
     const files = ['--files', folder, '--cache-seconds', '0'];
     await call(['watch_ads', '{"name": "Offers", "filters": {}, "maxCredits": 20}', ...files]);
     const check = ['check_watches', '{"maxCredits": 20}', ...files];
     expect((await call([...check, '--exit-code'])).code).toBe(0);
-    const [changed, ...others] = service.ads;
-    service.ads = [createAd(500, { headline: 'Brand <new>', appUrl: 'https://app.example/ads/500' }), ...others].concat(
-      {
-        ...changed,
-        body: 'Said anew',
-      } as (typeof others)[number],
-    );
-    const { code, stdout } = await call([...check, '--html', '--out', mail, '--exit-code']);
+    const [changedAd, ...otherAds] = service.ads;
+    service.ads = [
+      createAd(500, { headline: 'Brand <new>', appUrl: 'https://app.example/ads/500' }),
+      ...otherAds,
+    ].concat({
+      ...changedAd,
+      body: 'Said anew',
+    } as (typeof otherAds)[number]);
+    const { code, stdout } = await call([...check, '--html', '--out', mailPath, '--exit-code']);
     expect(code).toBe(3);
     expect(stdout).toContain('- "Advertiser unknown": "Brand ‹new>"');
-    const html = readFileSync(mail, 'utf8');
-    for (const words of ['Offers', 'Brand &lt;new>', 'https://app.example/ads/500', '→ &quot;Said anew&quot;'])
-      expect(html).toContain(words);
+    const html = readFileSync(mailPath, 'utf8');
+    for (const text of ['Offers', 'Brand &lt;new>', 'https://app.example/ads/500', '→ &quot;Said anew&quot;'])
+      expect(html).toContain(text);
     expect(html).not.toMatch(/<(?:script|a|link|form)|\s(?:href|src)="(?!data:)/);
-    const again = await call([...check, '--html', '--exit-code']);
-    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(`${join(folder, 'exports', 'check-')}`) });
-    const wrong = expect.stringContaining('--html goes with check_watches alone');
-    expect(await call(['whoami', '--html'])).toMatchObject({ code: 2, stderr: wrong });
+    const secondCheck = await call([...check, '--html', '--exit-code']);
+    expect(secondCheck).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`${join(folder, 'exports', 'check-')}`),
+    });
+    const problem = expect.stringContaining('--html works only with check_watches');
+    expect(await call(['whoami', '--html'])).toMatchObject({ code: 2, stderr: problem });
   });
 
-  test('and is killed while a paid call is in flight has spent what it had reserved', async () => {
-    const { service, call, start } = await serviceOf(100);
-    const limits = ['--credit-budget', '3', '--files', newPath()];
+  test('after a process is killed during a paid call, its reserved credits count as spent', async () => {
+    const { service, call, start } = await startService(100);
+    const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];
-    // Then the price is known.
+    // The first call makes the price known.
     await call(search(0));
-    const hanging = createGate();
-    service.overrideResponse = () => hanging.open;
-    const killed = start(search(1));
-    await hanging.opened;
-    killed.child.kill('SIGKILL');
-    await killed.ended;
+    const requestGate = createGate();
+    service.overrideResponse = () => requestGate.open;
+    const killedProcess = start(search(1));
+    await requestGate.opened;
+    killedProcess.child.kill('SIGKILL');
+    await killedProcess.ended;
     service.overrideResponse = () => undefined;
     expect((await call(search(2))).code).toBe(0);
-    const refused = await call(search(3));
-    expect(refused).toMatchObject({
+    const refusal = await call(search(3));
+    expect(refusal).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('1 counted for calls whose charge is unknown'),
     });

@@ -20,26 +20,28 @@ import { commandLine, startCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const root = createTemporaryFolder();
-const own = `ad-library-${process.getuid?.()}`;
+/** The name of the folder in the temporary folder that belongs to the user of the tests. */
+const userFolderName = `ad-library-${process.getuid?.()}`;
 
-function newMachine() {
+/** Creates an empty home folder and an empty temporary folder. `fallback` is the folder for exports without downloads. */
+function createMachine() {
   const home = mkdtempSync(join(root, 'home-'));
   const temporary = mkdtempSync(join(root, 'tmp-'));
-  return { home, temporary, kept: join(temporary, own) };
+  return { home, temporary, fallback: join(temporary, userFolderName) };
 }
 
-/** Runs a command that may not write files with more than so many bytes, which POSIX counts in blocks of 512. */
-const withFilesOf = (bytes: number | undefined) => [
+/** Returns the words that run a command with a limit on the size of files. POSIX counts the limit in blocks of 512 bytes. */
+const limitFileSize = (bytes: number | undefined) => [
   ...['sh', '-c', `ulimit -f ${bytes === undefined ? 'unlimited' : bytes / 512}; exec "$@"`, 'sh'],
 ];
 
-/** A session without any setting but demo data: exports under a name, and reads what it wrote as a resource. */
-async function exportIn(
+/** Exports a file in a session with demo data and no other setting, and reads the export as a resource. */
+async function exportOnMachine(
   { home, temporary }: { home: string; temporary: string },
   { bytes = 10, maxFileBytes }: { bytes?: number; maxFileBytes?: number } = {},
 ) {
-  const { command: node, args: all } = commandLine(['--demo']);
-  const [program = '', ...args] = [...withFilesOf(maxFileBytes), node, ...all];
+  const { command: node, args: nodeArgs } = commandLine(['--demo']);
+  const [program = '', ...args] = [...limitFileSize(maxFileBytes), node, ...nodeArgs];
   const client = await connectCommand('v1', { command: program, args, env: { HOME: home, TMPDIR: temporary } });
   const { text, data } = await client.call('export_ads', {
     name: 'tea',
@@ -50,60 +52,61 @@ async function exportIn(
   return { text, file: data.file as string | undefined };
 }
 
-test('without a setting an export lies among the downloads', async () => {
-  const machine = newMachine();
+test('without a setting, an export is written to the downloads folder', async () => {
+  const machine = createMachine();
   mkdirSync(join(machine.home, 'Downloads'));
-  const { file = '', text } = await exportIn(machine);
+  const { file = '', text } = await exportOnMachine(machine);
   expect(file).toBe(join(machine.home, 'Downloads', 'Ad Library', 'tea.csv'));
   expect(readFileSync(file, 'utf8')).toContain('xxx');
   expect(text).toContain(`It is in "${file}", with tea-methods.md beside it, until somebody deletes it`);
-  expect(existsSync(machine.kept)).toBe(false);
+  expect(existsSync(machine.fallback)).toBe(false);
 });
 
-test('without downloads it lies in a folder of its owner for seven days', async () => {
-  const machine = newMachine();
-  const { kept } = machine;
-  mkdirSync(kept, { mode: 0o755 });
+test('without a downloads folder, an export is written to a private temporary folder for seven days', async () => {
+  const machine = createMachine();
+  const { fallback } = machine;
+  mkdirSync(fallback, { mode: 0o755 });
   const target = join(machine.temporary, 'target');
-  const at = (name: string) => join(kept, name);
-  for (const path of [target, at('old.csv'), at('young.csv')]) writeFileSync(path, 'mine');
-  symlinkSync(target, at('link.csv'));
-  const days = (count: number) => Date.now() / 1000 - count * 86_400;
-  utimesSync(at('old.csv'), days(7.1), days(7.1));
-  utimesSync(target, days(8), days(8));
-  utimesSync(at('young.csv'), days(6.9), days(6.9));
-  const { file = '', text } = await exportIn(machine);
-  expect(file).toBe(at('tea.csv'));
+  const getPath = (name: string) => join(fallback, name);
+  for (const path of [target, getPath('old.csv'), getPath('young.csv')]) writeFileSync(path, 'mine');
+  symlinkSync(target, getPath('link.csv'));
+  const daysAgo = (count: number) => Date.now() / 1000 - count * 86_400;
+  utimesSync(getPath('old.csv'), daysAgo(7.1), daysAgo(7.1));
+  utimesSync(target, daysAgo(8), daysAgo(8));
+  utimesSync(getPath('young.csv'), daysAgo(6.9), daysAgo(6.9));
+  const { file = '', text } = await exportOnMachine(machine);
+  expect(file).toBe(getPath('tea.csv'));
   expect(text).toContain('for 7 days');
-  expect([statSync(kept).mode & 0o777, statSync(file).mode & 0o777]).toEqual([0o700, 0o600]);
-  expect(readdirSync(kept).sort()).toEqual(['link.csv', 'tea-methods.md', 'tea.csv', 'young.csv']);
+  expect([statSync(fallback).mode & 0o777, statSync(file).mode & 0o777]).toEqual([0o700, 0o600]);
+  expect(readdirSync(fallback).sort()).toEqual(['link.csv', 'tea-methods.md', 'tea.csv', 'young.csv']);
   expect(readFileSync(target, 'utf8')).toBe('mine');
 });
 
-test.for<[problem: string, cause: (kept: string, home: string) => void, disk?: object]>([
-  ['a link in its place', (kept, home) => symlinkSync(home, kept)],
-  ['a file in its place', (kept) => writeFileSync(kept, '')],
-  ['no temporary folder', (kept) => rmdirSync(dirname(kept))],
+test.for<[problem: string, cause: (fallback: string, home: string) => void, disk?: object]>([
+  ['a link in place of the temporary export folder', (fallback, home) => symlinkSync(home, fallback)],
+  ['a file in place of the temporary export folder', (fallback) => writeFileSync(fallback, '')],
+  ['no temporary folder', (fallback) => rmdirSync(dirname(fallback))],
   ['a full disk', () => {}, { bytes: 3000, maxFileBytes: 512 }],
-])('%s: no file, and how to get one', async ([_, cause, disk]) => {
-  const machine = newMachine();
-  const { home, kept } = machine;
-  cause(kept, home);
-  const { text, file } = await exportIn(machine, disk);
+])('with %s, an export writes no file and says how to get one', async ([_, cause, disk]) => {
+  const machine = createMachine();
+  const { home, fallback } = machine;
+  cause(fallback, home);
+  const { text, file } = await exportOnMachine(machine, disk);
   expect(file).toBeUndefined();
-  expect(text).toContain(`No file can be written in ${kept}: `);
+  expect(text).toContain(`No file can be written in ${fallback}: `);
   expect(text).toContain('To get a file, set AD_LIBRARY_FILES to a folder');
-  expect([readdirSync(home), disk ? readdirSync(kept) : []]).toEqual([[], []]);
+  expect([readdirSync(home), disk ? readdirSync(fallback) : []]).toEqual([[], []]);
 });
 
-/** Rights mean nothing to root, so the command then runs as nobody. */
+/** Root ignores file permissions, so tests that run as root start the command as nobody. */
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
 
-const rowsOf = (bytes: number) =>
+/** Returns a statement whose rows have about a number of bytes. */
+const createRowsSql = (bytes: number) =>
   `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT ${Math.ceil(bytes / 1000)})
   SELECT i, printf('%.*c', 1000, 'x') AS filler FROM n`;
 
-test('an export that cannot be written leaves nothing behind and says why, and all is exported once it can', async ({
+test('an export that cannot be written leaves no file and states the reason, and a later export succeeds', async ({
   upstream,
 }) => {
   const files = join(root, 'files');
@@ -111,31 +114,31 @@ test('an export that cannot be written leaves nothing behind and says why, and a
   chmodSync(root, 0o777);
   const call = async (name: string, args: object, maxFileBytes?: number) => {
     const settings = { AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_FILES: files };
-    const within = [...asNobody, ...withFilesOf(maxFileBytes)];
+    const wrapper = [...asNobody, ...limitFileSize(maxFileBytes)];
     const words = ['call', name, JSON.stringify(args), '--json'];
-    const { stdout, stderr } = await startCommand(words, { AD_LIBRARY_API_KEY: 'svc_live_test', ...settings }, within)
+    const { stdout, stderr } = await startCommand(words, { AD_LIBRARY_API_KEY: 'svc_live_test', ...settings }, wrapper)
       .ended;
     return { data: JSON.parse(stdout), text: stderr };
   };
   const service = serveAds(upstream, 3);
   expect((await call('search_ads', {})).data.items).toHaveLength(3);
   const { chargedCredits } = service;
-  const refused = async (why: string, args: object, maxFileBytes?: number) => {
+  const expectRefusal = async (reason: string, args: object, maxFileBytes?: number) => {
     const { data, text } = await call('export_ads', args, maxFileBytes);
-    expect(text).toContain(`No file can be written in ${exports}: this server may not write ${why}.`);
+    expect(text).toContain(`No file can be written in ${exports}: this server may not write ${reason}.`);
     expect(data).toMatchObject({ kind: 'invalid_request', retryable: false });
   };
-  // The rights of the folder for all files, then those of the folder for exports.
+  // First the folder for all files is read-only, then the folder for exports.
   chmodSync(files, 0o555);
-  await refused('there', {});
+  await expectRefusal('there', {});
   chmodSync(files, 0o777);
   mkdirSync(exports);
   chmodSync(exports, 0o555);
-  await refused('there', {});
+  await expectRefusal('there', {});
   chmodSync(exports, 0o777);
-  // No room for the rows, and none for the note beside them.
-  await refused('such a large file', { sql: rowsOf(200_000) }, 512 * 96);
-  await refused('such a large file', { sql: `SELECT 1 AS one WHERE '${'x'.repeat(3000)}' <> ''` }, 1024);
+  // First the rows exceed the limit on file size, then the note beside them.
+  await expectRefusal('such a large file', { sql: createRowsSql(200_000) }, 512 * 96);
+  await expectRefusal('such a large file', { sql: `SELECT 1 AS one WHERE '${'x'.repeat(3000)}' <> ''` }, 1024);
   expect(readdirSync(exports)).toEqual([]);
 
   expect((await call('export_ads', { name: 'again', format: 'jsonl' })).data.rows).toBe(3);

@@ -11,13 +11,13 @@ import { createFolderSequence } from '../support/temporary-folder.ts';
 
 const newFolder = createFolderSequence();
 
-const stateIn = (folder: string) =>
+const openState = (folder: string) =>
   openFolderState({
     ...{ folder, baseUrl: 'https://api.example.com/v2', apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
     userIdOf: async () => 'u',
     warn: () => {},
   });
-const datasetIn = (folder: string) => stateIn(folder).datasets.open({ tenantId: 't', apiKey: 'k' });
+const openDataset = (folder: string) => openState(folder).datasets.open({ tenantId: 't', apiKey: 'k' });
 
 async function clear(files: string) {
   let printed = '';
@@ -27,21 +27,21 @@ async function clear(files: string) {
   return { code, printed };
 }
 
-test('says what is kept, and deletes it, but no files of others', async () => {
+test('files clear lists and deletes the stored data and leaves the files of others', async () => {
   const folder = newFolder();
-  await addAds(await datasetIn(folder), 1, { id: 'x' }, { id: 'y' });
-  await addAds(await datasetIn(folder), 2, { id: 'x', headline: 'new' });
-  const { userRecords: own } = await datasetIn(folder);
+  await addAds(await openDataset(folder), 1, { id: 'x' }, { id: 'y' });
+  await addAds(await openDataset(folder), 2, { id: 'x', headline: 'new' });
+  const { userRecords } = await openDataset(folder);
   for (const kind of ['label', 'watch', 'report'] as const)
-    await own.update(kind, () => ({ put: [['x', 1]], result: undefined }));
-  await stateIn(folder).cursorsOf('t').remember('@1', { searchParams: {} });
-  const damaged = join(folder, 'accounts', `${'0'.repeat(32)}.log`);
-  await writeFile(damaged, 'none of ours\n');
-  const theirs = [join(folder, 'export.csv'), join(folder, 'accounts', 'notes.log')];
-  for (const file of theirs) await writeFile(file, 'mine');
+    await userRecords.update(kind, () => ({ put: [['x', 1]], result: undefined }));
+  await openState(folder).cursorsOf('t').remember('@1', { searchParams: {} });
+  const damagedFile = join(folder, 'accounts', `${'0'.repeat(32)}.log`);
+  await writeFile(damagedFile, 'not a dataset\n');
+  const foreignFiles = [join(folder, 'export.csv'), join(folder, 'accounts', 'notes.log')];
+  for (const file of foreignFiles) await writeFile(file, 'mine');
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
-  expect(printed).toContain(`${folder} keeps 2 datasets, and answers and spending of 1 key:\n`);
+  expect(printed).toContain(`${folder} stores 2 datasets, and answers and spending of 1 key:\n`);
   expect(printed).toContain(
     'https://api.example.com/v2: 2 ads, no pages, no gatherings, 1 label, 1 watch, 1 report, 0.0 MB',
   );
@@ -50,36 +50,36 @@ test('says what is kept, and deletes it, but no files of others', async () => {
   expect([...(await readdir(join(folder, 'accounts'))), ...(await readdir(join(folder, 'keys')))]).toEqual([
     'notes.log',
   ]);
-  expect(theirs.every((file) => existsSync(file))).toBe(true);
-  expect((await clear(folder)).printed).toBe(`${folder} keeps no datasets.\n`);
-  expect((await (await datasetIn(folder)).readContents()).ads).toEqual([]);
+  expect(foreignFiles.every((file) => existsSync(file))).toBe(true);
+  expect((await clear(folder)).printed).toBe(`${folder} stores no datasets.\n`);
+  expect((await (await openDataset(folder)).readContents()).ads).toEqual([]);
 });
 
-test('empties the dataset of a server that is running, which goes on', async () => {
+test('files clear empties the dataset of a running server, which continues to store ads', async () => {
   const folder = newFolder();
-  const { datasets } = stateIn(folder);
-  const running = () => datasets.open({ tenantId: 't', apiKey: 'k' });
-  for (let at = 0; at < 70; at++) await addAds(await running(), at, { id: `${at}` });
-  await (await running()).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
+  const { datasets } = openState(folder);
+  const openRunning = () => datasets.open({ tenantId: 't', apiKey: 'k' });
+  for (let index = 0; index < 70; index++) await addAds(await openRunning(), index, { id: `${index}` });
+  await (await openRunning()).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await clear(folder);
-  await addAds(await running(), 100, { id: 'new' });
-  expect((await (await running()).readContents()).labels.size).toBe(0);
-  for (const dataset of [await running(), await datasetIn(folder)])
+  await addAds(await openRunning(), 100, { id: 'new' });
+  expect((await (await openRunning()).readContents()).labels.size).toBe(0);
+  for (const dataset of [await openRunning(), await openDataset(folder)])
     expect((await dataset.readContents()).ads.map(({ id }) => id)).toEqual(['new']);
 });
 
-test('leaves exported files, and says where they are', async () => {
+test('files clear leaves exported files and says where they are', async () => {
   const folder = newFolder();
   const exports = openFolderExports({ folder: getExportsFolder(folder) }, Date.now).forTenant('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
     await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
-  expect(printed).toContain(`${getExportsFolder(folder)} keeps 2 exported files: delete them yourself.\n`);
+  expect(printed).toContain(`${getExportsFolder(folder)} contains 2 exported files. Delete them yourself.\n`);
   expect(await readdir(getExportsFolder(folder))).toHaveLength(2);
 });
 
-test('needs a folder', async () => {
+test('files clear without a folder is refused and names the setting', async () => {
   await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow(
     'AD_LIBRARY_FILES (or --files) must name the folder',
   );

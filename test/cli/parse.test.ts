@@ -6,7 +6,7 @@ import { type Setting, settings } from '../../src/config/settings.ts';
 
 let written = { stdout: '', stderr: '' };
 beforeEach(() => {
-  // The command writes to the process's own streams; what it writes is looked at instead of shown.
+  // The command writes to the streams of the process, so the tests collect the output instead of showing it.
   for (const stream of ['stdout', 'stderr'] as const)
     vi.spyOn(process[stream], 'write').mockImplementation((text) => {
       written[stream] += text;
@@ -21,26 +21,31 @@ function readWords(words: string[]) {
 }
 const read = (line: string) => readWords(line.split(' ').filter(Boolean));
 
-test('every server takes the flags of its settings, and every flag is called as its variable', () => {
-  for (const [name, { variable, flag, valueName: value, onlyFor: only }] of Object.entries<Setting>(settings)) {
+test('each server takes the flags of its settings, and the names of flags follow from the names of variables', () => {
+  for (const [name, { variable, flag, valueName, onlyFor }] of Object.entries<Setting>(settings)) {
     if (flag === undefined) continue;
     expect(variable).toBe(`AD_LIBRARY${flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
-    const flags = { [name]: value ? '1' : 'true' };
+    const flags = { [name]: valueName ? '1' : 'true' };
     for (const command of ['stdio', 'http']) {
-      if (only !== undefined && only !== command) continue;
-      expect(read(`${command} ${flag}${value ? ' 1' : ''}`)).toEqual({ name: command, flags, words: [], options: {} });
+      if (onlyFor !== undefined && onlyFor !== command) continue;
+      expect(read(`${command} ${flag}${valueName ? ' 1' : ''}`)).toEqual({
+        name: command,
+        flags,
+        words: [],
+        options: {},
+      });
     }
   }
 });
 
-describe('a command line', () => {
+describe('The command line', () => {
   test.each([
     ['', { name: 'stdio', flags: {} }],
     ['--demo', { name: 'stdio', flags: { demo: 'true' } }],
     ['stdio', { name: 'stdio', flags: {} }],
     ['--demo stdio', { name: 'stdio', flags: { demo: 'true' } }],
     ['http --port 0 --demo', { name: 'http', flags: { port: '0', demo: 'true' } }],
-  ])('"%s" is understood', (line, job) => {
+  ])('the line "%s" is parsed to its command and flags', (line, job) => {
     expect(read(line)).toMatchObject(job);
     expect(written.stdout + written.stderr).toBe('');
   });
@@ -61,7 +66,7 @@ describe('a command line', () => {
     ['library', 'library needs a command'],
     ['help htpp', "unknown command 'htpp' (Did you mean http?)"],
     ['help library kez', "unknown command 'kez' (Did you mean key?)"],
-  ])('"%s" is wrong use: explained on standard error, exit 2', (line, problem) => {
+  ])('the line "%s" is refused with exit code 2 and an explanation on standard error', (line, problem) => {
     expect(read(line)).toEqual({ exit: 2 });
     expect(written.stderr).toContain(`ad-library-mcp: ${problem}\n`);
     expect(written.stderr).toMatch(/\nSee ad-library-mcp.* --help\.\n$|\nUsage: /);
@@ -75,7 +80,7 @@ describe('a command line', () => {
     ['a\0b'],
     ['x'.repeat(1_000_000)],
     ['htpp\n(Did you mean rm?)'],
-  ])('a hostile word (case %#) is shown as plain text on one short line', (word) => {
+  ])('an unknown word with control characters (case %#) is reported as plain text on one short line', (word) => {
     expect(readWords([word])).toEqual({ exit: 2 });
     const [problem = ''] = written.stderr.split('\n');
     expect(written.stderr.split('\n')).toHaveLength(3);
@@ -85,7 +90,7 @@ describe('a command line', () => {
 
 const commands = Object.keys(commandLines);
 
-test.each(commands)('"%s" has help with examples that are understood, no line of it longer than 80 columns', (line) => {
+test.each(commands)('the command "%s" has help of at most 80 columns, and the examples in it can be parsed', (line) => {
   for (const word of ['--help', '-h', 'help']) {
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });
@@ -108,12 +113,12 @@ test.each([
   ['help http', 'Usage: ad-library-mcp http '],
   ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
   ['library import --help', 'JSON Lines'],
-])('"%s" says: %s', (line, text) => {
+])('the line "%s" prints help that contains: %s', (line, text) => {
   expect(read(line)).toEqual({ exit: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
-test('help names every setting: by its flag, or else by its variable', () => {
+test('help lists every setting by its flag, or by its variable if it has no flag', () => {
   const help = commands.map((line) => read(`${line} --help`) && written.stdout).join('\n');
   for (const setting of Object.values(settings))
     expect(help).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);

@@ -9,44 +9,44 @@ import { runCommand, startCommand, startHttpCommand } from '../support/process.t
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { initialize, request } from '../transports/stdio/session.ts';
 
-const address = 'https://api.example.com';
+const baseUrl = 'https://api.example.com';
 const folder = createTemporaryFolder();
 
 const session = [initialize('2025-11-25'), request(2, 'tools/list'), toolCall('whoami')]
   .map((message) => JSON.stringify(message))
   .join('\n');
 
-/** The tools and the result of one call over stdio, and what the process said. Its last line has no line break. */
+/** Runs one session over stdio with a call of `whoami`. Returns the listed tools, the result and the log. */
 async function callOnce(args: string[], env: Record<string, string>) {
   const { code, stdout, stderr } = await runCommand(args, { env, input: session });
   const answers = stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-  const resultOf = (id: number) => answers.find((answer) => answer.id === id)?.result;
-  const { content, isError } = resultOf(1);
-  return { code, stderr, text: content[0].text as string, isError: isError === true, tools: resultOf(2).tools };
+  const findResult = (id: number) => answers.find((answer) => answer.id === id)?.result;
+  const { content, isError } = findResult(1);
+  return { code, stderr, text: content[0].text as string, isError: isError === true, tools: findResult(2).tools };
 }
 
-describe('over stdio', () => {
-  test('what is missing is named at the start and in results, by variable and by the form of the host', async () => {
+describe('The server over stdio', () => {
+  test('missing settings are named at the start and in results, by variable and by their title in the host', async () => {
     const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
-    // The build describes them before anybody asks.
+    // The build computes the descriptions of the tools in advance. They are the same.
     expect(tools).toEqual(listTools(describedTools, { withOutput: true }));
-    for (const told of [stderr, text]) {
-      expect(told).toContain('AD_LIBRARY_API_KEY (in the host\'s form: "API key")');
-      expect(told).toContain('AD_LIBRARY_BASE_URL (in the host\'s form: "API address")');
+    for (const message of [stderr, text]) {
+      expect(message).toContain('AD_LIBRARY_API_KEY (in the host\'s form: "API key")');
+      expect(message).toContain('AD_LIBRARY_BASE_URL (in the host\'s form: "API address")');
     }
     expect(text).toContain('AD_LIBRARY_DEMO');
     expect(stderr).toMatch(/^ad-library-mcp: [^\n]+\n$/);
-    const keyed = await runCommand([], { env: { AD_LIBRARY_API_KEY: 'svc_live_one' } });
-    expect(keyed.stderr).not.toContain('AD_LIBRARY_API_KEY');
-    // A process that is started by hand says so only to a terminal.
+    const runWithKey = await runCommand([], { env: { AD_LIBRARY_API_KEY: 'svc_live_one' } });
+    expect(runWithKey.stderr).not.toContain('AD_LIBRARY_API_KEY');
+    // The hint for people who start the command by hand appears only on a terminal.
     expect(await runCommand(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  test('wrong variables are all named at the start and in results, and no escape reaches the terminal', async () => {
+  test('all invalid variables are named at the start and in results, without control characters and secrets', async () => {
     const env = {
       AD_LIBRARY_CREDIT_BUDGET: '2.5',
       AD_LIBRARY_TOOLS: 'a\u001b[2J\nad-library-mcp: fine,b\u009b',
@@ -54,10 +54,10 @@ describe('over stdio', () => {
     };
     const { code, stderr, text, isError } = await callOnce([], env);
     expect([code, isError]).toEqual([2, true]);
-    for (const told of [stderr, text]) {
-      for (const name of Object.keys(env)) expect(told).toContain(name);
-      expect(told).toContain('AD_LIBRARY_API_KEY must be the key');
-      expect(told).not.toMatch(/[^\n\P{Cc}]|CANARY/u);
+    for (const message of [stderr, text]) {
+      for (const name of Object.keys(env)) expect(message).toContain(name);
+      expect(message).toContain('AD_LIBRARY_API_KEY must be the key');
+      expect(message).not.toMatch(/[^\n\P{Cc}]|CANARY/u);
     }
     expect(text).toContain('Ask the user to correct them');
     expect(stderr).not.toMatch(/^ad-library-mcp: fine/m);
@@ -66,25 +66,25 @@ describe('over stdio', () => {
   test.each([
     [['--credit-budget', '2.5'], '--credit-budget must be a whole number from 0 to 1000000000'],
     [['--outptu', 'text'], "unknown option '--outptu' (Did you mean --output?)"],
-  ])('%j is wrong use: nothing is served', async (args, problem) => {
+  ])('the arguments %j are refused with exit code 2 and nothing is served', async (args, problem) => {
     const { code, stdout, stderr } = await runCommand(args, { input: session });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`ad-library-mcp: ${problem}`);
   });
 });
 
-test('http without an address, or with a folder, refuses to start and names the settings', async () => {
+test('http without a base URL or with a folder refuses to start and names the settings', async () => {
   const { code, stderr } = await runCommand(['http'], { env: { AD_LIBRARY_FILES: 'kept' } });
   expect(code).toBe(2);
   expect(stderr).toMatch(/AD_LIBRARY_BASE_URL \(or --base-url\) must be set[^\n]*--demo\n/);
   expect(stderr).toContain('AD_LIBRARY_FILES must be left out');
 });
 
-test('a port that is in use stops a server with one sentence', async () => {
-  const { port, close } = await startHttpCommand(['--base-url', address]);
+test('a server whose port is in use ends with exit code 1 and one sentence', async () => {
+  const { port, close } = await startHttpCommand(['--base-url', baseUrl]);
   const database = join(folder, 'unused.db');
   for (const words of [
-    ['http', '--base-url', address],
+    ['http', '--base-url', baseUrl],
     ['library', 'serve', '--database', database],
   ]) {
     const { code, stdout, stderr } = await runCommand([...words, '--port', String(port)]);
@@ -95,33 +95,36 @@ test('a port that is in use stops a server with one sentence', async () => {
   await close();
 });
 
-test('a server says on which host it listens, a library also which file that is and what it holds', async () => {
+test('a server prints its URL, and a library also prints its file and the number of records', async () => {
   const database = join(folder, 'ads.db');
-  const served = async (words: string[], host: string) => {
-    const serving = startCommand([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
-    await serving.waitForStderr(/ on http:\/\/\S+\n/);
-    serving.child.kill();
-    const said = (await serving.ended).stderr.replace(/ad-library-mcp: pages at http:\S+:\d+\/p\/[\w-]{16}\/\n$/, '');
-    return said.replace(/:\d+(\/mcp)?\n$/, ':PORT$1');
+  const readStartLines = async (words: string[], host: string) => {
+    const serverProcess = startCommand([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
+    await serverProcess.waitForStderr(/ on http:\/\/\S+\n/);
+    serverProcess.child.kill();
+    const stderr = (await serverProcess.ended).stderr.replace(
+      /ad-library-mcp: pages at http:\S+:\d+\/p\/[\w-]{16}\/\n$/,
+      '',
+    );
+    return stderr.replace(/:\d+(\/mcp)?\n$/, ':PORT$1');
   };
   const library = ['library', 'serve', '--database', database];
-  const isEmpty = `ad-library-mcp: ${database} is empty; "library import" loads ads and pages into it\n`;
-  expect(await served(library, '0.0.0.0')).toBe(`${isEmpty}ad-library-mcp: library on http://0.0.0.0:PORT`);
+  const emptyLine = `ad-library-mcp: ${database} is empty; "library import" loads ads and pages into it\n`;
+  expect(await readStartLines(library, '0.0.0.0')).toBe(`${emptyLine}ad-library-mcp: library on http://0.0.0.0:PORT`);
   const input =
     '{"id":"11111111-1111-4111-8111-111111111111"}\n{"pageId":"p","pageName":"P"}\n{"pageId":"q","pageName":"Q"}\n';
   await runCommand(['library', 'import', '-', '--database', database], { input });
-  const holds = `ad-library-mcp: ${database} holds 1 ad and 2 pages\n`;
-  expect(await served(library, '::1')).toBe(`${holds}ad-library-mcp: library on http://[::1]:PORT`);
-  const http = ['http', '--base-url', address];
-  expect(await served(http, '::1')).toBe('ad-library-mcp: listening on http://[::1]:PORT/mcp');
+  const countsLine = `ad-library-mcp: ${database} holds 1 ad and 2 pages\n`;
+  expect(await readStartLines(library, '::1')).toBe(`${countsLine}ad-library-mcp: library on http://[::1]:PORT`);
+  const http = ['http', '--base-url', baseUrl];
+  expect(await readStartLines(http, '::1')).toBe('ad-library-mcp: listening on http://[::1]:PORT/mcp');
 });
 
-test('variables that look like settings are named with the one that may have been meant, without their values', async () => {
+test('variables that look like settings are reported with the nearest setting and without their values', async () => {
   const env = {
     AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
     AD_LIBRARY_KEY: 'svc_live_CANARY',
     'AD_LIBRARY_\u001b[2J': '1',
-    // Neither those of other programs, nor settings that are empty.
+    // Variables of other programs and empty settings are not reported.
     ...{ AD_LIBRARIES: '1', MY_AD_LIBRARY_KEY: '1', AD_LIBRARY_TOOLS: '' },
   };
   const { stderr } = await runCommand(['library', 'filters'], { env });
@@ -133,9 +136,9 @@ test('variables that look like settings are named with the one that may have bee
   ]);
 });
 
-// Signals are not sent on Windows: processes just end there.
-describe.skipIf(process.platform === 'win32')('a server that finishes a call after the first signal', () => {
-  async function draining(signal: NodeJS.Signals) {
+// Windows has no signals: a process that is killed ends immediately.
+describe.skipIf(process.platform === 'win32')('A server that finishes a call after the first signal', () => {
+  async function startDraining(signal: NodeJS.Signals) {
     const gate = createGate();
     const upstream = await startUpstream(answerWhenOpen(gate));
     onTestFinished(upstream.close);
@@ -146,7 +149,7 @@ describe.skipIf(process.platform === 'win32')('a server that finishes a call aft
     await upstream.waitForRequests(1);
     const probe = openConnection(origin);
     onTestFinished(() => void probe.close());
-    // A connection that is open already is still answered.
+    // A connection that was open before the signal is still answered.
     const isReady = async () => (await probe.send({ method: 'GET', path: '/readyz' })).status === 200;
     expect(await isReady()).toBe(true);
     running.child.kill(signal);
@@ -154,21 +157,24 @@ describe.skipIf(process.platform === 'win32')('a server that finishes a call aft
     return { gate, answer, running };
   }
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('is not hurried by a SIGTERM after %s', async (signal) => {
-    const { gate, answer, running } = await draining(signal);
-    running.child.kill('SIGTERM');
-    gate.open();
-    expect((await answer)?.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
-    const { code, stderr } = await running.ended;
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/^ad-library-mcp: listening on \S+\n$/);
-  });
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'a SIGTERM after %s does not interrupt the running call',
+    async (signal) => {
+      const { gate, answer, running } = await startDraining(signal);
+      running.child.kill('SIGTERM');
+      gate.open();
+      expect((await answer)?.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+      const { code, stderr } = await running.ended;
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^ad-library-mcp: listening on \S+\n$/);
+    },
+  );
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('ends at once at a SIGINT that comes later than %s', async (signal) => {
-    const { answer, running } = await draining(signal);
-    const again = setInterval(() => running.child.kill('SIGINT'), 100);
+  test.each(['SIGTERM', 'SIGINT'] as const)('a SIGINT after %s ends the server immediately', async (signal) => {
+    const { answer, running } = await startDraining(signal);
+    const repeatedSignal = setInterval(() => running.child.kill('SIGINT'), 100);
     const { code } = await running.ended;
-    clearInterval(again);
+    clearInterval(repeatedSignal);
     expect(code).toBe(130);
     expect(await answer).toBeUndefined();
   });

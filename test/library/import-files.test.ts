@@ -1,6 +1,6 @@
 import { createReadStream, readdirSync } from 'node:fs';
 import { expect } from 'vitest';
-import { importText } from '../../src/cli/library.ts';
+import { formatImportReport } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
 /** Fictional files in the shape of the exports of widely used programs. */
@@ -180,7 +180,7 @@ test.for(Object.entries(expectedImports))(
   'an import of %s gives the expected ads and report',
   async ([name, expected], { libraryServer }) => {
     const report = await libraryServer.library.import(createReadStream(new URL(name, folder)));
-    const [, ...lines] = importText({ name, ...report }).split('\n  ');
+    const [, ...lines] = formatImportReport({ name, ...report }).split('\n  ');
     expect(lines.filter((line) => !line.startsWith('columns: '))).toEqual(expected.reportLines ?? []);
     const { items } = await libraryServer.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
     expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { importText } from '../../src/cli/library.ts';
+import { formatImportReport } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 import { createUuid } from './support/library-server.ts';
 
@@ -223,7 +223,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
-    const [, ...lines] = importText({ name: 'file', ...report }).split('\n  ');
+    const [, ...lines] = formatImportReport({ name: 'file', ...report }).split('\n  ');
     expect(lines).toEqual(
       problems.map((problem) => (typeof problem === 'string' ? problem : expect.stringMatching(problem))),
     );
@@ -245,8 +245,8 @@ test('an import rejects page ids that cannot be part of a URL', async ({ library
 test('the report counts repeated records, and counts skipped records by reason', async ({ libraryServer }) => {
   const invalidRecords = Array.from({ length: 100 }, (_, index) => (index % 2 ? { id: `no uuid ${index}` } : 7));
   const report = await libraryServer.importRecords(createAd(1), createAd(1), createAd(2), ...invalidRecords);
-  const lines = importText({ name: 'file', ...report }).split('\n');
-  expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another one in the file, 100 skipped:');
+  const lines = formatImportReport({ name: 'file', ...report }).split('\n');
+  expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another record in the file, 100 skipped:');
   expect(lines).toHaveLength(1 + 50 + 3);
   const [notAnObject, invalidId] = ['not a JSON object', "id: an ad's id is a UUID"].map(
     (reason) => `    25 × ${reason}`,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { importText } from '../../src/cli/library.ts';
+import { formatImportReport } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 import type { LibraryServer } from './support/library-server.ts';
 
@@ -110,7 +110,7 @@ test('an import accepts names and codes of countries, and the report lists which
   const report = await libraryServer.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
-  expect(importText({ name: 'file', ...report }).split('\n')).toEqual([
+  expect(formatImportReport({ name: 'file', ...report }).split('\n')).toEqual([
     'file: 1 ad and 0 pages, 1 skipped:',
     '  columns: headline ← Ad headline, pageName ← Brand name, countries ← Country; not used: Headline, My note',
     '  line 3: countries: "Atlantis" is not a country such as DE or Germany; use the two-letter country code',

@@ -58,7 +58,7 @@ test('an import with --pictures fetches pictures, and the library serves the sto
   const imported = await run(['import', '-', '--pictures', '--folder', pictureFolder, ...mediaHosts], input);
   expect(imported).toMatchObject({ code: 0 });
   expect(imported.err).toContain(`at most 6 to fetch into ${pictureFolder}, which may hold 2000 MB`);
-  expect(imported.err).toMatch(/pictures: 6 pictures kept/);
+  expect(imported.err).toMatch(/pictures: 6 pictures stored/);
   // Equal pictures are stored in one file, even if their addresses differ.
   const fileNames = readdirSync(pictureFolder).toSorted();
   expect(fileNames).toEqual(Array(2).fill(expect.stringMatching(/^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png)$/)));
@@ -99,7 +99,7 @@ test('an import stores no file that is not a picture and counts the reasons', as
   const { code, err } = await run(['import', '--pictures', '--folder', pictureFolder, '-', ...mediaHosts], input);
   expect(code).toBe(0);
   const reasons = ['2 × a web page, not a picture', '2 × its host answered 410', '1 × its host is not in AD_LIBRARY_'];
-  for (const text of ['0 pictures kept, 0.0 MB; 5 could not be:', ...reasons]) expect(err).toContain(text);
+  for (const text of ['0 pictures stored, 0.0 MB; 5 could not be fetched:', ...reasons]) expect(err).toContain(text);
   expect(readdirSync(pictureFolder)).toEqual([]);
   // A second import does not try failed pictures again, but the command `library pictures` does.
   const secondImport = await run(['import', '-', '--pictures', '--folder', pictureFolder, ...mediaHosts], input);
@@ -163,7 +163,7 @@ test('a command that was killed keeps its stored pictures, and the next command 
   isBlocked = false;
   const { origin, getAd } = await serve();
   const requestsBefore = pictureHost.requests.length;
-  expect((await run(['pictures', ...mediaHosts])).err).toMatch(/pictures: \d+ pictures kept/);
+  expect((await run(['pictures', ...mediaHosts])).err).toMatch(/pictures: \d+ pictures stored/);
   expect(pictureHost.requests.length - requestsBefore).toBeLessThan(80);
   expect((await getAd(39)).media[0]?.url).toContain(`${origin}/media/kept/`);
   expect((await run(['pictures', ...mediaHosts])).err).toContain('none is missing');
@@ -186,7 +186,7 @@ test('a fetch of pictures stops when the folder reaches --max-mb, and a larger l
   const limitedImport = ['import', '-', '--pictures', '--folder', pictureFolder, '--max-mb', '0.02', ...mediaHosts];
   const { code, err } = await run(limitedImport, writeAds(pictureUrls));
   expect(code).toBe(1);
-  expect(err).toContain('the folder is full; --max-mb allows it more');
+  expect(err).toContain('the folder is full; run the same command with a larger --max-mb to continue');
   const { length } = readdirSync(pictureFolder);
   expect(length).toBeGreaterThan(0);
   expect(length).toBeLessThan(20);
@@ -197,7 +197,7 @@ test('a fetch of pictures stops when the folder reaches --max-mb, and a larger l
 });
 
 test.for([
-  [['import', '--pictures'], 'name the files to load'],
+  [['import', '--pictures'], 'name the files to import'],
   [['pictures', '--max-mb', 'many'], '--max-mb takes a number above 0'],
 ] as const)('the command line %j is rejected as wrong use', async ([words, problem], { run }) => {
   await expect(run([...words])).rejects.toThrow(problem);
