@@ -9,7 +9,7 @@ import type { Frame, Page } from 'playwright-core';
 import { openHostPage } from '../test/support/board/board-host.ts';
 import { createAds, startBoardService } from '../test/support/board/board-service.ts';
 import { hasChromium, launchChromium } from '../test/support/board/launch-chromium.ts';
-import { deriveUuid } from '../test/support/uuid-of.ts';
+import { deriveUuid } from '../test/support/derive-uuid.ts';
 import { addBoundedRow, computeMedian, skipBenchmark } from './row.ts';
 
 const wanted = 10_000;

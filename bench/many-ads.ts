@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { deriveUuid } from '../test/support/uuid-of.ts';
+import { deriveUuid } from '../test/support/derive-uuid.ts';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
 /**

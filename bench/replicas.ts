@@ -187,7 +187,7 @@ async function measureRoom(store: string, server: StateServer, keys: number): Pr
   const inMemory = await gatherAll(alone, 1);
   await alone.close();
   const [one, other] = [await startReplica(settings), await startReplica(settings)];
-  const before = server.bytes().all;
+  const before = server.measureBytes().all;
   const gathered = await gatherAll(one, keys);
   const began = performance.now();
   const reader = callerOf(other, 'svc_live_key_0');
@@ -197,7 +197,7 @@ async function measureRoom(store: string, server: StateServer, keys: number): Pr
   for (const replica of [one, other]) await replica.close();
   service.process.kill();
   const ads = keys * adsOfKey;
-  const { all, kinds } = server.bytes();
+  const { all, kinds } = server.measureBytes();
   const bytes = all - before;
   say(`${ads} ads of ${keys} keys, ${service.ready.source}:`);
   say(

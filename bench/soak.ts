@@ -89,7 +89,7 @@ for (let turn = 0; turn < turns; turn++) {
   for (const { heapUsed, heaps } of watched) heaps.push(await heapUsed());
   counts.push({ keys: unknownKeys, items: seen.size });
   // PostgreSQL deletes expired rows later and keeps their space, so only live rows are counted.
-  if (store) storeBytes.push(store.bytes().kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
+  if (store) storeBytes.push(store.measureBytes().kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
 }
 
 say(`${servers.length} replicas, ${callers} callers, ${values.seconds} s in ${turns} turns, ${requests} requests`);

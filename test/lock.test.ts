@@ -32,8 +32,8 @@ test('a process has ended if its pid is free, reused or from before a restart, a
 
 test('many threads that find the lock of an ended process take it one at a time', async () => {
   const folder = join(root, 'lost');
-  const program = join(root, 'taking-child.mjs');
-  const { pathname } = new URL('support/taking-child.ts', import.meta.url);
+  const program = join(root, 'lock-contender.mjs');
+  const { pathname } = new URL('support/lock-contender.ts', import.meta.url);
   buildSync({ entryPoints: [pathname], outfile: program, bundle: true, platform: 'node', format: 'esm' });
   await mkdir(folder);
   const paths = Array.from({ length: 10 }, (_, index) => join(folder, `${index}.lock`));

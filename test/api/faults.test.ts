@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
@@ -14,7 +15,6 @@ import {
 import { upstreamTest } from '../support/fixtures.ts';
 import { createGate } from '../support/gate.ts';
 import type { Result, TestServer } from '../support/server.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 /** A key that must not appear in any result or log line. */
 const canary = 'svc_live_CANARY0123456789abcdef';
@@ -79,7 +79,7 @@ describe('Every tool, for each behaviour of the service', () => {
   test.for(Object.keys(faults) as (keyof typeof faults)[])(
     'every tool returns a clear error if the service %s, and succeeds afterwards',
     async (fault, { upstream, server }) => {
-      const isCut = ['resets', 'closes without a word', 'breaks off in the body'].includes(fault);
+      const isCut = ['resets', 'closes without an answer', 'ends in the middle of the body'].includes(fault);
       for (const { tool, args, isGatedTool } of singleCallTools) {
         upstream.respondWith(faults[fault]);
         const result = await server.call(tool, args);

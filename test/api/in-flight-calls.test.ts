@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import {
   ad,
   type Behaviour,
@@ -11,7 +12,6 @@ import {
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { createGate } from '../support/gate.ts';
 import type { TestServer } from '../support/server.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {

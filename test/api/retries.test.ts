@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { argsOf, singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
@@ -12,7 +13,6 @@ import {
   startUpstream,
 } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
@@ -190,7 +190,7 @@ describe('add_collection_item', () => {
 
   test.for<[string, Behaviour]>([
     ['is reset', faults.resets],
-    ['gets an incomplete answer', faults['breaks off in the body']],
+    ['gets an incomplete answer', faults['ends in the middle of the body']],
     ['gets no answer', delays.hangs],
     ['is answered by a gateway', errorResponse(502)],
   ])('a save that %s is not repeated if earlier saves were charged', async ([_, fault], { upstream, start }) => {

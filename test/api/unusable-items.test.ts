@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { createAd } from '../support/ad-service.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { ad, creditHeaders, json, page } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest();
 

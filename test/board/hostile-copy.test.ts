@@ -11,7 +11,7 @@ import {
   waitForStatus,
 } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 
 afterAll(closeBrowser);
 

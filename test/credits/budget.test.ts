@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 describe('A budget of the local library', () => {
   const test = freshServiceTest({ config: { cacheSeconds: 0 } });
@@ -45,18 +45,18 @@ describe('A budget of another service', () => {
     const { call } = await start({ creditBudget: 5 });
     upstream.respondWith(documentedResponse);
     await call('list_collections');
-    let hangs = new Set(['/v1/ads/search', '/v1/collections']);
+    let hangingPaths = new Set(['/v1/ads/search', '/v1/collections']);
     upstream.respondWith((request, response) => {
-      if (!hangs.delete(request.url ?? '')) documentedResponse(request, response);
+      if (!hangingPaths.delete(request.url ?? '')) documentedResponse(request, response);
     });
-    const leave = new AbortController();
+    const caller = new AbortController();
     const hanging = ['search_ads', 'list_collections'].map((tool) =>
-      call(tool, {}, { signal: leave.signal }).catch(() => 'left'),
+      call(tool, {}, { signal: caller.signal }).catch(() => 'left'),
     );
     await upstream.waitForRequests(2);
-    hangs = new Set();
+    hangingPaths = new Set();
     for (const tool of ['whoami', 'list_collections']) expect((await call(tool)).isError).toBe(false);
-    leave.abort();
+    caller.abort();
     expect(await Promise.all(hanging)).toEqual(['left', 'left']);
   });
 
@@ -64,9 +64,9 @@ describe('A budget of another service', () => {
     upstream,
     start,
   }) => {
-    const saved = (added: boolean) =>
+    const createSaveResponse = (added: boolean) =>
       json({ itemType: 'ads', itemId: deriveUuid('x'), added }, { headers: creditHeaders(added ? 3 : 0) });
-    upstream.respondWith(saved(false), saved(true));
+    upstream.respondWith(createSaveResponse(false), createSaveResponse(true));
     const { call } = await start({ creditBudget: 10 });
     const save = (item: string) =>
       call('add_collection_item', { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid(item) });

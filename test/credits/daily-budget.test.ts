@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { accountOfDay } from '../../src/credits/daily-budget.ts';
 
 const dayMs = 86_400_000;
-const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
+const formatDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 interface TestAccount {
   day?: string;
   spent: number;
@@ -29,11 +29,11 @@ test('spending restarts at 0 once for each day, and a clock that goes back by a 
       let current: TestAccount = accountOfDay(account, now, 'file');
       for (const jump of jumps) {
         now = Math.max(now + jump, latest - dayMs);
-        const isLater = dayOf(now) > dayOf(latest);
+        const isLater = formatDay(now) > formatDay(latest);
         latest = Math.max(latest, now);
         const before = { ...current, spent: 7 };
         current = accountOfDay(before, now, 'file');
-        expect(current.day).toBe(dayOf(latest));
+        expect(current.day).toBe(formatDay(latest));
         expect(current.spent).toBe(isLater ? 0 : 7);
         expect(current.prices).toBe('prices');
         expect(current.leases.open).toEqual({ credits: 5 });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { serveAds } from '../support/ad-service.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { ad, type Behaviour, creditHeaders, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
@@ -11,7 +11,7 @@ test.beforeEach(({ upstream }) => {
 });
 
 /** Responds with a page of `count` ads at a price of `charged` credits. */
-const listing = (count: number, charged: number, hasMore = false) => {
+const createListing = (count: number, charged: number, hasMore = false) => {
   const items = Array.from({ length: count }, (_, index) => ({ ...ad, id: `ad-${index}` }));
   return json({ items, cursor: hasMore ? 'next' : null, hasMore }, { headers: creditHeaders(charged) });
 };
@@ -27,7 +27,7 @@ describe('The spending of this server', () => {
       [50, 7],
       [20, 4],
     ] as const) {
-      upstream.respondWith(listing(items, price));
+      upstream.respondWith(createListing(items, price));
       for (const _ of [1, 2]) await call('search_ads', { limit: items });
     }
     const { data, text } = await call('get_credits');
@@ -68,8 +68,8 @@ describe('The spending of this server', () => {
       },
       { kind: 'network', status: 200 },
     ],
-  ])('includes what the service charged for an answer that %s', async ([_, fails, expected], { upstream, server }) => {
-    upstream.respondWith(fails, listing(1, 1));
+  ])('the spending includes the charge of an answer that %s', async ([_, fails, expected], { upstream, server }) => {
+    upstream.respondWith(fails, createListing(1, 1));
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
     expect(error).toMatchObject({ ...expected, requestId: 'req-1' });
@@ -84,7 +84,7 @@ describe('The spending of this server', () => {
   }) => {
     const { call } = await start({ creditBudget: 3 });
     const spent = async () => (await call('get_credits')).data.thisServer;
-    upstream.respondWith(listing(0, 0), errorResponse(422), listing(0, 3));
+    upstream.respondWith(createListing(0, 0), errorResponse(422), createListing(0, 3));
     await call('search_ads', { limit: 10 });
     expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('invalid_request');
     expect(await spent()).toMatchObject({ charged: 0 });
@@ -97,7 +97,7 @@ describe('The known prices', () => {
   test('the size with the highest price is remembered, however many sizes there are', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
-      upstream.respondWith(listing(items, items === 40 ? 50 : 1));
+      upstream.respondWith(createListing(items, items === 40 ? 50 : 1));
       expect((await call('search_ads', { limit: items })).isError).toBe(false);
     }
     expect((await call('search_ads', { limit: 40, filters: {} })).text).toContain(
@@ -105,48 +105,72 @@ describe('The known prices', () => {
     );
   });
 
-  const small = [undefined, listing(20, 2, true)] as const;
+  const small = [undefined, createListing(20, 2, true)] as const;
   const withFee = [
-    [50, listing(50, 7)],
-    [20, listing(20, 4)],
-    [10, listing(10, 3)],
+    [50, createListing(50, 7)],
+    [20, createListing(20, 4)],
+    [10, createListing(10, 3)],
   ] as const;
   const perTen = [
-    [10, listing(10, 1)],
-    [20, listing(20, 2)],
+    [10, createListing(10, 1)],
+    [20, createListing(20, 2)],
   ] as const;
   const flat = [
-    [5, listing(5, 3)],
-    [90, listing(90, 3)],
+    [5, createListing(5, 3)],
+    [90, createListing(90, 3)],
   ] as const;
 
   /** The earlier answers, the next request, a budget that is one credit too small, and the price in the refusal. */
-  test.for<[string, (readonly [number | undefined, ReturnType<typeof listing>])[], object, number, string]>([
-    ['of a larger page are known once two sizes show how they grow', [...perTen], { limit: 100 }, 12, '10'],
-    ['of a larger page are not assumed higher after one answer', [[1, listing(1, 5)]], { limit: 50 }, 9, '5 or more'],
+  test.for<[string, (readonly [number | undefined, ReturnType<typeof createListing>])[], object, number, string]>([
+    ['two page sizes determine the expected price of a larger page', [...perTen], { limit: 100 }, 12, '10'],
     [
-      'between sizes that several rules fit are at least those of the smaller',
+      'one answer gives only a lower bound for the price of a larger page',
+      [[1, createListing(1, 5)]],
+      { limit: 50 },
+      9,
+      '5 or more',
+    ],
+    [
+      'a size between known sizes costs at least as much as the smaller one if several price rules fit',
       [...withFee],
       { limit: 40 },
       17,
       '4 or more',
     ],
-    ['that are flat are known for every size between', [...flat], { limit: 40 }, 8, '3'],
-    ['of a page that came half empty are at least its', [[100, listing(3, 1)]], { limit: 100 }, 1, '1 or more'],
-    ['of an empty page count too', [[20, listing(0, 5)]], { limit: 20 }, 9, '5 or more'],
-    ['of a page without a limit follow the page size of the service', [small], {}, 3, '2'],
+    ['equal prices of two sizes determine the price of every size in between', [...flat], { limit: 40 }, 8, '3'],
     [
-      'are the highest seen of a size, not the last',
+      'the price of a half-empty page is a lower bound for a full page',
+      [[100, createListing(3, 1)]],
+      { limit: 100 },
+      1,
+      '1 or more',
+    ],
+    ['the price of an empty page is remembered', [[20, createListing(0, 5)]], { limit: 20 }, 9, '5 or more'],
+    ['the expected price of a page without a limit uses the page size of the service', [small], {}, 3, '2'],
+    [
+      'the highest price of a size is expected, even if the last price was lower',
       [
-        [10, listing(10, 5)],
-        [10, listing(10, 3)],
+        [10, createListing(10, 5)],
+        [10, createListing(10, 3)],
       ],
       { limit: 10 },
       12,
       '5',
     ],
-    ['of a page without a limit or cursor are those of the usual size', [small, [100, listing(100, 10)]], {}, 13, '2'],
-    ['of a page behind a cursor are the largest seen', [small, [100, listing(100, 10)]], { cursor: 'next' }, 21, '10'],
+    [
+      'the expected price of a first page without a limit uses the default page size',
+      [small, [100, createListing(100, 10)]],
+      {},
+      13,
+      '2',
+    ],
+    [
+      'the expected price of a next page without a limit is the highest known price',
+      [small, [100, createListing(100, 10)]],
+      { cursor: 'next' },
+      21,
+      '10',
+    ],
   ])('%s', async ([_, seen, asked, tooSmall, price], { upstream, start }) => {
     for (const creditBudget of [tooSmall, tooSmall + 1]) {
       const { call } = await start({ creditBudget });
@@ -154,7 +178,7 @@ describe('The known prices', () => {
         upstream.respondWith(answer);
         await call('search_ads', limit === undefined ? {} : { limit });
       }
-      upstream.respondWith(listing(1, 0));
+      upstream.respondWith(createListing(1, 0));
       const { text } = await call('search_ads', { filters: { other: 1 }, ...asked });
       const named = /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
       expect(named).toBe(creditBudget === tooSmall ? price : undefined);
@@ -165,7 +189,7 @@ describe('The known prices', () => {
     const server = await start({ creditBudget: 9 });
     const itemsOf = (collection: string) =>
       server.call('list_collection_items', { collectionId: deriveUuid(collection), itemType: 'ads' });
-    upstream.respondWith(listing(50, 5));
+    upstream.respondWith(createListing(50, 5));
     await itemsOf('a');
     expect((await itemsOf('b')).text).toContain('this call is expected to cost 5.');
   });

@@ -19,21 +19,21 @@ test.beforeEach(({ upstream }) => {
   upstream.credits = json(creditStatus());
 });
 
-const found = (charged?: number | string) =>
+const createAnswer = (charged?: number | string) =>
   json({ id: ad.id }, charged === undefined ? {} : { headers: creditHeaders(charged) });
 
 /** Makes several calls of `get_ad` and returns `ok` or the kind of error for each. */
-const outcomesOf = async ({ call }: TestServer, times: number) => {
+const makeCalls = async ({ call }: TestServer, times: number) => {
   const kinds: unknown[] = [];
   for (let time = 0; time < times; time++) kinds.push((await call('get_ad', { adId: ad.id })).error?.kind ?? 'ok');
   return kinds;
 };
-const spentOf = async ({ call }: TestServer) => (await call('get_credits')).data.thisServer;
+const readSpent = async ({ call }: TestServer) => (await call('get_credits')).data.thisServer;
 
 interface Case {
   creditBudget: number;
-  does: Behaviour[];
-  ends: string;
+  behaviours: Behaviour[];
+  expectedOutcomes: string;
   /** The stated charges, and the credits counted for calls whose charge is unknown. */
   spent: { charged: number; uncertain?: number };
 }
@@ -41,18 +41,30 @@ interface Case {
 test.for<[string, Case]>([
   [
     'an answer without a charge counts as the rest of the budget while no price is known',
-    { creditBudget: 12, does: [found()], ends: 'ok credit_budget', spent: { charged: 0, uncertain: 12 } },
+    {
+      creditBudget: 12,
+      behaviours: [createAnswer()],
+      expectedOutcomes: 'ok credit_budget',
+      spent: { charged: 0, uncertain: 12 },
+    },
   ],
-  ...(['resets', 'closes without a word', 'breaks off in the body'] as const).map((fault): [string, Case] => [
-    `a call to a service that ${fault} counts as the rest of the budget while no price is known`,
-    { creditBudget: 12, does: [faults[fault]], ends: 'network credit_budget', spent: { charged: 0, uncertain: 12 } },
-  ]),
+  ...(['resets', 'closes without an answer', 'ends in the middle of the body'] as const).map(
+    (fault): [string, Case] => [
+      `a call to a service that ${fault} counts as the rest of the budget while no price is known`,
+      {
+        creditBudget: 12,
+        behaviours: [faults[fault]],
+        expectedOutcomes: 'network credit_budget',
+        spent: { charged: 0, uncertain: 12 },
+      },
+    ],
+  ),
   [
     'a call without a readable charge counts as the highest price seen for its operation',
     {
       creditBudget: 20,
-      does: [found(4), found(6), found(), found('gratis')],
-      ends: 'ok ok ok credit_budget',
+      behaviours: [createAnswer(4), createAnswer(6), createAnswer(), createAnswer('gratis')],
+      expectedOutcomes: 'ok ok ok credit_budget',
       spent: { charged: 10, uncertain: 6 },
     },
   ],
@@ -60,8 +72,8 @@ test.for<[string, Case]>([
     'a call whose answer is lost counts as the highest price seen for its operation',
     {
       creditBudget: 20,
-      does: [found(6), faults.resets],
-      ends: 'ok network network credit_budget',
+      behaviours: [createAnswer(6), faults.resets],
+      expectedOutcomes: 'ok network network credit_budget',
       spent: { charged: 6, uncertain: 12 },
     },
   ],
@@ -69,16 +81,16 @@ test.for<[string, Case]>([
     'a call of an operation that was free so far counts as one credit where its charge is unknown',
     {
       creditBudget: 3,
-      does: [found(0), faults.resets],
-      ends: 'ok network network network network credit_budget',
+      behaviours: [createAnswer(0), faults.resets],
+      expectedOutcomes: 'ok network network network network credit_budget',
       spent: { charged: 0, uncertain: 4 },
     },
   ],
-])('%s', async ([_, { creditBudget, does, ends, spent }], { upstream, start }) => {
+])('%s', async ([_, { creditBudget, behaviours, expectedOutcomes, spent }], { upstream, start }) => {
   const server = await start({ creditBudget });
-  upstream.respondWith(...does);
-  expect((await outcomesOf(server, ends.split(' ').length)).join(' ')).toBe(ends);
-  const { charged, uncertain } = await spentOf(server);
+  upstream.respondWith(...behaviours);
+  expect((await makeCalls(server, expectedOutcomes.split(' ').length)).join(' ')).toBe(expectedOutcomes);
+  const { charged, uncertain } = await readSpent(server);
   expect({ charged, uncertain }).toEqual(spent);
 });
 
@@ -92,13 +104,13 @@ test('a larger page without a charge counts as the highest cost that smaller pag
   upstream.respondWith(json(page, { headers: creditHeaders(3) }), json(page));
   await server.call('search_ads', { limit: 10 });
   await server.call('search_ads', { limit: 100 });
-  expect(await spentOf(server)).toMatchObject({ charged: 3, uncertain: 30 });
+  expect(await readSpent(server)).toMatchObject({ charged: 3, uncertain: 30 });
 });
 
 test('a refusal says what is counted for calls whose charge is unknown', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 12 });
-  upstream.respondWith(found());
-  await outcomesOf(server, 1);
+  upstream.respondWith(createAnswer());
+  await makeCalls(server, 1);
   const { text } = await server.call('get_ad', { adId: ad.id });
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
@@ -108,9 +120,9 @@ test('paid calls never request the balance, with or without a budget and with or
   start,
 }) => {
   for (const config of [{ creditBudget: 100 }, {}])
-    for (const behaviour of [found(1), found(), faults.resets]) {
+    for (const behaviour of [createAnswer(1), createAnswer(), faults.resets]) {
       upstream.respondWith(behaviour);
-      await outcomesOf(await start(config), 3);
+      await makeCalls(await start(config), 3);
       expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toEqual([]);
     }
 });
@@ -123,7 +135,7 @@ test('without a budget, a call of unknown charge and unknown price adds nothing 
   upstream.respondWith(faults.resets);
   const { text } = await server.call('get_ad', { adId: ad.id });
   expect(text).toContain('unknown whether the service charged for this call');
-  expect(await spentOf(server)).toMatchObject({ charged: 0 });
+  expect(await readSpent(server)).toMatchObject({ charged: 0 });
 });
 
 test('a balance request that fails is repeated at most once a minute for each key', async ({ upstream, start }) => {

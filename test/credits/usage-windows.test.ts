@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest';
 import { isGated } from '../../src/api/operations.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { joinNames } from '../../src/views/safe-text.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import {
   createUsageLimit,
   creditHeaders,
@@ -13,7 +14,6 @@ import {
 } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { createGate } from '../support/gate.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 let clock = 1_790_000_000_000;
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 }, now: () => clock });
@@ -22,7 +22,7 @@ test.beforeEach(({ upstream }) => {
   upstream.credits = json(creditStatus(createUsageLimit(400)));
 });
 
-const paths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
+const listPaths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
 
 describe('A usage limit', () => {
   test('a usage limit is explained with its window, its numbers, its estimated end and the tools that still work', async ({
@@ -41,7 +41,7 @@ describe('A usage limit', () => {
     const free = joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
     expect(free).toContain('list_collections');
     expect(text).toContain(`Still working: ${free}, and cached answers`);
-    expect(paths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
+    expect(listPaths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
   test('if neither window is full, the error says that a cheaper call may still fit', async ({ upstream, server }) => {
@@ -75,7 +75,7 @@ test('calls that meet the limit at once request the credits only once', async ({
   await first;
   gate.open();
   expect((await second).error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
-  expect(paths(upstream).filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
+  expect(listPaths(upstream).filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
 });
 
 describe('While a window is known to be full', () => {
@@ -93,7 +93,7 @@ describe('While a window is known to be full', () => {
       expect(error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
       expect(text).toContain('Nothing was sent, nothing was charged.');
     }
-    expect(paths(upstream)).toEqual([]);
+    expect(listPaths(upstream)).toEqual([]);
     const saving = { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid('x') };
     for (const tool of ['whoami', 'get_account', 'list_collections', 'add_collection_item'])
       expect((await server.call(tool, tool.startsWith('add') ? saving : {})).isError).toBe(false);
@@ -111,10 +111,10 @@ describe('While a window is known to be full', () => {
   test('the credits are requested once a minute, however many calls come', async ({ upstream, server }) => {
     clock += 59_999;
     await server.call('search_ads');
-    expect(paths(upstream)).toEqual([]);
+    expect(listPaths(upstream)).toEqual([]);
     clock += 1;
     await Promise.all([1, 2, 3, 4].map((limit) => server.call('search_ads', { limit })));
-    expect(paths(upstream)).toEqual(['GET /v1/credits']);
+    expect(listPaths(upstream)).toEqual(['GET /v1/credits']);
     clock += 60_000;
     upstream.credits = json(creditStatus(createUsageLimit(3)));
     expect((await server.call('search_ads')).isError).toBe(false);
@@ -131,7 +131,7 @@ test('get_credits that shows a full window stops the next paid call', async ({ u
   upstream.respondWith(documentedResponse);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
-  expect(paths(upstream)).toEqual(['GET /v1/credits']);
+  expect(listPaths(upstream)).toEqual(['GET /v1/credits']);
 });
 
 test('a window with too few credits for a call is explained, and such calls are refused until the window has more', async ({

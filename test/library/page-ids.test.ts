@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 /** Ids that differ only by case or by characters that an index might use to mark case. */
 const ids = ['pAbC', 'p1!_.~-', 'pÉé%', 'p%41', 'p%%a', 'p_%Zz'].flatMap((id) => [

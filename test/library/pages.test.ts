@@ -8,8 +8,8 @@ import { openLibrary } from '../../src/library/open.ts';
 import { findViolations } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
 import { serveOnLoopback, testStartTime } from './support/library-server.ts';
 

@@ -4,10 +4,10 @@ import { request } from 'undici';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { jpegOf, pngOf } from '../pictures/sample-pictures.ts';
 import { waitUntil } from '../support/deadline.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { startCommand } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 import { runLibraryCommand, serveDatabase } from './support/command.ts';
 import { databaseTest } from './support/fixtures.ts';
 

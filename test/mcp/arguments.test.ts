@@ -3,10 +3,10 @@ import { describe, expect } from 'vitest';
 import * as z from 'zod';
 import type { SearchFilter } from '../../src/api/search-filters.ts';
 import { readArguments } from '../../src/mcp/arguments.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
 import { ad, documentedResponse } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
   /** Expects a refusal that names the argument, and no request to the service. */
@@ -38,7 +38,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['a number as its JSON text', 'search_ads', { limit: '7' }, { limit: 7 }],
   ['an object as its JSON text', 'search_ads', { filters: '{"countries":["DE"]}' }, { countries: ['DE'] }],
   ['values with spaces around them', 'search_ads', { limit: ' 7 ', fresh: 'true' }, { limit: 7 }],
-  ['a number of the query', 'list_collection_items', { ...listing, limit: '7' }, `${lists}&limit=7`],
+  ['a number in the query string', 'list_collection_items', { ...listing, limit: '7' }, `${lists}&limit=7`],
   ['empty optional texts', 'search_ads', { limit: '', cursor: '', filters: '', detail: '', fresh: '' }, {}],
   ['null for what is optional', 'search_ads', none, {}],
   ['null as its JSON text', 'search_ads', { limit: 'null', filters: 'null' }, {}],
@@ -48,7 +48,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['a text that looks like an object', 'get_page', { pageId: '{"a":1}' }, '/v1/pages/%7B%22a%22%3A1%7D'],
   ['a UUID, in lower case', 'get_ad', { adId: upper }, `/v1/ads/${lower}`],
   [
-    'of a collection',
+    'the UUID of a collection',
     'list_collection_items',
     { ...listing, collectionId: upper },
     lists.replace(deriveUuid('c'), lower),
@@ -56,10 +56,13 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['the UUID of an item', 'add_collection_item', { ...listing, itemId: upper }, { itemType: 'ads', itemId: lower }],
   ['the id of a page as it is', 'add_collection_item', { ...listing, ...ofPage }, ofPage],
   ['filters as they are', 'search_pages', { filters, ...paged }, { ...filters, ...paged }],
-])('%s: %s %j', async ([_, tool, args, expected], { upstream, server }) => {
-  expect((await server.call(tool, args)).isError).toBe(false);
-  expect(upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)))).toEqual([expected]);
-});
+])(
+  'the service receives the expected request for %s (%s %j)',
+  async ([_, tool, args, expected], { upstream, server }) => {
+    expect((await server.call(tool, args)).isError).toBe(false);
+    expect(upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)))).toEqual([expected]);
+  },
+);
 
 const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
 type Refused = [tool: string, args: Record<string, unknown>, words: string | RegExp];
@@ -110,7 +113,9 @@ describe('Invalid arguments', () => {
       { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
       /(?=.*collectionId)(?=.*itemType)(?=.*limit).*what/s,
     ],
-  ])('%s (%#)', ([tool, args, words], { expectRefused }) => expectRefused(tool, args, words));
+  ])('%s refuses invalid arguments and names them (case %#)', ([tool, args, words], { expectRefused }) =>
+    expectRefused(tool, args, words),
+  );
 
   test('an id that is not a UUID is refused before a request is sent', async ({ expectRefused }) => {
     const wrong = (name: string) =>

@@ -178,13 +178,13 @@ describe('hosts.json', () => {
     ['copilot-cli', 6500],
     ['@cline/core', 1800],
     ['claude-code', 30_000],
-  ] as const)('a result for %s has at most %i tokens where the setting allows 30,000', ([name, most]) => {
+  ] as const)('a result for %s has at most %i tokens if the setting allows 30,000', ([name, most]) => {
     expect(formOf(name, { resultTokens: 30_000 }).resultTokens).toBe(most);
     expect(formOf(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
   });
 });
 
-test('a list for a host that shows few tokens is cut to fit, and ends with a cursor', async ({ server, service }) => {
+test('a list for a host that shows few tokens is shortened and ends with a cursor', async ({ server, service }) => {
   const { call } = await server.connectAs(service.createKey(), '@cline/core', {});
   const { text, raw } = await call('search_ads', { limit: 100 });
   // Cline shortens the JSON of the whole result to 8,000 characters.

@@ -1,9 +1,9 @@
 import { describe, expect } from 'vitest';
 import { makeDemoCalls } from '../support/demo-calls.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { documentedResponse, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { startServer } from '../support/server.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));

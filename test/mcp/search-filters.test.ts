@@ -54,7 +54,7 @@ test.for<[what: string, file: () => string, reason: string | RegExp]>([
   ['names an unknown type', () => fileWith({ ads: [filterOf('text')] }), 'cannot be used'],
   ['is too large', () => fileWith(' '.repeat(2_000_000)), 'at most 1048576 are allowed'],
   ['is a folder', () => folder, 'it is not a file'],
-  ['is not there', () => join(folder, 'none.json'), 'ENOENT'],
+  ['does not exist', () => join(folder, 'none.json'), 'ENOENT'],
   ['has many mistakes', () => fileWith({ ads: Array(20_000).fill({ ...filterOf('text'), extra: 1 }) }), /^.{1,2000}$/s],
 ])('a file that %s stops the server at the start, with the reason in a few words', async ([_, file, reason]) => {
   const name = file();
@@ -129,7 +129,7 @@ test('a service on loopback is asked once for its filters, without the API key',
 });
 
 test.each<[string, RequestListener]>([
-  ['is not there yet', (_, response) => void response.destroy()],
+  ['has not started yet', (_, response) => void response.destroy()],
   ['is still starting', (_, response) => void response.writeHead(503).end()],
 ])('a library that %s is asked again by the next list or call, until it answers', async (_, atFirst) => {
   const service = await describer(atFirst);
@@ -169,8 +169,8 @@ test.each<[string, RequestListener]>([
   ['answers 70,000 characters', document({ ads: [{ ...filter, example: 'x'.repeat(70_000) }] })],
   ['nests deeply', (_, response) => void response.end(`${'{"a":['.repeat(100_000)}`)],
   ['is another API', document({ filters: [] })],
-  ['describes none', described([])],
-  ['answers no object', document(null)],
+  ['describes no filters', described([])],
+  ['does not answer with an object', document(null)],
   ['answers 500', (_, response) => void response.writeHead(500).end(JSON.stringify({ ads: [filter] }))],
   ['redirects', (_, response) => void response.writeHead(302, { location: '/filters.json' }).end()],
   ['hangs up', (_, response) => void response.destroy()],

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { AdService } from '../support/ad-service.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import {
   createUsageLimit,
   creditHeaders,
@@ -13,7 +14,6 @@ import { createGate } from '../support/gate.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { startReplicasBeforeAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const gather = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
@@ -202,7 +202,7 @@ describeEveryServer('Any replica', (server) => {
   });
 
   test('the store keeps data of an invented key or collection for at most a minute', async () => {
-    const before = new Set(server.everything().map(({ name }) => name));
+    const before = new Set(server.readAllValues().map(({ name }) => name));
     const { call } = fleet.createTenant(errorResponse(401));
     const collectionId = deriveUuid('made up');
     const ofCollection = { collectionId, itemType: 'ads' };
@@ -213,12 +213,12 @@ describeEveryServer('Any replica', (server) => {
       ['gather_ads', gather],
     ] as const)
       expect((await call(name, args)).error, name).toMatchObject({ kind: 'unauthorized' });
-    const left = server.everything().filter(({ name }) => !before.has(name));
+    const left = server.readAllValues().filter(({ name }) => !before.has(name));
     expect(left.filter(({ remainingMs }) => remainingMs > 61_000).map(({ name }) => name)).toEqual([]);
   });
 
   test('the store contains only encrypted values that expire', () => {
-    const everything = server.everything();
+    const everything = server.readAllValues();
     expect(everything.length).toBeGreaterThan(50);
     for (const { name, value, remainingMs } of everything) {
       expect(name).toMatch(

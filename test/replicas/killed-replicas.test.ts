@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { type Behaviour, delays, documentedResponse } from '../support/faulty-upstream.ts';
 import { type Replica, startReplicasBeforeAll, type Tenant } from '../support/replicas.ts';
 import type { Result } from '../support/server.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const budget = 100;
 const adId = deriveUuid('ad');

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { createGate } from '../support/gate.ts';
 import { type Replica, startReplicasBeforeAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const ad = (name: string) => ({ adId: deriveUuid(name) });
 const budget = 30;
@@ -25,7 +25,7 @@ describeEveryServer('A store that loses data', (server) => {
       });
       const [one, other] = replicas;
       await one.call('get_ad', ad('before'));
-      const restore = server.copy();
+      const restore = server.saveCopy();
       for (const name of ['a', 'b']) await one.call('get_ad', ad(name));
       expect((await other.call('get_ad', ad('c'))).error).toMatchObject({ kind: 'credit_budget' });
       if (lost === 'everything') server.clear();
@@ -62,7 +62,7 @@ describeEveryServer('A store that loses data', (server) => {
     const [before, lost, after] = service.ads.map(({ id }) => id);
     const read = (adId: string | undefined) => replicas[0].call('get_ad', { adId });
     await read(before);
-    const restore = server.copy();
+    const restore = server.saveCopy();
     await read(lost);
     for (const replica of both) expect(await readIds(replica)).toHaveLength(2);
     restore();
@@ -77,7 +77,7 @@ describeEveryServer('A store that loses data', (server) => {
     const [before, lost, after] = service.ads.map(({ id }) => id);
     const read = (replica: Replica, adId: string | undefined) => replica.call('get_ad', { adId });
     await read(one, before);
-    const restore = server.copyItems();
+    const restore = server.saveItemsCopy();
     await read(one, lost);
     expect(await readIds(one)).toHaveLength(2);
     restore();

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { type Replica, startReplicasBeforeAll } from '../support/replicas.ts';
 import { describeEveryServer } from '../support/stores.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId: deriveUuid(name) });
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;

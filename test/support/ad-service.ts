@@ -1,3 +1,4 @@
+import { deriveUuid } from './derive-uuid.ts';
 import {
   type Behaviour,
   creditHeaders,
@@ -6,7 +7,6 @@ import {
   json,
   type Upstream,
 } from './faulty-upstream.ts';
-import { deriveUuid } from './uuid-of.ts';
 
 /** A search request as the service received it. */
 export interface AdSearch {

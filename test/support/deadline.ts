@@ -22,6 +22,16 @@ export async function waitFor<Value>(promise: Promise<Value>, event: string, lim
 }
 
 /**
+ * Returns a promise like `waitFor`, with a limit of a minute, for a test that awaits the event later. A rejection before
+ * the test awaits the promise does not end the test run.
+ */
+export function waitInBackground<Value>(promise: Promise<Value>, event: string): Promise<Value> {
+  const result = waitFor(promise, event, 60_000);
+  result.catch(() => {});
+  return result;
+}
+
+/**
  * Checks a condition until it is true.
  * @param intervalMs the pause between two checks
  * @throws Error with the source code of the condition if the condition does not become true in time

@@ -221,19 +221,19 @@ const answers: Record<string, unknown> = {
 /** The ways in which a response can be broken, each named by a sentence whose subject is the service. */
 export const faults = {
   resets: (_, response) => response.socket?.resetAndDestroy(),
-  'closes without a word': (_, response) => response.socket?.end(),
-  'breaks off in the body': (_, response) => {
+  'closes without an answer': (_, response) => response.socket?.end(),
+  'ends in the middle of the body': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
     response.write('{"items":[');
     setImmediate(() => response.socket?.destroy());
   },
-  'promises less than it sends': (_, response) => {
+  'sends more than its content-length': (_, response) => {
     response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n{"items":[],"cursor":null}');
   },
-  'is not HTTP': (_, response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n'),
+  'does not speak HTTP': (_, response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n'),
   'sends a header of 200 KB': (_, response) =>
     response.socket?.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`),
-  'breaks its own chunks': (_, response) =>
+  'sends an invalid chunk': (_, response) =>
     response.socket?.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
   'sends a web page': (_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
@@ -249,7 +249,7 @@ export const faults = {
   'sends compressed bytes that nobody asked for': bytes(new Uint8Array([31, 139, 8, 0, 0, 0, 0, 0]), {
     'content-encoding': 'gzip',
   }),
-  'sends bytes that are no text': bytes(new Uint8Array([0xff, 0xfe, 0x00, 0xc3, 0x28])),
+  'sends bytes that are not text': bytes(new Uint8Array([0xff, 0xfe, 0x00, 0xc3, 0x28])),
   'sends 40 MB': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     const piece = Buffer.alloc(1024 * 1024, ' ');
@@ -261,13 +261,13 @@ export const faults = {
     response.on('error', () => {});
     more();
   },
-  'nests ten thousand deep': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
+  'sends ten thousand nested lists': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
 } satisfies Record<string, Behaviour>;
 
 /** The ways in which a service can keep a caller waiting. */
 export const delays = {
   hangs: () => {},
-  'hangs after its head': (_, response) => {
+  'hangs after the headers': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
   },

@@ -1,7 +1,7 @@
 import { AdLibraryError } from '../../src/api/errors.ts';
 import type { Fetch, HttpResponse } from '../../src/api/http.ts';
 import { canonical } from '../../src/api/json.ts';
-import { deriveUuid } from './uuid-of.ts';
+import { deriveUuid } from './derive-uuid.ts';
 
 type Filters = Record<string, unknown>;
 

@@ -3,6 +3,7 @@ import { Client } from 'undici';
 import { serveHttp } from '../../src/cli/serve.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
+import { waitInBackground } from './deadline.ts';
 
 /** A running HTTP server of this process. */
 export type HttpServer = Awaited<ReturnType<typeof startHttp>>;
@@ -67,9 +68,16 @@ export function openRawSocket(port: number, localAddress?: string) {
   socket.setEncoding('utf8').on('data', (text: string) => {
     received += text;
   });
+  const close = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
   return {
     socket,
     received: () => received,
-    closed: new Promise<string>((resolve) => socket.once('close', () => resolve(received))),
+    /**
+     * Resolves with all received text when the connection has closed. Rejects if the connection is still open a minute
+     * after the property was read.
+     */
+    get closed() {
+      return waitInBackground(close, 'the connection to close');
+    },
   };
 }

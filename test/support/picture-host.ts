@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { deriveUuid } from './derive-uuid.ts';
 import { ad, json, type Upstream } from './faulty-upstream.ts';
 import { listenOnLoopback } from './loopback.ts';
 import type { TestServer } from './server.ts';
-import { deriveUuid } from './uuid-of.ts';
 
 /** The answer to a request for a picture: bytes that are sent unchanged, or a function that writes the response. */
 export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);

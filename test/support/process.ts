@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { waitFor } from './deadline.ts';
+import { waitFor, waitInBackground } from './deadline.ts';
 
 /** How long a started command may take to write an expected text, in milliseconds. */
 const startLimitMs = 40_000;
@@ -64,9 +64,7 @@ export function startCommand(args: string[] = [], env: Record<string, string> = 
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  const ended = new Promise<CommandResult>((resolve) =>
-    child.once('close', (code) => resolve({ code, stdout, stderr })),
-  );
+  const end = new Promise<CommandResult>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
   /** Resolves with the first match in standard error; rejects if the process ends first or the text does not come. */
   const waitForStderr = (pattern: RegExp) => {
     const match = new Promise<RegExpExecArray>((resolve, reject) => {
@@ -76,13 +74,22 @@ export function startCommand(args: string[] = [], env: Record<string, string> = 
       };
       child.stderr?.on('data', searchStderr);
       searchStderr();
-      void ended.then(({ code }) =>
+      void end.then(({ code }) =>
         reject(new Error(`The process ended with exit code ${code} before it wrote ${pattern}: ${stderr}`)),
       );
     });
     return waitFor(match, `${pattern} on standard error`, startLimitMs);
   };
-  return { child, stdout: () => stdout, stderr: () => stderr, waitForStderr, ended };
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    waitForStderr,
+    /** Resolves when the process has ended. Rejects if the process still runs a minute after the property was read. */
+    get ended() {
+      return waitInBackground(end, `the command "${args.join(' ')}" to end`);
+    },
+  };
 }
 
 /** Runs the built command to its end. */
@@ -90,9 +97,9 @@ export function runCommand(
   args: string[],
   options: { env?: Record<string, string>; input?: string } = {},
 ): Promise<CommandResult> {
-  const { child, ended } = startCommand(args, options.env);
-  child.stdin?.end(options.input ?? '');
-  return ended;
+  const running = startCommand(args, options.env);
+  running.child.stdin?.end(options.input ?? '');
+  return running.ended;
 }
 
 /** A running `http` command. */

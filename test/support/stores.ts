@@ -139,17 +139,17 @@ async function startRedisServer({ isDurable = false } = {}) {
   return {
     ...{ url, kill, pause, resume, restart, close },
     clear,
-    copy: saveCopy,
-    copyItems: saveItemsCopy,
-    everything: readAllValues,
-    bytes: measureBytes,
+    saveCopy,
+    saveItemsCopy,
+    readAllValues,
+    measureBytes,
   };
 }
 
 async function startPostgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
   const server = await startPostgres(options);
   const row = `json_build_object('name', name, 'value', value, 'left', extract(epoch FROM ends - now()) * 1000)`;
-  const everything = () =>
+  const readAllValues = () =>
     JSON.parse(
       server.sql(`SELECT coalesce(json_agg(${row}), '[]') FROM (
         SELECT key AS name, encode(body, 'escape') AS value, ends FROM ad_library.documents
@@ -175,13 +175,13 @@ async function startPostgresServer(options?: { isDurable?: boolean }): Promise<S
       SELECT key AS name, length(body) AS bytes, ends FROM ad_library.documents
       UNION ALL SELECT name, bytes, ends FROM ad_library.collections) AS one WHERE ends > now() GROUP BY substring(name from '}:([^:]+)')`;
   // The database grows before PostgreSQL reuses the space of expired rows.
-  const bytes = () => ({
+  const measureBytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
     kinds: sortByBytes(server.sql(kinds).split('\n').filter(Boolean)),
   });
-  const copy = () => saveTablesCopy('documents', 'collections', 'items');
-  const copyItems = () => saveTablesCopy('collections', 'items');
-  return { ...server, clear, copy, copyItems, everything, bytes };
+  const saveCopy = () => saveTablesCopy('documents', 'collections', 'items');
+  const saveItemsCopy = () => saveTablesCopy('collections', 'items');
+  return { ...server, clear, saveCopy, saveItemsCopy, readAllValues, measureBytes };
 }
 
 const sortByBytes = (lines: string[]) =>

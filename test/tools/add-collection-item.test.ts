@@ -1,15 +1,15 @@
 import { expect } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = upstreamTest();
 const collectionId = deriveUuid('collection');
-const idsOf = (count: number) => Array.from({ length: count }, (_, index) => deriveUuid(`item ${index}`));
-const saving = (itemIds: string[]) => ({ collectionId, itemType: 'ads', itemIds });
+const createIds = (count: number) => Array.from({ length: count }, (_, index) => deriveUuid(`item ${index}`));
+const buildArguments = (itemIds: string[]) => ({ collectionId, itemType: 'ads', itemIds });
 
 /** Answers the items in `replies` with these responses. All other items are added. */
-const serve =
+const createSavingResponse =
   (replies: Record<string, ReturnType<typeof json>> = {}): ReturnType<typeof json> =>
   (request, response, body = '{}') => {
     const { itemId = '' } = JSON.parse(body || '{}') as { itemId?: string };
@@ -18,15 +18,23 @@ const serve =
   };
 
 test('add_collection_item saves several items in sequence and sends each item once', async ({ upstream, server }) => {
-  const ids = idsOf(12);
+  const ids = createIds(12);
   const [first = '', second = '', third = ''] = ids;
-  const known = { collection: { id: collectionId, name: 'Saved' }, itemType: 'ads', itemId: second, added: false };
+  const alreadySavedItem = {
+    collection: { id: collectionId, name: 'Saved' },
+    itemType: 'ads',
+    itemId: second,
+    added: false,
+  };
   upstream.respondWith(
-    serve({ [second]: json(known), [third]: errorResponse(404, { message: 'There is no such ad' }) }),
+    createSavingResponse({
+      [second]: json(alreadySavedItem),
+      [third]: errorResponse(404, { message: 'There is no such ad' }),
+    }),
   );
-  const { data, text } = await server.call('add_collection_item', saving([...ids, first.toUpperCase()]));
-  const sent = upstream.requests.map(({ body }) => JSON.parse(body).itemId);
-  expect(sent).toEqual(ids);
+  const { data, text } = await server.call('add_collection_item', buildArguments([...ids, first.toUpperCase()]));
+  const sentItemIds = upstream.requests.map(({ body }) => JSON.parse(body).itemId);
+  expect(sentItemIds).toEqual(ids);
   const problem = expect.stringContaining('no such ad');
   expect(data.items).toEqual(
     ids.map((itemId, at) => ({ itemId, added: at !== 1 && at !== 2, ...(at === 2 && { problem }) })),
@@ -42,11 +50,11 @@ test.for([
 ] as const)(
   'a %s ends the call, and the result names the items that were not tried',
   async ([, reply, stopped], { upstream, start }) => {
-    const ids = idsOf(4);
+    const ids = createIds(4);
     const server = await start();
     upstream.credits = json(creditStatus());
-    upstream.respondWith(serve({ [ids[1] ?? '']: reply }));
-    const { data, text } = await server.call('add_collection_item', saving(ids));
+    upstream.respondWith(createSavingResponse({ [ids[1] ?? '']: reply }));
+    const { data, text } = await server.call('add_collection_item', buildArguments(ids));
     expect(data).toMatchObject({
       stopped,
       items: [{ added: true }, { problem: expect.any(String) }, { problem: 'not tried' }, { problem: 'not tried' }],
@@ -61,13 +69,15 @@ test('add_collection_item fails if nothing was saved, and refuses contradictory 
   server,
 }) => {
   upstream.respondWith(errorResponse(404, { message: 'There is no such collection' }));
-  expect((await server.call('add_collection_item', saving(idsOf(2)))).error).toMatchObject({ kind: 'not_found' });
-  upstream.respondWith(serve());
+  expect((await server.call('add_collection_item', buildArguments(createIds(2)))).error).toMatchObject({
+    kind: 'not_found',
+  });
+  upstream.respondWith(createSavingResponse());
   for (const [args, problem] of [
-    [saving(idsOf(51)), 'itemIds'],
-    [saving([]), 'itemIds'],
-    [saving(['x']), 'must be a UUID'],
-    [{ ...saving(idsOf(1)), itemId: deriveUuid('x') }, 'pass either itemId or itemIds'],
+    [buildArguments(createIds(51)), 'itemIds'],
+    [buildArguments([]), 'itemIds'],
+    [buildArguments(['x']), 'must be a UUID'],
+    [{ ...buildArguments(createIds(1)), itemId: deriveUuid('x') }, 'pass either itemId or itemIds'],
     [{ collectionId, itemType: 'ads' }, 'pass either itemId or itemIds'],
   ] as const) {
     const { text, error } = await server.call('add_collection_item', args);

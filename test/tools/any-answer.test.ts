@@ -1,21 +1,24 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { estimateTokens } from '../../src/views/tokens.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { singleCallTools } from '../support/every-tool.ts';
 import { ad, bytes, createUsageLimit, creditStatus, errorResponse, json, page } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 import { everyFact, somePage } from '../views/sample-ads.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
-const details = fc.constantFrom(undefined, 'brief', 'full');
+const detailArguments = fc.constantFrom(undefined, 'brief', 'full');
 const tools = fc.constantFrom(...singleCallTools);
 
 /** Calls a tool, with a `detail` argument if the tool takes one. */
-const callIn = ({ call }: TestServer, detail: string | undefined, { tool, args }: (typeof singleCallTools)[number]) =>
-  call(tool, { ...args, ...(/^(search|get_ad|get_page|list_collection_items)/.test(tool) && { detail }) });
+const callWithDetail = (
+  { call }: TestServer,
+  detail: string | undefined,
+  { tool, args }: (typeof singleCallTools)[number],
+) => call(tool, { ...args, ...(/^(search|get_ad|get_page|list_collection_items)/.test(tool) && { detail }) });
 
 function expectSound(server: TestServer, { isError, raw, text, error }: Result): void {
   expect(text).not.toBe('');
@@ -30,14 +33,14 @@ function expectSound(server: TestServer, { isError, raw, text, error }: Result):
 
 function expectFinite({ text, raw }: Pick<Result, 'text' | 'raw'>): void {
   expect(text).not.toMatch(/Infinity|NaN/);
-  expect(wrongNumbers(raw)).toEqual([]);
+  expect(findInfiniteNumbers(raw)).toEqual([]);
 }
 
 /** Returns the paths of infinite numbers in a value. JSON would turn them into null. */
-function wrongNumbers(value: unknown, path = ''): string[] {
+function findInfiniteNumbers(value: unknown, path = ''): string[] {
   if (typeof value === 'number') return Number.isFinite(value) ? [] : [path];
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => wrongNumbers(inner, `${path}.${name}`));
+  return Object.entries(value).flatMap(([name, inner]) => findInfiniteNumbers(inner, `${path}.${name}`));
 }
 
 test('any bytes from the service lead to a valid result or error, and the next call works', async ({
@@ -51,9 +54,9 @@ test('any bytes from the service lead to a valid result or error, and the next c
     fc.jsonValue().map((items) => JSON.stringify({ items, cursor: items, hasMore: items, id: items, pageId: items })),
   );
   await fc.assert(
-    fc.asyncProperty(tools, details, anyBytes, async (tool, detail, body) => {
+    fc.asyncProperty(tools, detailArguments, anyBytes, async (tool, detail, body) => {
       upstream.respondWith(bytes(body));
-      expectSound(server, await callIn(server, detail, tool));
+      expectSound(server, await callWithDetail(server, detail, tool));
     }),
     { numRuns: 150 },
   );
@@ -79,25 +82,30 @@ const anything = fc.oneof(
     { maxLength: 30 },
   ),
 );
-const extras = fc.dictionary(fc.constantFrom(...oddNames), anything, { maxKeys: 12 });
+const extraFields = fc.dictionary(fc.constantFrom(...oddNames), anything, { maxKeys: 12 });
 
 test('an answer that has its required fields is a result, whatever its other fields hold', async ({
   upstream,
   server,
 }) => {
   await fc.assert(
-    fc.asyncProperty(tools, details, fc.array(extras, { minLength: 1, maxLength: 5 }), async (tool, detail, more) => {
-      const [first = {}] = more;
-      const isPages = tool.tool === 'search_pages';
-      const items = more.map((fields) => ({ ...fields, ...ad, ...(isPages && page) }));
-      const must = { ...ad, ...page, userId: 'u', billingUserId: 'b', authenticated: true, added: true };
-      const list = { ...(/^(search|list)/.test(tool.tool) && { items }), cursor: null, hasMore: false };
-      upstream.respondWith(json({ ...first, ...must, ...list }));
-      const result = await callIn(server, detail, tool);
-      expect(result.text).not.toContain('does not match its API document');
-      expect(result.isError).toBe(false);
-      expectSound(server, result);
-    }),
+    fc.asyncProperty(
+      tools,
+      detailArguments,
+      fc.array(extraFields, { minLength: 1, maxLength: 5 }),
+      async (tool, detail, more) => {
+        const [first = {}] = more;
+        const isPages = tool.tool === 'search_pages';
+        const items = more.map((fields) => ({ ...fields, ...ad, ...(isPages && page) }));
+        const requiredFields = { ...ad, ...page, userId: 'u', billingUserId: 'b', authenticated: true, added: true };
+        const list = { ...(/^(search|list)/.test(tool.tool) && { items }), cursor: null, hasMore: false };
+        upstream.respondWith(json({ ...first, ...requiredFields, ...list }));
+        const result = await callWithDetail(server, detail, tool);
+        expect(result.text).not.toContain('does not match its API document');
+        expect(result.isError).toBe(false);
+        expectSound(server, result);
+      },
+    ),
     { numRuns: 100 },
   );
 });
@@ -110,20 +118,23 @@ test('numbers that are too large for a number type are left out of every result 
   const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
   const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };
   for (const huge of ['1e309', '-1e309']) {
-    const marked = (_: string, part: unknown) => (typeof part === 'number' ? '<huge>' : part);
-    const inJson = (value: object) => bytes(JSON.stringify(value, marked).replaceAll('"<huge>"', huge));
-    for (const called of singleCallTools)
+    const markNumbers = (_: string, part: unknown) => (typeof part === 'number' ? '<huge>' : part);
+    const respondWithHugeNumbers = (value: object) =>
+      bytes(JSON.stringify(value, markNumbers).replaceAll('"<huge>"', huge));
+    for (const toolCall of singleCallTools)
       for (const detail of ['brief', 'full']) {
-        const items = [called.tool === 'list_collections' ? collection : item];
-        const isList = /^(?:search|list)/.test(called.tool);
-        upstream.respondWith(inJson(isList ? { ...item, items, totalHits: 7, cursor: null, hasMore: false } : item));
-        const result = await callIn(server, detail, called);
+        const items = [toolCall.tool === 'list_collections' ? collection : item];
+        const isList = /^(?:search|list)/.test(toolCall.tool);
+        upstream.respondWith(
+          respondWithHugeNumbers(isList ? { ...item, items, totalHits: 7, cursor: null, hasMore: false } : item),
+        );
+        const result = await callWithDetail(server, detail, toolCall);
         expect(result.isError).toBe(false);
         expect(result.text).not.toContain('null');
         expectSound(server, result);
       }
     upstream.respondWith(errorResponse(429, { details: { limit: 1, left: [2] } }));
-    upstream.credits = inJson(creditStatus());
+    upstream.credits = respondWithHugeNumbers(creditStatus());
     expectFinite(await server.call('search_ads'));
     upstream.credits = undefined;
   }
@@ -132,15 +143,15 @@ test('numbers that are too large for a number type are left out of every result 
 });
 
 test('a hundred ads with huge texts in every field fit into the result', async ({ upstream, server, start }) => {
-  const book = 'All work and no play makes Jack a dull boy. '.repeat(60);
+  const longText = 'All work and no play makes Jack a dull boy. '.repeat(60);
   const texts = 'headline body linkDescription productTitle offerLink displayUrl ctaType'.split(' ');
-  const many = Array.from({ length: 100 }, () => book.slice(0, 60));
-  const hostile = {
-    ...Object.fromEntries(texts.map((name) => [name, book])),
-    ...{ countries: many, publisherPlatform: many, page: { pageName: book } },
-    cards: Array.from({ length: 20 }, () => ({ title: book.slice(0, 500), body: book.slice(0, 500) })),
+  const many = Array.from({ length: 100 }, () => longText.slice(0, 60));
+  const hugeAd = {
+    ...Object.fromEntries(texts.map((name) => [name, longText])),
+    ...{ countries: many, publisherPlatform: many, page: { pageName: longText } },
+    cards: Array.from({ length: 20 }, () => ({ title: longText.slice(0, 500), body: longText.slice(0, 500) })),
   };
-  const items = many.map((_, index) => ({ ...hostile, id: `ad-${index}` }));
+  const items = many.map((_, index) => ({ ...hugeAd, id: `ad-${index}` }));
   upstream.respondWith(json({ items, cursor: null, hasMore: false }));
   for (const detail of ['brief', 'full']) {
     const { text, data, isError } = await server.call('search_ads', { limit: 100, detail });
@@ -152,9 +163,11 @@ test('a hundred ads with huge texts in every field fit into the result', async (
     expect(data.items.length).toBeGreaterThan(9);
     expect(data.items[0]?.countries).toHaveLength(13);
   }
-  upstream.respondWith(json({ ...hostile, id: 'ad' }));
-  const small = await start({ resultTokens: 1000 });
-  expect(estimateTokens((await small.call('get_ad', { adId: deriveUuid('ad') })).text)).toBeLessThan(1000);
+  upstream.respondWith(json({ ...hugeAd, id: 'ad' }));
+  const serverWithSmallResults = await start({ resultTokens: 1000 });
+  expect(estimateTokens((await serverWithSmallResults.call('get_ad', { adId: deriveUuid('ad') })).text)).toBeLessThan(
+    1000,
+  );
 });
 
 test('an answer with millions of invalid entries takes at most 20 times the time of parsing it', async ({
@@ -165,17 +178,17 @@ test('an answer with millions of invalid entries takes at most 20 times the time
   const ad = `{"id":"x","media":${entries},"countries":${entries}}`;
   const list = `{"items":[${entries.slice(1, -1)},${entries.slice(1)}}`;
   // Compare processor time, measured one after the other. A busy machine slows both measurements down.
-  const parsed = await costOf(async () => void [JSON.parse(ad), JSON.parse(list)]);
-  const read = await costOf(async () => {
+  const parseTime = await measureProcessorTime(async () => void [JSON.parse(ad), JSON.parse(list)]);
+  const readTime = await measureProcessorTime(async () => {
     upstream.respondWith(bytes(ad));
     expect((await server.call('get_ad', { adId: deriveUuid('x') })).isError).toBe(false);
     upstream.respondWith(bytes(list));
     expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
   });
-  expect(read).toBeLessThan(20 * parsed);
+  expect(readTime).toBeLessThan(20 * parseTime);
 });
 
-async function costOf(work: () => Promise<void>): Promise<number> {
+async function measureProcessorTime(work: () => Promise<void>): Promise<number> {
   const start = process.cpuUsage();
   await work();
   return process.cpuUsage(start).user;

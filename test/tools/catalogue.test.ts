@@ -12,7 +12,7 @@ import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
 /** A tool as hosts receive it in the list of tools. */
-type Listed = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
+type ListedTool = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
   .extend('listed', { scope: 'file' }, async ({ server }) => (await server.client.listTools()).tools)
@@ -20,7 +20,7 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
     'named',
     ({ listed }) =>
       (name: string) =>
-        listed.find((tool) => tool.name === name) as Listed,
+        listed.find((tool) => tool.name === name) as ListedTool,
   );
 
 const names = allTools.map(({ name }) => name);
@@ -34,9 +34,9 @@ const folder = new URL('../wire/', import.meta.url);
 test('the tools are listed in the order of the catalogue, each with a committed definition', ({ listed }) => {
   expect(listed.map(({ name }) => name)).toEqual(names);
   const files = names.map((name) => `${name}.json`);
-  const others = readdirSync(folder).filter((file) => !files.includes(file));
-  if (!process.env.CI) for (const file of others) rmSync(new URL(file, folder));
-  else expect(others).toEqual([]);
+  const otherFiles = readdirSync(folder).filter((file) => !files.includes(file));
+  if (!process.env.CI) for (const file of otherFiles) rmSync(new URL(file, folder));
+  else expect(otherFiles).toEqual([]);
 });
 
 test('each operation of the API has a tool', () => {
@@ -45,18 +45,18 @@ test('each operation of the API has a tool', () => {
 });
 
 /** Yields every schema within a schema, with its path. */
-function* schemasIn(schema: unknown, path = ''): Generator<[string, Record<string, unknown>]> {
+function* listSchemas(schema: unknown, path = ''): Generator<[string, Record<string, unknown>]> {
   if (typeof schema !== 'object' || schema === null) return;
   // The names of arguments are not keywords of JSON Schema.
   if (!Array.isArray(schema) && !path.endsWith('/properties')) yield [path, schema as Record<string, unknown>];
-  for (const [key, inner] of Object.entries(schema)) yield* schemasIn(inner, `${path}/${key}`);
+  for (const [key, inner] of Object.entries(schema)) yield* listSchemas(inner, `${path}/${key}`);
 }
 
 /** Keywords of JSON Schema that at least one host does not support. */
-const unknownWords =
+const unsupportedKeywords =
   'anyOf oneOf allOf not $ref $defs exclusiveMinimum exclusiveMaximum propertyNames const format $schema'.split(' ');
 
-describe.each(names)('%s', (name) => {
+describe.each(names)('The tool %s', (name) => {
   test('the listed tool equals its committed definition', ({ named }) => {
     const file = new URL(`${name}.json`, folder);
     const definition = `${JSON.stringify(named(name), null, 2)}\n`;
@@ -83,7 +83,7 @@ describe.each(names)('%s', (name) => {
     const { description = '', inputSchema } = named(name);
     // OpenAI's API refuses the whole list of tools if one description has more than 1,024 characters.
     expect(description.length).toBeLessThanOrEqual(1000);
-    for (const [path, schema] of schemasIn(inputSchema))
+    for (const [path, schema] of listSchemas(inputSchema))
       if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');
   });
 
@@ -92,11 +92,11 @@ describe.each(names)('%s', (name) => {
   }) => {
     const { inputSchema, outputSchema } = named(name);
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
-    for (const [path, schema] of schemasIn(inputSchema)) {
-      const unknown = unknownWords.filter((word) => word in schema);
+    for (const [path, schema] of listSchemas(inputSchema)) {
+      const unknown = unsupportedKeywords.filter((word) => word in schema);
       expect({ path, unknown, isUnion: Array.isArray(schema.type) }).toEqual({ path, unknown: [], isUnion: false });
     }
-    for (const [path, schema] of schemasIn(outputSchema)) {
+    for (const [path, schema] of listSchemas(outputSchema)) {
       expect('enum' in schema || 'const' in schema, path).toBe(false);
       if (schema.type === 'object') expect([undefined, true], path).toContain(schema.additionalProperties);
     }
@@ -107,17 +107,19 @@ describe.each(names)('%s', (name) => {
 
 test('a read-only server neither lists nor runs a tool that writes at the service', async ({ start }) => {
   const reader = await start({ readOnly: true });
-  const left = (await reader.client.listTools()).tools.map(({ name }) => name);
-  const writing = allTools.filter((tool) => tool.operations.some((operation) => operations[operation].writes));
-  expect(writing.length).toBeGreaterThan(0);
-  expect(left).toEqual(names.filter((name) => writing.every((tool) => tool.name !== name)));
-  for (const { name } of writing) expect((await reader.call(name, {})).text).toContain('There is no tool');
+  const listedNames = (await reader.client.listTools()).tools.map(({ name }) => name);
+  const writingTools = allTools.filter((tool) => tool.operations.some((operation) => operations[operation].writes));
+  expect(writingTools.length).toBeGreaterThan(0);
+  expect(listedNames).toEqual(names.filter((name) => writingTools.every((tool) => tool.name !== name)));
+  for (const { name } of writingTools) expect((await reader.call(name, {})).text).toContain('There is no tool');
 });
 
 test('the list of tools with described filters has at most 4,200 tokens', async ({ start }) => {
   const { client } = await start({ demo: true });
-  const read = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
-  const text = JSON.stringify(read.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })));
+  const readableTools = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
+  const text = JSON.stringify(
+    readableTools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+  );
   expect(countTokens(text)).toBeLessThanOrEqual(4200);
 });
 

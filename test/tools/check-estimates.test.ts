@@ -18,9 +18,9 @@ interface Estimate {
 /** Requests the estimate, then checks all watches without a limit for the whole call. */
 async function estimateAndCheck(server: TestServer) {
   const { data, text } = await server.call('check_watches', { maxCredits: 0 });
-  const checked = await server.call('check_watches', { maxCredits: 100_000, fresh: true });
+  const checkResult = await server.call('check_watches', { maxCredits: 100_000, fresh: true });
   // A call whose watches all stop before their first page is an error without a receipt.
-  const { charged } = checked.data.receipt ?? { charged: 0 };
+  const { charged } = checkResult.data.receipt ?? { charged: 0 };
   return { estimate: data.estimate as Estimate, text, charged };
 }
 
@@ -45,7 +45,7 @@ test('the estimate of check_watches respects the limits of each watch', async ({
   expect(second.charged).toBe(8);
 });
 
-const aWatch = fc.record({
+const watchArbitrary = fc.record({
   question: fc.constantFrom('a', 'b', 'c'),
   isSplit: fc.boolean(),
   maxCredits: fc.integer({ min: 1, max: 60 }),
@@ -58,7 +58,7 @@ test('check_watches never costs more than estimated, whatever the prices and the
 }) => {
   const cases = fc.record({
     price: priceRules,
-    watches: fc.array(aWatch, { minLength: 1, maxLength: 4 }),
+    watches: fc.array(watchArbitrary, { minLength: 1, maxLength: 4 }),
     seenLimits: fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 3 }),
     weeks: fc.array(fc.integer({ min: 0, max: 250 }), { minLength: 2, maxLength: 3 }),
   });

@@ -9,19 +9,19 @@ import { type Result, startServer, type TestServer } from '../support/server.ts'
 
 const test = freshUpstreamTest();
 const day = 86_400_000;
-const dayOf = (offset: number) => new Date(testStartTime + offset * day).toISOString();
-const orMissing = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+const formatDay = (offset: number) => new Date(testStartTime + offset * day).toISOString();
+const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 
-const someAds = fc
+const adLists = fc
   .array(
     fc.record({
-      displayFormat: orMissing(fc.constantFrom('VIDEO', 'IMAGE', 'CAROUSEL', 'STORY')),
-      ctaType: orMissing(fc.constantFrom('SHOP_NOW', 'SEE_DETAILS')),
-      countries: orMissing(fc.subarray(['DE', 'AT', 'CH'])),
-      offerLink: orMissing(fc.constantFrom('a.example', 'www.shop.a.example/x?utm_source=y', 'b.example')),
-      page: orMissing(fc.constantFrom('Acme', 'Brown & Co').map((pageName) => ({ pageName }))),
-      lastSeenAt: orMissing(fc.integer({ min: -12, max: 1 }).map((half) => dayOf(half / 2))),
-      endDate: orMissing(fc.option(fc.integer({ min: -3, max: 3 }).map(dayOf))),
+      displayFormat: optional(fc.constantFrom('VIDEO', 'IMAGE', 'CAROUSEL', 'STORY')),
+      ctaType: optional(fc.constantFrom('SHOP_NOW', 'SEE_DETAILS')),
+      countries: optional(fc.subarray(['DE', 'AT', 'CH'])),
+      offerLink: optional(fc.constantFrom('a.example', 'www.shop.a.example/x?utm_source=y', 'b.example')),
+      page: optional(fc.constantFrom('Acme', 'Brown & Co').map((pageName) => ({ pageName }))),
+      lastSeenAt: optional(fc.integer({ min: -12, max: 1 }).map((half) => formatDay(half / 2))),
+      endDate: optional(fc.option(fc.integer({ min: -3, max: 3 }).map(formatDay))),
     }),
     { minLength: 1, maxLength: 20 },
   )
@@ -32,14 +32,14 @@ const someAds = fc
     ),
   );
 
-const stateOf = (ad: object) => computeRun(ad, testStartTime).stillRunning;
-const seenOf = (ads: readonly ServedAd[]) => {
+const isStillRunning = (ad: object) => computeRun(ad, testStartTime).stillRunning;
+const formatLastSeen = (ads: readonly ServedAd[]) => {
   const days = ads.flatMap(({ lastSeenAt }) => String(lastSeenAt ?? '').slice(0, 10) || []).sort();
   const [first = '', last] = [days[0], days.at(-1)];
   const some = days.length < ads.length ? `${days.length} of them ` : '';
   return first && `, ${some}last seen ${first === last ? first : `${first} to ${last}`}`;
 };
-const valuesOf: Record<string, (ad: ServedAd) => unknown[]> = {
+const valueReaders: Record<string, (ad: ServedAd) => unknown[]> = {
   displayFormat: ({ displayFormat }) => [displayFormat ?? []].flat(),
   ctaType: ({ ctaType }) => [ctaType ?? []].flat(),
   countries: ({ countries = [] }) => countries as string[],
@@ -53,7 +53,7 @@ interface Part {
   value?: string;
   note?: string;
 }
-const partsIn = ({ data }: Result) => data.counts as unknown as Part[];
+const readParts = ({ data }: Result) => data.counts as unknown as Part[];
 const totals = (counts: readonly Part[], key: string) =>
   Object.fromEntries(counts.map(({ filters, total }) => [String([filters[key]].flat()[0]), total]));
 
@@ -79,19 +79,19 @@ async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['cal
   await use(server.call).finally(server.close).finally(library.close);
 }
 
-const aCountry = orMissing(fc.constantFrom('DE', 'AT'));
+const optionalCountry = optional(fc.constantFrom('DE', 'AT'));
 
 test('count_ads, search_ads, gather_ads and query_ads agree on the values, missing values and running ads of the local library', async () => {
   await fc.assert(
-    fc.asyncProperty(someAds, aCountry, (ads, country) =>
+    fc.asyncProperty(adLists, optionalCountry, (ads, country) =>
       withLibrary(ads, async (call) => {
         const filters = country === undefined ? {} : { countries: [country] };
-        const found = ads.filter((ad) => country === undefined || valuesOf.countries?.(ad).includes(country));
-        for (const [by, values] of Object.entries(valuesOf)) {
+        const found = ads.filter((ad) => country === undefined || valueReaders.countries?.(ad).includes(country));
+        for (const [by, values] of Object.entries(valueReaders)) {
           if (by in filters) continue;
           const result = await call('count_ads', { filters, by });
           expect(result.data).toMatchObject({ total: found.length, receipt: { calls: 1 } });
-          expect(totals(partsIn(result), by)).toEqual(tally(found.flatMap(values), by));
+          expect(totals(readParts(result), by)).toEqual(tally(found.flatMap(values), by));
           const none = found.filter((ad) => values(ad).length === 0).length;
           const isSingle = by !== 'countries' && by !== 'domain';
           expect([result.data.none, result.data.rest]).toEqual([none, isSingle ? 0 : undefined]);
@@ -101,18 +101,18 @@ test('count_ads, search_ads, gather_ads and query_ads agree on the values, missi
         }
 
         const [running, ended, unknown] = [true, false, undefined].map((state) =>
-          found.filter((ad) => stateOf(ad) === state),
+          found.filter((ad) => isStillRunning(ad) === state),
         ) as [ServedAd[], ServedAd[], ServedAd[]];
         const states = [running, ended, unknown].map(({ length }) => length);
         const active = await call('count_ads', { filters, by: 'active' });
-        expect(partsIn(active).map(({ total }) => total)).toEqual(states);
+        expect(readParts(active).map(({ total }) => total)).toEqual(states);
         expect(active.text).toContain(`\nunknown: ${unknown.length}`);
         const split = [{ active: true }, { active: false }, { missing: ['active'] }];
-        expect(partsIn(await call('count_ads', { filters, split })).map(({ total }) => total)).toEqual(states);
+        expect(readParts(await call('count_ads', { filters, split })).map(({ total }) => total)).toEqual(states);
         const listed = await call('search_ads', { filters: { ...filters, active: true } });
         expect(listed.data.items.map(({ stillRunning }) => stillRunning)).toEqual(running.map(() => true));
         const gathered = await call('gather_ads', { filters, maxCredits: 50 });
-        const summary = `${running.length} still running, ${ended.length} ended, ${unknown.length} unknown${seenOf(unknown)}.`;
+        const summary = `${running.length} still running, ${ended.length} ended, ${unknown.length} unknown${formatLastSeen(unknown)}.`;
         if (found.length > 0) expect(gathered.data.summary).toContain(summary);
         const { data } = await call('query_ads', { sql: 'SELECT active, count(*) FROM ads GROUP BY 1' });
         const counted = new Map(data.rows as [number | null, number][]);
@@ -135,7 +135,7 @@ test('for a key with many values, count_ads states how many values are not liste
   ];
   await withLibrary(ads, async (call) => {
     const byCountry = await call('count_ads', { by: 'countries' });
-    expect(partsIn(byCountry)).toHaveLength(30);
+    expect(readParts(byCountry)).toHaveLength(30);
     expect(byCountry.data).toMatchObject({ total: 68, none: 1, leftOut: '8 rarer values are not listed.' });
     expect(byCountry.data).not.toHaveProperty('rest');
     expect(byCountry.text).toContain('\nnone: 1\n8 rarer values are not listed.');
@@ -147,34 +147,34 @@ test('for a key with many values, count_ads states how many values are not liste
 
 /** A service that knows some filter keys and ignores all others, as many services do. */
 class FilteringService extends AdService {
-  knows = new Set<string>();
+  knownKeys = new Set<string>();
 
   override answerSearch(body: string) {
     const { limit, cursor, ...filters } = JSON.parse(body || '{}') as AdSearch['filters'];
     const all = this.ads;
-    this.ads = all.filter((ad) => this.#finds(ad, filters));
+    this.ads = all.filter((ad) => this.#matches(ad, filters));
     const behaviour = super.answerSearch(body);
     this.ads = all;
     return behaviour;
   }
 
-  #finds(ad: ServedAd, filters: AdSearch['filters']): boolean {
+  #matches(ad: ServedAd, filters: AdSearch['filters']): boolean {
     return Object.entries(filters).every(([key, value]) => {
-      if (!this.knows.has(key)) return true;
+      if (!this.knownKeys.has(key)) return true;
       if (key === 'not')
         return Object.entries(value as object).every(
-          ([inner, one]) => !this.knows.has(inner) || !this.#finds(ad, { [inner]: one }),
+          ([inner, one]) => !this.knownKeys.has(inner) || !this.#matches(ad, { [inner]: one }),
         );
-      if (key === 'missing') return (value as string[]).every((one) => valuesOf[one]?.(ad).length === 0);
-      if (key === 'active') return stateOf(ad) === value;
-      return [value].flat().some((one) => valuesOf[key]?.(ad).includes(one));
+      if (key === 'missing') return (value as string[]).every((one) => valueReaders[one]?.(ad).length === 0);
+      if (key === 'active') return isStillRunning(ad) === value;
+      return [value].flat().some((one) => valueReaders[key]?.(ad).includes(one));
     });
   }
 }
 
 describe('Counts by value at another service', () => {
   /** The filter keys as a person describes them. */
-  const described = {
+  const describedKeys = {
     displayFormat: { type: 'strings', values: ['VIDEO', 'IMAGE', 'CAROUSEL'], open: true, single: true },
     ctaType: { type: 'strings', values: ['SHOP_NOW', 'SEE_DETAILS', 'ORDER_NOW'], single: true },
     countries: { type: 'strings', values: ['DE', 'AT', 'CH'] },
@@ -182,42 +182,42 @@ describe('Counts by value at another service', () => {
     not: { type: 'filters' },
     missing: { type: 'strings', values: ['displayFormat', 'ctaType'] },
   };
-  type Key = keyof typeof described;
-  const keys = Object.keys(described) as Key[];
-  const filtersOf = (keys: readonly Key[]) =>
-    ({ ads: keys.map((key) => ({ key, ...described[key] })), pages: [] }) as never;
+  type Key = keyof typeof describedKeys;
+  const keys = Object.keys(describedKeys) as Key[];
+  const buildFilters = (keys: readonly Key[]) =>
+    ({ ads: keys.map((key) => ({ key, ...describedKeys[key] })), pages: [] }) as never;
 
   test('count_ads states each count, the ads without a value, and the rest or why the rest is unknown', async ({
     upstream,
     start,
   }) => {
     await fc.assert(
-      fc.asyncProperty(someAds, fc.subarray(keys), fc.subarray(['not', 'missing']), async (ads, knows, tells) => {
+      fc.asyncProperty(adLists, fc.subarray(keys), fc.subarray(['not', 'missing']), async (ads, knows, tells) => {
         const service = new FilteringService(0);
         service.ads = ads;
-        service.knows = new Set(knows);
+        service.knownKeys = new Set(knows);
         // A service that does not count values may put anything into this field.
         service.changeAnswer = (answer) => ({
           ...answer,
           counts: { values: [{ value: 'VIDEO', total: -7 }], none: 1e9 },
         });
         upstream.respondWith(service.respond);
-        const told = keys.filter((key) => !['not', 'missing'].includes(key) || tells.includes(key));
-        const server = await start({ searchFilters: filtersOf(told) }, { now: () => testStartTime });
-        const isKnown = (key: string) => service.knows.has(key);
+        const toldKeys = keys.filter((key) => !['not', 'missing'].includes(key) || tells.includes(key));
+        const server = await start({ searchFilters: buildFilters(toldKeys) }, { now: () => testStartTime });
+        const isKnown = (key: string) => service.knownKeys.has(key);
         for (const by of ['displayFormat', 'ctaType', 'countries'] as const) {
           const result = await server.call('count_ads', { by });
           expect(result.data.total).toBe(ads.length);
-          const parts = partsIn(result);
-          const all = tally(ads.flatMap(valuesOf[by] ?? (() => [])), by);
-          const there = described[by].values.filter((value) => !isKnown(by) || all[value]);
-          const truly = there.map((value) => [value, isKnown(by) ? all[value] : ads.length]);
-          expect(totals(parts, by)).toEqual(Object.fromEntries(truly));
+          const parts = readParts(result);
+          const all = tally(ads.flatMap(valueReaders[by] ?? (() => [])), by);
+          const listedValues = describedKeys[by].values.filter((value) => !isKnown(by) || all[value]);
+          const expectedCounts = listedValues.map((value) => [value, isKnown(by) ? all[value] : ads.length]);
+          expect(totals(parts, by)).toEqual(Object.fromEntries(expectedCounts));
           for (const { total, note } of parts) {
             expect(note).toBe(total === ads.length ? 'equal to the total; not verified' : undefined);
           }
           const asksMissing = tells.includes('missing') && by !== 'countries';
-          const none = isKnown('missing') ? ads.filter((ad) => valuesOf[by]?.(ad).length === 0).length : ads.length;
+          const none = isKnown('missing') ? ads.filter((ad) => valueReaders[by]?.(ad).length === 0).length : ads.length;
           const rest = ads.length - parts.reduce((sum, { total }) => sum + (total ?? 0), 0) - (asksMissing ? none : 0);
           const isStated = by !== 'countries' && rest >= 0;
           expect([result.data.none, result.data.rest]).toEqual([
@@ -230,9 +230,13 @@ describe('Counts by value at another service', () => {
         }
         const active = await server.call('count_ads', { by: 'active' });
         const found = (state: boolean) =>
-          isKnown('active') ? ads.filter((ad) => stateOf(ad) === state).length : ads.length;
-        const left = ads.length - found(true) - found(false);
-        expect(partsIn(active).map(({ total }) => total)).toEqual([found(true), found(false), left < 0 ? null : left]);
+          isKnown('active') ? ads.filter((ad) => isStillRunning(ad) === state).length : ads.length;
+        const unknownCount = ads.length - found(true) - found(false);
+        expect(readParts(active).map(({ total }) => total)).toEqual([
+          found(true),
+          found(false),
+          unknownCount < 0 ? null : unknownCount,
+        ]);
         if (found(true) > 0)
           expect(active.text).toMatch(/\{"active":true\}: \d+ \(.*the service decides what is active/);
         await server.close();
@@ -249,7 +253,7 @@ describe('Counts by value at another service', () => {
   }) => {
     const service = new FilteringService(7);
     upstream.respondWith(service.respond);
-    const counted = { key: 'displayFormat', ...described.displayFormat, counted: true };
+    const counted = { key: 'displayFormat', ...describedKeys.displayFormat, counted: true };
     const server = await start({ searchFilters: { ads: [counted], pages: [] } as never });
     const { data, text } = await server.call('count_ads', { by: 'displayFormat' });
     expect(data).toMatchObject({ total: 7, counts: [], receipt: { calls: 1 } });
@@ -262,10 +266,10 @@ describe('Counts by value at another service', () => {
     start,
   }) => {
     const service = new FilteringService(30);
-    service.knows = new Set(['displayFormat']);
+    service.knownKeys = new Set(['displayFormat']);
     upstream.respondWith(service.respond);
     const clock = { now: testStartTime };
-    const server = await start({ searchFilters: filtersOf(['displayFormat']) }, { now: () => clock.now });
+    const server = await start({ searchFilters: buildFilters(['displayFormat']) }, { now: () => clock.now });
     service.changeAnswer = (answer) => ({ ...answer, totalHits: answer.items.length === 1 ? 15 : 0 });
     await server.call('gather_ads', { filters: video, maxCredits: 50 });
     service.changeAnswer = (answer) => answer;

@@ -5,7 +5,7 @@ import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
-const shares = { sql: 'SELECT displayFormat, count(*) FROM ads GROUP BY 1' };
+const formatShares = { sql: 'SELECT displayFormat, count(*) FROM ads GROUP BY 1' };
 
 describe('Coverage of a query', () => {
   test('the coverage counts ads that came only from searches', async ({ server }) => {
@@ -13,11 +13,11 @@ describe('Coverage of a query', () => {
       filters: { countries: ['DE'], displayFormat: ['VIDEO'] },
       maxCredits: 50,
     });
-    const covered = await server.call('query_ads', shares);
+    const covered = await server.call('query_ads', formatShares);
     expect(covered.data.coverage).toMatchObject({ ads: 59, gatherings: 1, current: { ads: 59 } });
     expect(covered.text).toContain('Coverage: 59 ads; every gathering is complete.');
     await server.call('search_ads', { filters: { displayFormat: ['IMAGE'] }, limit: 20 });
-    const { data, text } = await server.call('query_ads', shares);
+    const { data, text } = await server.call('query_ads', formatShares);
     expect(data.coverage).toMatchObject({ ads: 79, gatherings: 1, outsideAds: 20 });
     expect(text).toMatch(/No complete gathering covers \d+ advertisers of the dataset/);
     expect(text).toContain('79 ads, 20 of them only from searches or earlier gatherings');
@@ -36,7 +36,7 @@ describe('Coverage of a query', () => {
     await server.call('gather_ads', split);
     service.ads = service.ads.slice(4);
     await server.call('gather_ads', { ...split, fresh: true });
-    const { data, text } = await server.call('query_ads', shares);
+    const { data, text } = await server.call('query_ads', formatShares);
     expect(data.coverage).toMatchObject({ ads: 30, outsideAds: 4 });
     expect(text).toContain('30 ads, 4 of them only from searches or earlier gatherings');
   });
@@ -51,33 +51,34 @@ upstreamTest('the coverage names advertisers whose ads no complete gathering cov
     return createAd(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
   });
   // All ads of Acme are gathered, and some ads of the next advertisers.
-  const isWhole = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
-  service.ads = all.filter(isWhole);
+  const isFullyGathered = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
+  service.ads = all.filter(isFullyGathered);
   await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
   service.ads = all.slice(20, 40);
   await server.call('gather_ads', { filters: { some: 'part' }, maxAds: 1, maxCredits: 50 });
   service.ads = all;
   await server.call('search_ads', { limit: 100 });
-  const outsideOf = (owner: number) => all.filter((ad, at) => ad.pageId === `p${owner}` && !isWhole(ad, at)).length;
+  const countOutsideAds = (owner: number) =>
+    all.filter((ad, at) => ad.pageId === `p${owner}` && !isFullyGathered(ad, at)).length;
 
-  const uncovered = async (sql: string, cell = 160) => {
+  const readUncovered = async (sql: string, cell = 160) => {
     const { data, text } = await server.call('query_ads', { sql, cell, limit: 100 });
     const { uncovered = [], moreUncovered = 0 } = data.coverage as {
       uncovered?: { pageId: string; outside: number }[];
       moreUncovered?: number;
     };
     expect(text.includes('No complete gathering covers')).toBe(uncovered.length + moreUncovered > 0);
-    for (const { pageId, outside } of uncovered) expect(outside).toBe(outsideOf(Number(pageId.slice(1))));
+    for (const { pageId, outside } of uncovered) expect(outside).toBe(countOutsideAds(Number(pageId.slice(1))));
     return [uncovered.map(({ pageId }) => pageId).sort(), moreUncovered];
   };
   const some = "FROM ads WHERE pageId IN ('p0', 'p1', 'p2')";
   for (const column of ['pageName', 'pageId', 'id', 'id AS adId'])
     for (const cell of [160, 40])
-      expect(await uncovered(`SELECT count(*), ${column} ${some} GROUP BY id`, cell)).toEqual([['p1', 'p2'], 0]);
-  expect((await uncovered('SELECT id FROM ads'))[1]).toBe(6);
+      expect(await readUncovered(`SELECT count(*), ${column} ${some} GROUP BY id`, cell)).toEqual([['p1', 'p2'], 0]);
+  expect((await readUncovered('SELECT id FROM ads'))[1]).toBe(6);
   // A statement without names or ids does not show whose ads it counts. The coverage then states only the number of
   // advertisers.
-  expect(await uncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
-  expect(await uncovered(`SELECT pageName AS advertiser ${some}`)).toEqual([[], 16]);
-  expect(await uncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
+  expect(await readUncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
+  expect(await readUncovered(`SELECT pageName AS advertiser ${some}`)).toEqual([[], 16]);
+  expect(await readUncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
 });

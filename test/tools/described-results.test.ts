@@ -19,15 +19,15 @@ interface Schema {
   items?: Schema;
 }
 
-const schemas = async () =>
+const readSchemas = async () =>
   new Map((await server.client.listTools()).tools.map(({ name, outputSchema }) => [name, outputSchema as Schema]));
 
 /** Returns the fields of a value that its schema does not name. An object schema without named fields is open. */
-function unnamed(value: unknown, { properties, items }: Schema, path: string): string[] {
-  if (Array.isArray(value)) return items ? value.flatMap((one) => unnamed(one, items, `${path}[]`)) : [];
+function findUnnamedFields(value: unknown, { properties, items }: Schema, path: string): string[] {
+  if (Array.isArray(value)) return items ? value.flatMap((one) => findUnnamedFields(one, items, `${path}[]`)) : [];
   if (typeof value !== 'object' || value === null || properties === undefined) return [];
   return Object.entries(value).flatMap(([name, one]) =>
-    properties[name] ? unnamed(one, properties[name], `${path}.${name}`) : [`${path}.${name}`],
+    properties[name] ? findUnnamedFields(one, properties[name], `${path}.${name}`) : [`${path}.${name}`],
   );
 }
 
@@ -35,7 +35,7 @@ test('the results of all tools have exactly the fields and types of their listed
   const called = await makeDemoCalls(server.call);
   const ids = called[0]?.result.data.items.map(({ id }) => id) ?? [];
   const question = { filters: { countries: ['GB'] } };
-  const more: [string, Record<string, unknown>][] = [
+  const moreCalls: [string, Record<string, unknown>][] = [
     ['gather_ads', { filters: { countries: ['DE'] }, maxCredits: 0 }],
     ['gather_ads', { filters: { countries: ['NZ'] }, maxCredits: 50 }],
     ['gather_ads', { filters: { countries: ['NZ'] }, maxCredits: 50, fresh: true }],
@@ -55,14 +55,14 @@ test('the results of all tools have exactly the fields and types of their listed
   ];
   const results = called.map(({ name, result }) => ({ name, result }));
   // The client rejects a result whose types differ from the schema.
-  for (const [name, args] of more) results.push({ name, result: await server.call(name, args) });
-  const listed = await schemas();
+  for (const [name, args] of moreCalls) results.push({ name, result: await server.call(name, args) });
+  const listed = await readSchemas();
   // Every tool could have these fields. The document of results describes them once.
-  const ofEach = /\.(?:notice|receipt\.calls)$/;
-  const wrong = results.flatMap(({ name, result: { isError, text, data } }) =>
-    isError ? [`${name}: ${text}`] : unnamed(data, listed.get(name) ?? {}, name),
+  const commonField = /\.(?:notice|receipt\.calls)$/;
+  const unnamedFields = results.flatMap(({ name, result: { isError, text, data } }) =>
+    isError ? [`${name}: ${text}`] : findUnnamedFields(data, listed.get(name) ?? {}, name),
   );
-  expect([...new Set(wrong)].filter((field) => !ofEach.test(field))).toEqual([]);
+  expect([...new Set(unnamedFields)].filter((field) => !commonField.test(field))).toEqual([]);
 });
 
 test('the list of tools with all result schemas is smaller than 80 KB', async () => {
@@ -70,7 +70,7 @@ test('the list of tools with all result schemas is smaller than 80 KB', async ()
 });
 
 /** Ads whose fields have other types than the API document specifies. */
-const oddAds = [
+const adsWithOddTypes = [
   { pageLikes: 'many', headline: 5, duplicates: 'many', countries: 'DE', cards: {}, page: 'x', daysRunning: 'long' },
   { startedAt: 17e11, endDate: [], media: 'none', website: [1], stillRunning: 'yes', cardViews: [{ card: 'a' }] },
 ].map((fields, index) => ({ ...createAd(index), otherTypes: 3, ...fields }));
@@ -79,8 +79,8 @@ httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
   'fields with unexpected types move to otherTypes, and a %s client accepts the result',
   async (kind, { serve }) => {
     const service = new AdService(0);
-    service.ads = oddAds;
-    const page = { collection: { id: 'c' }, itemType: 'ads', items: oddAds, cursor: null, hasMore: false };
+    service.ads = adsWithOddTypes;
+    const page = { collection: { id: 'c' }, itemType: 'ads', items: adsWithOddTypes, cursor: null, hasMore: false };
     service.interceptRequest = (path) => (path.includes('/collections') ? json(page) : undefined);
     const { server } = await serve(service.respond);
     const client = await connectHttp(kind, server.url, 'svc_live_reader');
@@ -90,11 +90,11 @@ httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
       for (const [tool, args] of [
         ['search_ads', {}],
         ['list_collection_items', argsOf('list_collection_items')],
-        ...oddAds.map(({ id }) => ['get_ad', { adId: id }] as const),
+        ...adsWithOddTypes.map(({ id }) => ['get_ad', { adId: id }] as const),
       ] as const)
         expect(await client.call(tool, { ...args, detail })).toMatchObject({ isError: false });
-    const { data, text } = await client.call('get_ad', { adId: oddAds[0]?.id, detail: 'full' });
-    const { countries, daysRunning, duplicates, headline, otherTypes } = oddAds[0] as never;
+    const { data, text } = await client.call('get_ad', { adId: adsWithOddTypes[0]?.id, detail: 'full' });
+    const { countries, daysRunning, duplicates, headline, otherTypes } = adsWithOddTypes[0] as never;
     expect(data.ad.otherTypes).toEqual({ countries, daysRunning, duplicates, headline, otherTypes });
     for (const shown of ['"headline":5', '"duplicates":"many"']) expect(text).toContain(shown);
     await client.close();

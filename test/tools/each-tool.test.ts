@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, serviceTest } from '../support/fixtures.ts';
 import type { ResultItem } from '../support/server.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = serviceTest().extend('call', ({ server }) => async (tool: string, args: Record<string, unknown> = {}) => {
   const { data, text, isError } = await server.call(tool, args);

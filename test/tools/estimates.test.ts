@@ -40,16 +40,16 @@ const question = fc.oneof(
   fc.record({ tool: fc.constant('gather_ads'), filters, split }),
 );
 const earlierCall = fc.oneof(
-  question.map(({ tool, ...args }) => ({ tool, args: { ...args, maxCredits: 1e5, ...forGathering(tool) } })),
+  question.map(({ tool, ...args }) => ({ tool, args: { ...args, maxCredits: 1e5, ...gatherLimits(tool) } })),
   fc.record({ tool: fc.constant('search_ads'), args: fc.record({ filters, limit: fc.integer({ min: 1, max: 100 }) }) }),
 );
 /** The parts of a gathering can overlap, so the call gets a high limit. The estimate is for reading all parts. */
-const forGathering = (tool: string) => (tool === 'gather_ads' ? { maxAds: 10_000 } : {});
+const gatherLimits = (tool: string) => (tool === 'gather_ads' ? { maxAds: 10_000 } : {});
 
 const cases = fc.record({
-  earlier: fc.array(earlierCall, { maxLength: 3 }),
-  asked: question,
-  described: fc.constantFrom('counted' as const, 'searched' as const),
+  earlierCalls: fc.array(earlierCall, { maxLength: 3 }),
+  question,
+  descriptionKind: fc.constantFrom('counted' as const, 'searched' as const),
   cacheSeconds: fc.constantFrom(0, 900),
 });
 type Case = typeof cases extends fc.Arbitrary<infer One> ? One : never;
@@ -61,14 +61,18 @@ interface Estimate {
 }
 
 /** Requests an estimate, makes the call and compares the charge with the estimate. */
-async function expectBound({ call }: TestServer, { earlier, asked: { tool, ...args } }: Case, isEveryPriceFit = true) {
-  for (const one of earlier) expect((await call(one.tool, one.args)).isError).toBe(false);
+async function expectBound(
+  { call }: TestServer,
+  { earlierCalls, question: { tool, ...args } }: Case,
+  isEveryPriceFit = true,
+) {
+  for (const one of earlierCalls) expect((await call(one.tool, one.args)).isError).toBe(false);
   const estimated = await call(tool, { ...args, maxCredits: 0 });
   expect(estimated.isError).toBe(false);
   const { estimate } = estimated.data as { estimate?: Estimate };
   // A completely gathered question is answered directly, without an estimate.
   const { credits = 0, atMost = credits ?? Infinity } = estimate ?? { credits: 0 };
-  const { data, isError } = await call(tool, { ...args, maxCredits: 1e5, ...forGathering(tool) });
+  const { data, isError } = await call(tool, { ...args, maxCredits: 1e5, ...gatherLimits(tool) });
   expect(isError).toBe(false);
   const { charged } = data.receipt;
   expect(charged).toBeLessThanOrEqual(atMost);
@@ -104,14 +108,14 @@ test.for([
   async ([_, keyOptions]) => {
     const library = await startLibraryServer();
     await library.importRecords(...libraryAds);
-    const keepsBound = async (one: Case) => {
-      const { described, cacheSeconds } = one;
-      const searchFilters = filterDescriptions[described] as never;
+    const checkBound = async (one: Case) => {
+      const { descriptionKind, cacheSeconds } = one;
+      const searchFilters = filterDescriptions[descriptionKind] as never;
       const config = { baseUrl: library.baseUrl, apiKey: library.createKey(keyOptions), searchFilters, cacheSeconds };
       const server = await startServer({ config, now: () => library.clock.now });
       await expectBound(server, one).finally(server.close);
     };
-    await fc.assert(fc.asyncProperty(cases, keepsBound), { numRuns: 15, examples: fixedCases }).finally(library.close);
+    await fc.assert(fc.asyncProperty(cases, checkBound), { numRuns: 15, examples: fixedCases }).finally(library.close);
   },
 );
 
@@ -140,7 +144,7 @@ test('count_ads and gather_ads never cost more than estimated, whatever the pric
       service.priceSearch = (came, { limit }) =>
         rule.fee + Math.ceil((rule.isByAsked ? limit : came) / rule.perItems) * rule.credits;
       upstream.respondWith(service.respond);
-      const searchFilters = filterDescriptions[one.described] as never;
+      const searchFilters = filterDescriptions[one.descriptionKind] as never;
       const server = await start({ searchFilters, cacheSeconds: one.cacheSeconds });
       await expectBound(server, one, false);
       await server.close();

@@ -7,7 +7,7 @@ import { freshUpstreamTest, type StartServer } from '../support/fixtures.ts';
 /** Values of the service reach a reader unchanged: in texts and in data, in SQL and in views. */
 const test = freshUpstreamTest();
 
-interface Read {
+interface StatementInput {
   start: StartServer;
   upstream: Upstream;
   fields: readonly object[];
@@ -15,7 +15,7 @@ interface Read {
 }
 
 /** Searches for the ads of a new service and runs a statement over them. Returns both results as text and as data. */
-async function rowsOf({ start, upstream, fields, sql }: Read) {
+async function runStatement({ start, upstream, fields, sql }: StatementInput) {
   const server = await start({ resultTokens: 100_000 });
   serveAds(upstream, 0).ads = fields.map((some, index) => createAd(index, some));
   const { data: list, text: listed } = await server.call('search_ads', { limit: 100 });
@@ -27,18 +27,18 @@ async function rowsOf({ start, upstream, fields, sql }: Read) {
   return { items: list.items, listed, last: last.ad, rows, lines, cells: lines.map((line) => line.split(' | ')) };
 }
 
-const listsOf = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLength: 90, maxLength: 90 });
+const longLists = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLength: 90, maxLength: 90 });
 /** Few runs, because each run starts a server. */
-const few = { numRuns: 2, endOnFailure: true };
+const fewRuns = { numRuns: 2, endOnFailure: true };
 const inOrder = 'ORDER BY rowid';
 
-/** A value as a service writes it, and its meaning. `means` is undefined if the value has no meaning. */
-interface Written<Meaning> {
+/** A value as a service writes it, and its meaning. `meaning` is undefined if the value has no meaning. */
+interface WrittenValue<Meaning> {
   written: unknown;
-  means: Meaning | undefined;
+  meaning: Meaning | undefined;
 }
 
-const aNumber = fc
+const numbers = fc
   .oneof(
     fc.maxSafeInteger(),
     fc.integer({ min: 1e12, max: Number.MAX_SAFE_INTEGER }),
@@ -47,26 +47,26 @@ const aNumber = fc
   .map((value) => value + 0)
   // SQL stores larger whole numbers as text to keep their digits. Another test covers them.
   .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 2 ** 63);
-const anId = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
+const ids = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
 
 /** Times as services write them. A time without an offset is in UTC. */
-const aTime: fc.Arbitrary<Written<number>> = fc.constantFrom(
-  { written: '2025-06-01', means: Date.UTC(2025, 5, 1) },
-  { written: '2025-06-01T00:30', means: Date.UTC(2025, 5, 1, 0, 30) },
-  { written: '2025-06-01 00:30:15', means: Date.UTC(2025, 5, 1, 0, 30, 15) },
-  { written: '2025-06-01T00:30:15.250', means: Date.UTC(2025, 5, 1, 0, 30, 15, 250) },
-  { written: '2025-06-01T00:30:15Z', means: Date.UTC(2025, 5, 1, 0, 30, 15) },
-  { written: '2025-06-01 00:30:15.250Z', means: Date.UTC(2025, 5, 1, 0, 30, 15, 250) },
-  { written: '2025-06-01T00:30:15+14:00', means: Date.UTC(2025, 4, 31, 10, 30, 15) },
-  { written: '2025-06-01T00:30-0330', means: Date.UTC(2025, 5, 1, 4, 0) },
-  { written: '2059-12-31 23:59:59-02', means: Date.UTC(2060, 0, 1, 1, 59, 59) },
+const times: fc.Arbitrary<WrittenValue<number>> = fc.constantFrom(
+  { written: '2025-06-01', meaning: Date.UTC(2025, 5, 1) },
+  { written: '2025-06-01T00:30', meaning: Date.UTC(2025, 5, 1, 0, 30) },
+  { written: '2025-06-01 00:30:15', meaning: Date.UTC(2025, 5, 1, 0, 30, 15) },
+  { written: '2025-06-01T00:30:15.250', meaning: Date.UTC(2025, 5, 1, 0, 30, 15, 250) },
+  { written: '2025-06-01T00:30:15Z', meaning: Date.UTC(2025, 5, 1, 0, 30, 15) },
+  { written: '2025-06-01 00:30:15.250Z', meaning: Date.UTC(2025, 5, 1, 0, 30, 15, 250) },
+  { written: '2025-06-01T00:30:15+14:00', meaning: Date.UTC(2025, 4, 31, 10, 30, 15) },
+  { written: '2025-06-01T00:30-0330', meaning: Date.UTC(2025, 5, 1, 4, 0) },
+  { written: '2059-12-31 23:59:59-02', meaning: Date.UTC(2060, 0, 1, 1, 59, 59) },
 );
-const noTime: fc.Arbitrary<Written<number>> = fc
+const invalidTimes: fc.Arbitrary<WrittenValue<number>> = fc
   .oneof(fc.jsonValue(), fc.string(), fc.constantFrom('soon', '+012025-01-01T00:00:00Z', '0', '99'))
-  .map((written) => ({ written, means: undefined }));
+  .map((written) => ({ written, meaning: undefined }));
 
 /** URLs as a browser reads them, with parts that would mislead a simpler parser. */
-const anAddress: fc.Arbitrary<Written<URL>> = fc
+const urls: fc.Arbitrary<WrittenValue<URL>> = fc
   .record({
     scheme: fc.constantFrom('https:', 'HTTP:', ' \u0001https:', 'ht\ttps:'),
     slashes: fc.constantFrom('', '/', '//', '///', '\\', '\\\\', '/\\', '\n//'),
@@ -77,28 +77,28 @@ const anAddress: fc.Arbitrary<Written<URL>> = fc
   })
   .map(({ scheme, slashes, user, host, port, rest }) => {
     const written = `${scheme}${slashes}${user}${host}${port}${rest}`;
-    return { written, means: new URL(written) };
+    return { written, meaning: new URL(written) };
   });
-const noWebsite: fc.Arbitrary<Written<URL>> = fc
+const invalidUrls: fc.Arbitrary<WrittenValue<URL>> = fc
   .constantFrom(
     ...['intent://evil.example/#Intent;scheme=https;end', 'javascript:open("//evil.example")//paypal.com'],
     ...['https://evil.example:99999/', 'https://evil example/', 'evil', 'mailto:a@evil.example'],
   )
-  .map((written) => ({ written, means: undefined }));
+  .map((written) => ({ written, meaning: undefined }));
 
 const media = fc.array(fc.constantFrom('VID', 'THUMB', 'PA_PP', 'CARD_THUMB'), { maxLength: 2 });
-const anAd = fc.record({
-  ...{ number: aNumber, id: anId },
-  time: fc.oneof(aTime, noTime),
-  address: fc.oneof(anAddress, noWebsite),
+const adValues = fc.record({
+  ...{ number: numbers, id: ids },
+  time: fc.oneof(times, invalidTimes),
+  address: fc.oneof(urls, invalidUrls),
   media: fc.option(media, { nil: undefined }),
 });
-type Ad = typeof anAd extends fc.Arbitrary<infer Value> ? Value : never;
+type Ad = typeof adValues extends fc.Arbitrary<infer Value> ? Value : never;
 
 test('numbers, ids, times and URLs are the same in text, data, SQL and views', async ({ start, upstream }) => {
   const { TZ } = process.env;
   const zones = ['Asia/Tokyo', 'America/Los_Angeles', 'Asia/Kolkata', 'UTC'];
-  const all = fc.tuple(listsOf(anAd), anAddress).map(([some, address]) => [...some, { ...some[0], address }] as Ad[]);
+  const all = fc.tuple(longLists(adValues), urls).map(([some, address]) => [...some, { ...some[0], address }] as Ad[]);
   try {
     await fc.assert(
       fc.asyncProperty(all, async (ads) => {
@@ -106,8 +106,8 @@ test('numbers, ids, times and URLs are the same in text, data, SQL and views', a
         const fields = ads.map(({ number, id, time, address, media }, index) => ({
           ...{ audienceReach: number, pageId: id, startedAt: time.written, offerLink: address.written },
           // In other columns, a time is an ordinary text.
-          ...(time.means !== undefined && { lastSeenAt: time.written, page: { pageName: time.written } }),
-          ...(address.means === undefined && { displayUrl: 'PAYPAL.COM', ctaType: 'LOGIN' }),
+          ...(time.meaning !== undefined && { lastSeenAt: time.written, page: { pageName: time.written } }),
+          ...(address.meaning === undefined && { displayUrl: 'PAYPAL.COM', ctaType: 'LOGIN' }),
           media:
             index === ads.length - 1
               ? [{ type: 'THUMB', url: address.written }]
@@ -115,13 +115,13 @@ test('numbers, ids, times and URLs are the same in text, data, SQL and views', a
         }));
         const sql = `SELECT audienceReach, pageId, startedAt, startedMonth, daysRunning, landingDomain, videoCount, imageCount
           FROM ads ${inOrder}`;
-        const { rows, cells, items, listed, last } = await rowsOf({ start, upstream, fields, sql });
+        const { rows, cells, items, listed, last } = await runStatement({ start, upstream, fields, sql });
         for (const [index, { number, id, time, address, media = [] }] of ads.entries()) {
           const [reach, pageId, startedAt, month, days, domain, videos, images] = rows[index] ?? [];
           expect([reach, pageId, Number(cells[index]?.[0]), cells[index]?.[1]]).toEqual([number, id, number, id]);
           if (Number.isSafeInteger(number)) expect(cells[index]?.[0]).toMatch(/^-?\d+$/);
 
-          const utc = time.means === undefined ? undefined : new Date(time.means).toISOString();
+          const utc = time.meaning === undefined ? undefined : new Date(time.meaning).toISOString();
           const isTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
           if (utc === undefined) expect(startedAt ?? '2026-01-01T00:00:00.000Z').toEqual(isTime);
           else {
@@ -132,7 +132,7 @@ test('numbers, ids, times and URLs are the same in text, data, SQL and views', a
             expect(listed).toContain(`${utc.slice(0, 10)}–${utc.slice(0, 10)} (${ran ? '0 days' : 'running'}`);
           }
 
-          const opened = address.means?.hostname.replace(/^www\.|\.$/g, '');
+          const opened = address.meaning?.hostname.replace(/^www\.|\.$/g, '');
           expect([domain, items[index]?.landingDomain]).toEqual([opened ?? null, opened]);
           if (index === ads.length - 1) break;
           const came = media.some((type) => type !== 'PA_PP');
@@ -140,11 +140,11 @@ test('numbers, ids, times and URLs are the same in text, data, SQL and views', a
           if (came) expect(videos).toBe(media.filter((type) => type === 'VID').length);
         }
         const { landingUrl, mediaLinks = [] } = last as { landingUrl?: string; mediaLinks?: { url: string }[] };
-        const { host, href, username } = (ads.at(-1) as Ad).address.means as URL;
+        const { host, href, username } = (ads.at(-1) as Ad).address.meaning as URL;
         expect(new URL(landingUrl ?? '').host).toBe(host);
         expect(mediaLinks.map(({ url }) => url)).toEqual(username === '' ? [href] : []);
       }),
-      { ...few, numRuns: 4 },
+      { ...fewRuns, numRuns: 4 },
     );
   } finally {
     process.env.TZ = TZ;
@@ -156,16 +156,19 @@ test('all texts of a column are quoted if one of them needs quotes', async ({ st
   const names = ['Praktika', 'EWA: Learn Languages', 'null', '7', 'Wispr Flow'];
   const fields = names.map((pageName) => ({ page: { pageName } }));
   const sql = `SELECT pageName, NULL, 1, displayFormat FROM ads ${inOrder}`;
-  const { lines } = await rowsOf({ start, upstream, fields, sql });
+  const { lines } = await runStatement({ start, upstream, fields, sql });
   expect(lines).toEqual(names.map((name, at) => `"${name}" | null | 1 | ${at % 2 === 0 ? 'VIDEO' : 'IMAGE'}`));
 });
 
 test('a list shows every name of a page, each above the ads with this name', async ({ start, upstream }) => {
-  const named = fc.record({ pageId: fc.constantFrom('p1', 'p2'), pageName: fc.constantFrom('Acme', 'Beta', 'Gamma') });
+  const namedPages = fc.record({
+    pageId: fc.constantFrom('p1', 'p2'),
+    pageName: fc.constantFrom('Acme', 'Beta', 'Gamma'),
+  });
   await fc.assert(
-    fc.asyncProperty(listsOf(named), async (all) => {
+    fc.asyncProperty(longLists(namedPages), async (all) => {
       const fields = all.map(({ pageId, pageName }) => ({ pageId, page: { pageName }, headline: null }));
-      const { listed } = await rowsOf({ start, upstream, fields, sql: 'SELECT 1' });
+      const { listed } = await runStatement({ start, upstream, fields, sql: 'SELECT 1' });
       const heads = new Map<number, string>();
       let head = '';
       for (const line of listed.split('\n')) {
@@ -177,7 +180,7 @@ test('a list shows every name of a page, each above the ads with this name', asy
       }
       expect([...heads.values()]).toEqual(all.map(({ pageId, pageName }) => `"${pageName}" ${pageId}`));
     }),
-    few,
+    fewRuns,
   );
 });
 

@@ -12,7 +12,7 @@ const root = createTemporaryFolder();
 let folders = 0;
 const test = freshServiceTest();
 /** Tests of a server with a folder for files and five ads in its dataset. */
-const withFiles = test
+const testWithFolder = test
   .extend('folder', () => join(root, `files-${++folders}`))
   .extend('server', async ({ start, folder }) => {
     const server = await start({ files: folder });
@@ -35,12 +35,12 @@ describe('export_ads without a folder', () => {
     expect(lines[0]).toMatch(/^\ufeffID,Page ID,Page name,Headline.*,Gathered at$/);
     expect(lines[0]).not.toMatch(/json/i);
     expect((await server.readResource(data.methods)).text).toContain('## Gatherings');
-    const namesOf = async ({ client }: Pick<TestServer, 'client'>) =>
+    const listResourceNames = async ({ client }: Pick<TestServer, 'client'>) =>
       (await client.listResources()).resources.map(({ name }) => name);
-    expect(await namesOf(server)).toEqual(['board', 'my ads-methods.md', 'my ads.csv']);
+    expect(await listResourceNames(server)).toEqual(['board', 'my ads-methods.md', 'my ads.csv']);
     const other = await server.connectAs(service.createKey());
     await expect(other.readResource(data.uri)).rejects.toThrow('There is no resource');
-    expect(await namesOf(other)).toEqual(['board']);
+    expect(await listResourceNames(other)).toEqual(['board']);
   });
 
   test('export_ads states the number of rows, the first rows and the coverage', async ({ server }) => {
@@ -91,16 +91,16 @@ describe('export_ads without a folder', () => {
   });
 
   test('the note lists only gatherings whose ads were exported', async ({ server }) => {
-    const gathered = async (filters: object) =>
+    const gatherAds = async (filters: object) =>
       (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
-    const [running, ended] = [await gathered({ active: true }), await gathered({ active: false })];
-    const noteOf = async (sql: string) =>
+    const [running, ended] = [await gatherAds({ active: true }), await gatherAds({ active: false })];
+    const readNote = async (sql: string) =>
       (await server.readResource((await server.call('export_ads', { sql })).data.methods)).text;
-    const narrow = await noteOf(`SELECT adId FROM gathered WHERE gatheringId = '${ended}'`);
+    const narrow = await readNote(`SELECT adId FROM gathered WHERE gatheringId = '${ended}'`);
     expect(narrow).toContain(ended);
     expect(narrow).not.toContain(running);
     expect(narrow).toContain('1 other gathering of the dataset read none of these ads.');
-    expect(await noteOf('SELECT count(*) FROM ads')).toContain(running);
+    expect(await readNote('SELECT count(*) FROM ads')).toContain(running);
   });
 
   test('an invalid file name is refused, and an empty name counts as absent', async ({ server }) => {
@@ -121,7 +121,7 @@ describe('export_ads without a folder', () => {
 });
 
 describe('export_ads with a folder', () => {
-  withFiles('an export is a file that only its owner can read, and a resource', async ({ server, folder }) => {
+  testWithFolder('an export is a file that only its owner can read, and a resource', async ({ server, folder }) => {
     const kinds = { jsonl: 'application/jsonl', xlsx: 'openxmlformats', parquet: 'application/vnd.apache.parquet' };
     for (const [format, mimeType] of Object.entries(kinds)) {
       const { data, text } = await server.call('export_ads', { name: format, format });
@@ -137,29 +137,29 @@ describe('export_ads with a folder', () => {
     }
   });
 
-  withFiles(
+  testWithFolder(
     'an export overwrites no file, follows no link, and its note has the same number',
     async ({ server, folder }) => {
-      const pathOf = (file: string) => join(folder, 'exports', file);
+      const getPath = (file: string) => join(folder, 'exports', file);
       const target = join(folder, 'target');
       for (const [stem, format] of Object.entries({ tea: 'csv', 'tea-3': 'csv', 'tea-2': 'jsonl' })) {
         const sql = `SELECT '${stem}' AS name`;
         const { data, text } = await server.call('export_ads', { name: 'tea', format, sql });
-        expect(data.file).toBe(pathOf(`${stem}.${format}`));
+        expect(data.file).toBe(getPath(`${stem}.${format}`));
         expect(text).toContain(`${stem}.${format}: 1 row`);
         expect(text).toContain(`${stem}-methods.md beside it`);
         expect((await server.readResource(data.methods)).text).toContain(sql);
-        expect(readFileSync(pathOf(`${stem}-methods.md`), 'utf8')).toContain(sql);
+        expect(readFileSync(getPath(`${stem}-methods.md`), 'utf8')).toContain(sql);
         if (stem !== 'tea') continue;
         writeFileSync(target, 'mine');
-        symlinkSync(target, pathOf('tea-2.csv'));
+        symlinkSync(target, getPath('tea-2.csv'));
       }
       expect(readFileSync(target, 'utf8')).toBe('mine');
-      expect(readFileSync(pathOf('tea.csv'), 'utf8')).toContain('Name\r\ntea\r\n');
+      expect(readFileSync(getPath('tea.csv'), 'utf8')).toContain('Name\r\ntea\r\n');
     },
   );
 
-  withFiles.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
+  testWithFolder.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
     'reading an export fails if %s has replaced its file',
     async (place, { server, folder }) => {
       const { data } = await server.call('export_ads', { name: 'tea' });
@@ -177,18 +177,21 @@ describe('export_ads with a folder', () => {
     },
   );
 
-  withFiles('a failed export leaves no file and says which folder cannot be written', async ({ server, folder }) => {
-    const exports = join(folder, 'exports');
-    expect((await server.call('export_ads', { sql: 'SELECT nothing FROM ads' })).isError).toBe(true);
-    expect(readdirSync(exports)).toEqual([]);
-    rmSync(exports, { recursive: true });
-    writeFileSync(exports, '');
-    const { text, error } = await server.call('export_ads', {});
-    expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
-    expect(text).toContain(`No file can be written in ${exports}: a file is in the way.`);
-  });
+  testWithFolder(
+    'a failed export leaves no file and says which folder cannot be written',
+    async ({ server, folder }) => {
+      const exports = join(folder, 'exports');
+      expect((await server.call('export_ads', { sql: 'SELECT nothing FROM ads' })).isError).toBe(true);
+      expect(readdirSync(exports)).toEqual([]);
+      rmSync(exports, { recursive: true });
+      writeFileSync(exports, '');
+      const { text, error } = await server.call('export_ads', {});
+      expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+      expect(text).toContain(`No file can be written in ${exports}: a file is in the way.`);
+    },
+  );
 
-  withFiles('an export appears under its name only when it is complete', async ({ server, folder }) => {
+  testWithFolder('an export appears under its name only when it is complete', async ({ server, folder }) => {
     const sizes = new Set<number>();
     let isOver = false;
     const sql = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000) SELECT i FROM n';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 import { computeCharge, type PriceRule, priceRules } from '../support/price-rules.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
@@ -12,13 +12,13 @@ const upstreamTest = freshUpstreamTest();
 test('the price of the rest of a cut page is zero if the page is cached, and the page price otherwise', async ({
   start,
 }) => {
-  for (const [cacheSeconds, charged, says] of [
+  for (const [cacheSeconds, charged, expectedText] of [
     [900, 0, 'is free with cursor'],
     [0, 3, 'costs 3 credits with cursor'],
   ] as const) {
     const { call } = await start({ resultTokens: 1500, cacheSeconds });
     const { text, data } = await call('search_ads', { limit: 30 });
-    expect(text).toContain(`\n\nThe rest of this page ${says}:\n${data.cursor}\n`);
+    expect(text).toContain(`\n\nThe rest of this page ${expectedText}:\n${data.cursor}\n`);
     expect(data.nextPage).toEqual({ credits: charged });
     expect((await call('search_ads', { cursor: data.cursor })).data.receipt.charged).toBe(charged);
   }
@@ -50,25 +50,25 @@ test('every price of a free account is stated as free', async ({ service, start 
   expect((await call('get_credits')).text).toContain('prices seen: search_ads free');
 });
 
-const aCall = fc.record({
+const callArbitrary = fc.record({
   tool: fc.constantFrom('search_ads', 'count_ads', 'gather_ads'),
   limit: fc.option(fc.integer({ min: 1, max: 120 }), { nil: undefined }),
 });
 
-interface Named {
+interface StatedPrices {
   estimate?: { credits: number | null; atMost?: number };
   nextPage?: { credits: number | null; atMost?: number };
 }
 
 /** Returns the highest stated price, or Infinity if the result states no price. */
-const mostOf = ({ credits, atMost = Infinity }: NonNullable<Named['nextPage']> = { credits: null }) =>
+const readHighestPrice = ({ credits, atMost = Infinity }: NonNullable<StatedPrices['nextPage']> = { credits: null }) =>
   credits ?? atMost;
 
 const cases = fc.record({
   price: priceRules,
   ads: fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 13, max: 330 })),
-  usual: fc.integer({ min: 15, max: 60 }),
-  earlier: fc.array(aCall, { maxLength: 6 }),
+  defaultLimit: fc.integer({ min: 15, max: 60 }),
+  earlier: fc.array(callArbitrary, { maxLength: 6 }),
   cacheSeconds: fc.constantFrom(0, 900),
   parts: fc.constantFrom(undefined, 2, 3),
 });
@@ -77,23 +77,27 @@ type Case = typeof cases extends fc.Arbitrary<infer Value> ? Value : never;
 upstreamTest(
   'no page and no gathering costs more than its stated price, whatever the server read before',
   async ({ upstream, start }) => {
-    const check = async ({ price, ads, usual, earlier, cacheSeconds, parts }: Case) => {
+    const check = async ({ price, ads, defaultLimit, earlier, cacheSeconds, parts }: Case) => {
       const service = new AdService(ads);
-      service.defaultLimit = usual;
+      service.defaultLimit = defaultLimit;
       service.priceSearch = (came, { limit }) => computeCharge(price, came, limit);
       service.selectAds = ({ part }) =>
         service.ads.filter((_, index) => part === undefined || index % (parts ?? 1) === part);
       upstream.respondWith(service.respond);
       const server = await start({ creditBudget: 1e6, cacheSeconds });
       for (const { tool, limit } of earlier) {
-        const sized = { ...(limit && { limit }) };
-        const args = { search_ads: sized, count_ads: {}, gather_ads: { maxAds: limit ?? 200, maxCredits: 1e5 } };
+        const limitArgument = { ...(limit && { limit }) };
+        const args = {
+          search_ads: limitArgument,
+          count_ads: {},
+          gather_ads: { maxAds: limit ?? 200, maxCredits: 1e5 },
+        };
         expect((await server.call(tool, args[tool as keyof typeof args])).isError).toBe(false);
       }
       const filters = { other: true };
       let { text, data } = await server.call('search_ads', { filters });
       while (data.cursor !== null) {
-        const most = mostOf((data as Named).nextPage);
+        const most = readHighestPrice((data as StatedPrices).nextPage);
         if (price.credits === 0) expect(text).toMatch(/Next page: free, with cursor|More with cursor/);
         ({ text, data } = await server.call('search_ads', { filters, cursor: data.cursor }));
         expect(data.receipt.charged).toBeLessThanOrEqual(most);
@@ -102,8 +106,8 @@ upstreamTest(
       const split = parts && Array.from({ length: parts }, (_, part) => ({ part }));
       const question = { filters: { third: true }, ...(split && { split }) };
       const estimated = await server.call('gather_ads', { ...question, maxCredits: 0 });
-      const { estimate } = estimated.data as Named;
-      const most = mostOf(estimate);
+      const { estimate } = estimated.data as StatedPrices;
+      const most = readHighestPrice(estimate);
       // Each received ad shows a price. An answer without a charge shows only that this number of ads is free.
       if (most === Infinity) expect(ads === 0 || price.credits === 0).toBe(true);
       else if (price.credits === 0) expect(estimated.text).toContain(', free.');
@@ -116,7 +120,7 @@ upstreamTest(
       await server.close();
     };
     const isAsked: PriceRule = { credits: 1, perItems: 1, fee: 0, least: 0, isByAsked: true, isEmptyFree: false };
-    const plain: Omit<Case, 'price' | 'ads'> = { usual: 20, earlier: [], cacheSeconds: 900, parts: undefined };
+    const plain: Omit<Case, 'price' | 'ads'> = { defaultLimit: 20, earlier: [], cacheSeconds: 900, parts: undefined };
     await fc.assert(fc.asyncProperty(cases, check), {
       numRuns: 25,
       examples: [

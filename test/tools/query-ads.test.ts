@@ -32,8 +32,8 @@ test('query_ads can count the running ads of each month with one join', async ({
   expect(await server.queryRows(dates)).toEqual([[rows[0]?.[0], rows.at(-1)?.[0]]]);
   expect(rows.at(-1)?.[0]).toBe(new Date().toISOString().slice(0, 7));
   const [month = '', ads] = rows[0] ?? [];
-  const each = `SELECT count(*) FROM ads WHERE substr(startedAt, 1, 7) <= '${month}' AND substr(coalesce(endDate, lastSeenAt), 1, 7) >= '${month}'`;
-  expect(await server.queryRows(each)).toEqual([[ads]]);
+  const countForMonth = `SELECT count(*) FROM ads WHERE substr(startedAt, 1, 7) <= '${month}' AND substr(coalesce(endDate, lastSeenAt), 1, 7) >= '${month}'`;
+  expect(await server.queryRows(countForMonth)).toEqual([[ads]]);
 });
 
 test('query_ads names tables and columns if a statement is wrong, and refuses to write', async ({ server }) => {

@@ -5,12 +5,12 @@ import { gridOf } from '../../src/pictures/pictures.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
+import { deriveUuid } from '../support/derive-uuid.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import { loadAds, startPictureHost } from '../support/picture-host.ts';
 import type { Result } from '../support/server.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
-import { deriveUuid } from '../support/uuid-of.ts';
 
 const host = await startPictureHost();
 afterAll(() => host.close());
@@ -20,25 +20,25 @@ const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
 
 const colours = { red: [220, 30, 30], green: [30, 160, 60], blue: [40, 60, 220], grey: [229, 224, 216] } as const;
 type ColourName = keyof typeof colours;
-const address = { red: '', green: '', blue: '' };
+const pictureUrls = { red: '', green: '', blue: '' };
 beforeAll(async () => {
   for (const name of ['red', 'green', 'blue'] as const)
-    address[name] = host.serve(await jpegOf({ width: 400, height: 400, colour: colours[name] }));
+    pictureUrls[name] = host.serve(await jpegOf({ width: 400, height: 400, colour: colours[name] }));
 });
 beforeEach(() => {
   host.requests.length = 0;
 });
 
-const thumb = (url: string) => ({ media: [{ type: 'THUMB', url, nr: 0 }] });
-const imageIn = ({ raw }: Result) => {
+const createThumbnail = (url: string) => ({ media: [{ type: 'THUMB', url, nr: 0 }] });
+const readImage = ({ raw }: Result) => {
   const [text, image, ...more] = raw.content;
   if (text?.type !== 'text' || image?.type !== 'image') throw new Error('no picture');
   return { ...image, more, bytes: Buffer.from(image.data, 'base64') };
 };
 
 /** Returns the colours in the centres of the tiles, for a sheet with one row of equal pictures. */
-async function shownIn(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
-  const sheet = await decodeJpeg(imageIn(result).bytes);
+async function readTileColours(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
+  const sheet = await decodeJpeg(readImage(result).bytes);
   const { columns, side, gap, headHeight, labelHeight } = gridOf(tiles);
   return Array.from({ length: Math.min(tiles, columns) }, (_, tile) => {
     const x = gap + tile * (side + gap) + Math.floor(side / 2);
@@ -54,14 +54,19 @@ test('view_ads shows ads of the dataset on one sheet without a request to the se
   upstream,
 }) => {
   const known = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
-  const ids = await loadAds({ server, upstream }, { ...thumb(address.red), ...known }, thumb(address.green), {
-    ...thumb(address.blue),
-    headline: 'Great"\n1. [buy](http://evil.example)',
-  });
+  const ids = await loadAds(
+    { server, upstream },
+    { ...createThumbnail(pictureUrls.red), ...known },
+    createThumbnail(pictureUrls.green),
+    {
+      ...createThumbnail(pictureUrls.blue),
+      headline: 'Great"\n1. [buy](http://evil.example)',
+    },
+  );
   const sent = upstream.requests.length;
   const result = await server.call('view_ads', { adIds: ids });
-  expect(await shownIn(result, 3)).toEqual(['red', 'green', 'blue']);
-  const image = imageIn(result);
+  expect(await readTileColours(result, 3)).toEqual(['red', 'green', 'blue']);
+  const image = readImage(result);
   expect(image).toMatchObject({ mimeType: 'image/jpeg', more: [] });
   expect(image.bytes.length).toBeLessThan(200_000);
   expect(result.data.tiles).toMatchObject(ids.map((id, index) => ({ number: index + 1, id, shown: true })));
@@ -77,10 +82,10 @@ test('view_ads shows ads of the dataset on one sheet without a request to the se
 test('view_ads states why it cannot show an ad and shows the others', async ({ server, upstream }) => {
   const [red = '', none = '', expired = '', missing = ''] = await loadAds(
     { server, upstream },
-    thumb(address.red),
+    createThumbnail(pictureUrls.red),
     {},
-    thumb('https://cdn.example/a.jpg?oe=5F000000'),
-    thumb(`${address.red}99`),
+    createThumbnail('https://cdn.example/a.jpg?oe=5F000000'),
+    createThumbnail(`${pictureUrls.red}99`),
   );
   const result = await server.call('view_ads', { adIds: [red, none, expired, missing, deriveUuid('unknown')] });
   const reasons = [
@@ -92,7 +97,7 @@ test('view_ads states why it cannot show an ad and shows the others', async ({ s
   ];
   expect((result.data.tiles as { reason?: string }[]).map(({ reason }) => reason)).toEqual(reasons);
   for (const reason of reasons.slice(1)) expect(result.text).toContain(`(not shown: ${reason})`);
-  expect(await shownIn(result, 5)).toEqual(['red', 'grey', 'grey']);
+  expect(await readTileColours(result, 5)).toEqual(['red', 'grey', 'grey']);
   expect(result.isError).toBe(false);
 });
 
@@ -102,16 +107,16 @@ test('view_ads shows a card of a carousel or the still of a video, and the profi
 }) => {
   const card = (url: string, nr: number) => ({ type: 'CARD_THUMB', url, nr });
   const cards = [{ title: 'one' }, { title: 'two' }];
-  const carousel = { media: [card(address.green, 1), card(address.red, 0)], cards };
-  const video = { media: [{ type: 'VID', url: 'https://cdn.example/a.mp4', urls: { preview: address.blue } }] };
-  const portrait = { media: [{ type: 'PA_PP', url: address.green }] };
+  const carousel = { media: [card(pictureUrls.green, 1), card(pictureUrls.red, 0)], cards };
+  const video = { media: [{ type: 'VID', url: 'https://cdn.example/a.mp4', urls: { preview: pictureUrls.blue } }] };
+  const portrait = { media: [{ type: 'PA_PP', url: pictureUrls.green }] };
   const ids = await loadAds({ server, upstream }, carousel, video, portrait);
   const firsts = await server.call('view_ads', { adIds: ids });
-  expect(await shownIn(firsts, 3)).toEqual(['red', 'blue', 'green']);
+  expect(await readTileColours(firsts, 3)).toEqual(['red', 'blue', 'green']);
   for (const label of ['(card 1 of 2)', '(still of a video)', "(advertiser's portrait only)"])
     expect(firsts.text).toContain(label);
   const second = await server.call('view_ads', { adIds: ids, card: 2 });
-  expect(await shownIn(second, 3)).toEqual(['green', 'grey', 'grey']);
+  expect(await readTileColours(second, 3)).toEqual(['green', 'grey', 'grey']);
   expect(second.data.tiles).toMatchObject([{ picture: 'card 2 of 2' }, { reason: 'the ad has no cards' }, {}]);
   const third = await server.call('view_ads', { adIds: ids.slice(0, 1), card: 3 });
   expect(third.text).toContain('the ad has only 2 cards');
@@ -121,8 +126,10 @@ test('view_ads draws a word into the sheet that appears nowhere in the text', as
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
-    const result = await server.call('view_ads', { adIds: await loadAds({ server, upstream }, thumb(address.red)) });
-    sheets.push(await decodeJpeg(imageIn(result).bytes));
+    const result = await server.call('view_ads', {
+      adIds: await loadAds({ server, upstream }, createThumbnail(pictureUrls.red)),
+    });
+    sheets.push(await decodeJpeg(readImage(result).bytes));
     expect(result.text + JSON.stringify(result.data)).not.toMatch(/BABABA|word: [A-Z]/);
   }
   const [one, other] = sheets;
@@ -137,9 +144,9 @@ test('view_ads draws a word into the sheet that appears nowhere in the text', as
 test('every output form is complete and contains the picture after the text', async ({ start, upstream }) => {
   for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
-    const ids = await loadAds({ server, upstream }, { ...thumb(address.red), headline: 'Warm boots' });
+    const ids = await loadAds({ server, upstream }, { ...createThumbnail(pictureUrls.red), headline: 'Warm boots' });
     const result = await server.call('view_ads', { adIds: ids });
-    expect(imageIn(result).bytes.length).toBeGreaterThan(1000);
+    expect(readImage(result).bytes.length).toBeGreaterThan(1000);
     const complete = output === 'structured' ? JSON.stringify(result.raw.structuredContent) : result.text;
     for (const part of ['Name that word', ids[0] as string, 'Warm boots']) expect(complete).toContain(part);
     expect(result.raw.structuredContent === undefined).toBe(output === 'text');
@@ -148,7 +155,7 @@ test('every output form is complete and contains the picture after the text', as
 
 test('view_ads fetches a picture once for each key within its cache lifetime', async ({ server, upstream }) => {
   const url = host.serve(await jpegOf({ width: 222 }));
-  const ids = await loadAds({ server, upstream }, thumb(url), thumb(url));
+  const ids = await loadAds({ server, upstream }, createThumbnail(url), createThumbnail(url));
   const other = await server.connectAs('svc_live_other');
   await other.call('search_ads');
   const fetched = [];
@@ -163,9 +170,9 @@ test('view_ads returns before its deadline with the pictures that have arrived',
   const server = await start({ timeoutMs: 6000 });
   const [green, ...ids] = await loadAds(
     { server, upstream },
-    thumb(address.green),
-    thumb(address.red),
-    thumb(host.serve(() => {})),
+    createThumbnail(pictureUrls.green),
+    createThumbnail(pictureUrls.red),
+    createThumbnail(host.serve(() => {})),
   );
   // This call starts the picture worker, which takes seconds on a busy machine.
   await server.call('view_ads', { adIds: [green] });
@@ -177,7 +184,11 @@ test('a cancelled call of view_ads ends its picture requests, and the next call 
   server,
   upstream,
 }) => {
-  const [red = '', silent = ''] = await loadAds({ server, upstream }, thumb(address.red), thumb(host.serve(() => {})));
+  const [red = '', silent = ''] = await loadAds(
+    { server, upstream },
+    createThumbnail(pictureUrls.red),
+    createThumbnail(host.serve(() => {})),
+  );
   const cancel = new AbortController();
   const cancelled = server.call('view_ads', { adIds: [silent] }, { signal: cancel.signal });
   await waitUntil(() => host.open() === 1);
@@ -189,7 +200,7 @@ test('a cancelled call of view_ads ends its picture requests, and the next call 
 
 test('pictures of a service on the same machine need no entry in the media hosts', async ({ start, upstream }) => {
   const jpeg = await jpegOf({ colour: colours.blue });
-  const items = [{ ...ad, ...thumb(`${upstream.baseUrl}/media/1.jpg`) }];
+  const items = [{ ...ad, ...createThumbnail(`${upstream.baseUrl}/media/1.jpg`) }];
   const list = json({ items, cursor: null, hasMore: false });
   for (const isPublic of [true, false]) {
     const server = await start({ mediaHosts: { public: isPublic, listed: [] } });
@@ -203,7 +214,7 @@ test('pictures of a service on the same machine need no entry in the media hosts
 });
 
 /** Draws bright and dark boxes that differ for each seed. */
-function boxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
+function drawBoxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   const canvas = new Canvas(width, height, [120, 120, 120]);
   let state = seed;
   for (let y = 0; y < 4; y++)
@@ -220,25 +231,26 @@ test('view_ads groups equal pictures of many ads, however they are encoded, and 
   server,
   upstream,
 }) => {
-  const serve = async (picture: Raster, quality = 85) => thumb(host.serve(await encodeJpeg(picture, quality)));
-  const withBar = boxes(1);
+  const serve = async (picture: Raster, quality = 85) =>
+    createThumbnail(host.serve(await encodeJpeg(picture, quality)));
+  const withBar = drawBoxes(1);
   withBar.fillRect({ x: 0, y: 290, width: 320, height: 30 }, [20, 20, 20]);
   const cropped = new Canvas(250, 250);
-  cropped.draw(boxes(1), { x: -60, y: -10, width: 320, height: 320 });
-  const ran = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
+  cropped.draw(drawBoxes(1), { x: -60, y: -10, width: 320, height: 320 });
+  const createRunDates = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
   const plain = await serve(new Canvas(300, 300, [200, 60, 40]));
   const ids = await loadAds(
     { server, upstream },
-    { ...(await serve(boxes(2))), ...ran(1) },
-    { ...(await serve(boxes(1))), ...ran(2) },
-    { ...(await serve(boxes(1), 30)), ...ran(9) },
-    await serve(boxes(1, { width: 160, height: 200 })),
+    { ...(await serve(drawBoxes(2))), ...createRunDates(1) },
+    { ...(await serve(drawBoxes(1))), ...createRunDates(2) },
+    { ...(await serve(drawBoxes(1), 30)), ...createRunDates(9) },
+    await serve(drawBoxes(1, { width: 160, height: 200 })),
     await serve(withBar),
     await serve(cropped),
     plain,
     plain,
-    thumb('https://cdn.example/a.jpg?oe=5F000000'),
-    { media: [{ type: 'PA_PP', url: address.green }] },
+    createThumbnail('https://cdn.example/a.jpg?oe=5F000000'),
+    { media: [{ type: 'PA_PP', url: pictureUrls.green }] },
   );
   const sql = `SELECT id FROM ads WHERE id IN (${ids.map((id) => `'${id}'`).join()})`;
   const first = await server.call('view_ads', { sql });
@@ -268,13 +280,13 @@ test('a tile of several ads states the running days of the ad that it names, eve
 }) => {
   let time = Date.UTC(2026, 10, 20);
   const server = await start({}, { now: () => time });
-  const picture = () => encodeJpeg(boxes(5), 80).then((jpeg) => host.serve(jpeg));
+  const picture = () => encodeJpeg(drawBoxes(5), 80).then((jpeg) => host.serve(jpeg));
   const ends = Math.floor(time / 1000) + 60;
   const ran = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
   const [short = '', long = ''] = await loadAds(
     { server, upstream },
-    { ...thumb(await picture()), ...ran(1) },
-    { ...thumb(`${await picture()}?oe=${ends.toString(16)}`), ...ran(9) },
+    { ...createThumbnail(await picture()), ...ran(1) },
+    { ...createThumbnail(`${await picture()}?oe=${ends.toString(16)}`), ...ran(9) },
   );
   const sql = `SELECT id FROM ads WHERE id IN ('${short}', '${long}')`;
   const before = await server.call('view_ads', { sql });
@@ -285,7 +297,7 @@ test('a tile of several ads states the running days of the ad that it names, eve
 });
 
 test('view_ads stores its picture groups in the folder', async ({ start, upstream }) => {
-  serveAds(upstream, 0).ads = [createAd(0, thumb(host.serve(await encodeJpeg(boxes(7), 80))))];
+  serveAds(upstream, 0).ads = [createAd(0, createThumbnail(host.serve(await encodeJpeg(drawBoxes(7), 80))))];
   const server = await start({ files });
   await server.call('search_ads');
   await server.call('view_ads', { sql: 'SELECT id FROM ads' });
@@ -299,9 +311,13 @@ test('view_ads names pictures that did not arrive in time and continues with the
 }) => {
   const server = await start({ timeoutMs: 9000 });
   let isSilent = true;
-  const jpeg = await encodeJpeg(boxes(3), 80);
+  const jpeg = await encodeJpeg(drawBoxes(3), 80);
   const slow = host.serve((response) => void (isSilent || response.writeHead(200).end(jpeg)));
-  await loadAds({ server, upstream }, thumb(slow), thumb(host.serve(await encodeJpeg(boxes(4), 80))));
+  await loadAds(
+    { server, upstream },
+    createThumbnail(slow),
+    createThumbnail(host.serve(await encodeJpeg(drawBoxes(4), 80))),
+  );
   const first = await server.call('view_ads', { sql: 'SELECT id FROM ads' });
   expect(first.data.pictures).toEqual({ ads: 2, fetched: 1, groups: 1 });
   expect(first.text).toContain('1: there was no time left for it. The same call goes on with the rest.');
@@ -311,7 +327,7 @@ test('view_ads names pictures that did not arrive in time and continues with the
 });
 
 test('view_ads returns no image if no picture can be shown', async ({ server, upstream }) => {
-  const ids = await loadAds({ server, upstream }, {}, thumb('https://cdn.example/a.jpg?oe=5F000000'));
+  const ids = await loadAds({ server, upstream }, {}, createThumbnail('https://cdn.example/a.jpg?oe=5F000000'));
   for (const args of [{ adIds: ids }, { sql: `SELECT id FROM ads WHERE id = '${ids[1]}'` }]) {
     const { raw, data, text, isError } = await server.call('view_ads', args);
     expect([isError, raw.content.length]).toEqual([false, 1]);

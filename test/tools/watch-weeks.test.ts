@@ -11,7 +11,7 @@ const root = createTemporaryFolder({ inMemory: true });
 let folders = 0;
 
 /** Generates the changes between two days: an ad disappears, or it exists with a certain text. */
-const dayChanges = fc.array(fc.record({ number: fc.nat(29), says: fc.option(fc.nat(2)) }), { maxLength: 15 });
+const dayChanges = fc.array(fc.record({ number: fc.nat(29), textVersion: fc.option(fc.nat(2)) }), { maxLength: 15 });
 
 /** Generates a fault that ends a call early, at one of its searches. */
 const fault = fc.option(
@@ -49,63 +49,63 @@ test('a week of checks reports all true changes, whatever ends the checks early'
       const service = new AdService(0);
       upstream.respondWith(service.respond);
       const texts = new Map<number, number>(Array.from({ length: 15 }, (_, number) => [number, 1]));
-      const show = () => {
+      const updateAds = () => {
         service.ads = [...texts].map(([number, text]) => createAd(number, { body: `Text ${text}`, number }));
       };
       const matching = ({ part }: Record<string, unknown>) =>
         service.ads.filter(({ number }) => Number(number) % 3 === part);
       service.selectAds = matching;
-      show();
-      const stateOf = (part: number): Snapshot =>
+      updateAds();
+      const readState = (part: number): Snapshot =>
         new Map(matching({ part }).map(({ id, body }) => [id, Number(String(body).slice(5))]));
       for (const [name, part] of Object.entries(watches))
         await server.call('watch_ads', { name, filters: { part }, maxCredits: 4 });
       /** The ads in the last complete check of each watch whose result reached the caller. */
-      const base = new Map<string, Snapshot>();
+      const lastCompleteStates = new Map<string, Snapshot>();
 
       for (const { changes, calls } of days) {
-        for (const { number, says } of changes) {
-          if (says === null) texts.delete(number);
-          else texts.set(number, says);
+        for (const { number, textVersion } of changes) {
+          if (textVersion === null) texts.delete(number);
+          else texts.set(number, textVersion);
         }
-        show();
+        updateAds();
         clock += 25 * hour;
         for (const { maxCredits, fault, gathersBefore } of calls) {
           if (gathersBefore) await server.call('gather_ads', { filters: { part: 0 }, maxCredits: 50, fresh: true });
           const before = service.chargedCredits;
-          const kept = fault?.kind === 'cancel' ? await cachedCredits(server) : 0;
-          const leaving = new AbortController();
+          const cachedBefore = fault?.kind === 'cancel' ? await readCachedCredits(server) : 0;
+          const caller = new AbortController();
           let searches = 0;
           service.overrideResponse = () => {
             if (++searches !== fault?.at) return undefined;
-            if (fault.kind === 'cancel') leaving.abort();
+            if (fault.kind === 'cancel') caller.abort();
             if (fault.kind === 'server ends') void server.stopApp();
             if (fault.kind === 'hangs') return () => {};
             return /^\d/.test(fault.kind) ? errorResponse(Number(fault.kind)) : undefined;
           };
           const result = await server
-            .call('check_watches', { maxCredits }, { signal: leaving.signal })
+            .call('check_watches', { maxCredits }, { signal: caller.signal })
             .catch(() => undefined);
           service.overrideResponse = () => undefined;
           // The server finishes a cancelled read and stores it. The test waits for that, because its clock would
           // advance by a day otherwise.
           if (result === undefined && fault?.kind === 'cancel')
             await expect
-              .poll(() => cachedCredits(server), { timeout: 10_000 })
-              .toBe(kept + service.chargedCredits - before);
+              .poll(() => readCachedCredits(server), { timeout: 10_000 })
+              .toBe(cachedBefore + service.chargedCredits - before);
           // A result that a server sends while it stops may not arrive, so the next check reports the same changes
           // again.
-          const isEnding = fault?.kind === 'server ends' && searches >= fault.at;
-          if (isEnding) server = await open();
+          const isServerStopping = fault?.kind === 'server ends' && searches >= fault.at;
+          if (isServerStopping) server = await open();
           expect(service.chargedCredits - before).toBeLessThanOrEqual(maxCredits);
           // The server asks for a full usage window again after a minute.
           if (fault?.kind === '429') clock += 61_000;
           const checks = (result?.isError ? [] : (result?.data.watches ?? [])) as CheckView[];
           for (const check of checks) {
-            const known = base.get(check.name);
-            const state = stateOf(watches[check.name as keyof typeof watches]);
-            compare(check, known, state);
-            if (check.complete && !isEnding) base.set(check.name, state);
+            const known = lastCompleteStates.get(check.name);
+            const state = readState(watches[check.name as keyof typeof watches]);
+            compareCheck(check, known, state);
+            if (check.complete && !isServerStopping) lastCompleteStates.set(check.name, state);
           }
         }
       }
@@ -115,7 +115,7 @@ test('a week of checks reports all true changes, whatever ends the checks early'
       const last = await patient.call('check_watches', { maxCredits: 1000 });
       for (const check of last.data.watches as CheckView[]) {
         expect(check.complete).toBe(true);
-        compare(check, base.get(check.name), stateOf(watches[check.name as keyof typeof watches]));
+        compareCheck(check, lastCompleteStates.get(check.name), readState(watches[check.name as keyof typeof watches]));
       }
       for (const one of [server, patient]) await one.close();
     }),
@@ -123,12 +123,12 @@ test('a week of checks reports all true changes, whatever ends the checks early'
   );
 }, 180_000);
 
-async function cachedCredits(server: Pick<TestServer, 'queryRows'>): Promise<number> {
+async function readCachedCredits(server: Pick<TestServer, 'queryRows'>): Promise<number> {
   const [row] = (await server.queryRows('SELECT coalesce(sum(charged), 0) FROM gatherings')) ?? [];
-  return row ? Number(row[0]) : cachedCredits(server);
+  return row ? Number(row[0]) : readCachedCredits(server);
 }
 
-function compare(check: CheckView, base: Snapshot | undefined, state: Snapshot): void {
+function compareCheck(check: CheckView, base: Snapshot | undefined, state: Snapshot): void {
   expect(check.since === null).toBe(base === undefined);
   if (base === undefined) expect([check.new, check.changed, check.gone]).toEqual([null, null, null]);
   if (base === undefined) return;

@@ -48,7 +48,7 @@ export async function openHostPage(browser: Browser) {
   const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
   // A busy machine can take long for an action that is instant for a person.
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(30_000);
   const inHost = (run: string, ...args: unknown[]): Promise<unknown> =>
     page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
   let current = {} as { html: string; client: HostClient; options: HostOptions; result: Result };

@@ -3,8 +3,8 @@ import { Canvas } from '../../../src/drawing/canvas.ts';
 import { encodeJpeg } from '../../../src/drawing/codecs.ts';
 import { openLibrary } from '../../../src/library/open.ts';
 import { listen } from '../../../src/transports/http/server.ts';
+import { deriveUuid } from '../derive-uuid.ts';
 import { startServer, type TestServer } from '../server.ts';
-import { deriveUuid } from '../uuid-of.ts';
 
 /** The time of all tests: 20 November 2026, 09:00 UTC. */
 export const now = Date.UTC(2026, 10, 20, 9);

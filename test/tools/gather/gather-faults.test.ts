@@ -9,24 +9,24 @@ test.beforeEach(({ upstream }) => {
   upstream.credits = undefined;
 });
 
-const all = { maxCredits: 1000, maxAds: 1000 };
+const noLimits = { maxCredits: 1000, maxAds: 1000 };
 
-const more = (cursor: unknown) => ({ cursor: cursor === null ? null : `${cursor}`, hasMore: true });
+const createNextPage = (cursor: unknown) => ({ cursor: cursor === null ? null : `${cursor}`, hasMore: true });
 test.for<[string, AdService['changeAnswer']]>([
-  ['repeats its cursor forever', (answer) => ({ ...answer, ...more(100) })],
+  ['repeats its cursor forever', (answer) => ({ ...answer, ...createNextPage(100) })],
   [
     'sends empty pages and says there are more',
-    (answer, { sequenceNumber }) => ({ ...answer, ...more(sequenceNumber), items: [] }),
+    (answer, { sequenceNumber }) => ({ ...answer, ...createNextPage(sequenceNumber), items: [] }),
   ],
   [
     'sends the same ad on every page',
-    (answer, { sequenceNumber }) => ({ ...answer, ...more(sequenceNumber), items: [createAd(0)] }),
+    (answer, { sequenceNumber }) => ({ ...answer, ...createNextPage(sequenceNumber), items: [createAd(0)] }),
   ],
-  ['announces more without a cursor', (answer) => ({ ...answer, ...more(null) })],
+  ['announces more without a cursor', (answer) => ({ ...answer, ...createNextPage(null) })],
 ])('gather_ads stops after at most five pages of a service that %s', async ([, change], { upstream, server }) => {
   const service = serveAds(upstream, 1000);
   service.changeAnswer = change;
-  const { data, isError, error } = await server.call('gather_ads', all);
+  const { data, isError, error } = await server.call('gather_ads', noLimits);
   expect(service.searches.length).toBeLessThanOrEqual(5);
   if (isError) expect(error).toMatchObject({ kind: 'unexpected_response' });
   else expect(data).toMatchObject({ complete: false, stopped: 'error', error: 'unexpected_response' });
@@ -34,16 +34,19 @@ test.for<[string, AdService['changeAnswer']]>([
 
 test('gather_ads stops at an expired cursor and loses no ads', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
-  await server.call('gather_ads', { ...all, maxAds: 100 });
+  await server.call('gather_ads', { ...noLimits, maxAds: 100 });
   service.overrideResponse = ({ cursor }) =>
     cursor ? errorResponse(422, { message: 'The cursor has expired.' }) : undefined;
-  const { data, text } = await server.call('gather_ads', all);
+  const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 100, complete: false, stopped: 'error', error: 'invalid_request' });
   expect(data.receipt).toMatchObject({ charged: 0 });
   expect(text).toContain('The cursor has expired.');
   expect(text).toContain('fresh: true, which is charged again');
   service.overrideResponse = () => undefined;
-  expect((await server.call('gather_ads', { ...all, fresh: true })).data).toMatchObject({ read: 300, complete: true });
+  expect((await server.call('gather_ads', { ...noLimits, fresh: true })).data).toMatchObject({
+    read: 300,
+    complete: true,
+  });
 });
 
 test('a failed reload of a page keeps the paid copy of the page', async ({ upstream, start }) => {
@@ -71,19 +74,19 @@ test('a full usage window stops gather_ads with its ads so far, and a later call
   const service = serveAds(upstream, 300);
   upstream.credits = json(creditStatus({ ...createUsageLimit(395), isLimitReached: false }));
   service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? errorResponse(429) : undefined);
-  const little = await server.call('gather_ads', all);
+  const little = await server.call('gather_ads', noLimits);
   expect(little.data).toMatchObject({ read: 100, stopped: 'usage_limit' });
   expect(little.text).toContain('Ask for less now, or repeat the call');
   upstream.credits = json(creditStatus(createUsageLimit(1)));
   await server.call('get_credits');
   upstream.credits = json(creditStatus(createUsageLimit(400)));
   service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 4 ? errorResponse(429) : undefined);
-  const { data, text } = await server.call('gather_ads', all);
+  const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 200, stopped: 'usage_limit', receipt: { charged: 10, calls: 2 } });
   expect(text).toContain('hourly window 400 of 400');
   upstream.credits = json(creditStatus(createUsageLimit(1)));
   await server.call('get_credits');
-  expect((await server.call('gather_ads', all)).data).toMatchObject({ read: 300, complete: true });
+  expect((await server.call('gather_ads', noLimits)).data).toMatchObject({ read: 300, complete: true });
   expect(service.chargedCredits).toBe(30);
 });
 
@@ -97,13 +100,13 @@ test.for([
   async ([kind, fault], { upstream, server }) => {
     const service = serveAds(upstream, 300);
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
-    const { data, text } = await server.call('gather_ads', all);
+    const { data, text } = await server.call('gather_ads', noLimits);
     expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
     const isUnknown = kind !== 'payment_required';
     expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
     if (isUnknown) expect(text).toContain('at least 10 charged for 2 calls');
     service.overrideResponse = () => fault;
-    const nothing = await server.call('gather_ads', { ...all, filters: { a: 1 } });
+    const nothing = await server.call('gather_ads', { ...noLimits, filters: { a: 1 } });
     expect(nothing.error).toMatchObject({ kind });
   },
 );
@@ -113,13 +116,13 @@ test('gather_ads returns before its deadline with its ads so far, or with an err
   const service = serveAds(upstream, 300);
   service.overrideResponse = ({ filters, sequenceNumber }) =>
     sequenceNumber === 2 || filters.hangs ? delays.hangs : undefined;
-  const [some, none] = await Promise.all([
-    server.call('gather_ads', all),
-    upstream.waitForRequests(2).then(() => server.call('gather_ads', { ...all, filters: { hangs: true } })),
+  const [partialResult, emptyResult] = await Promise.all([
+    server.call('gather_ads', noLimits),
+    upstream.waitForRequests(2).then(() => server.call('gather_ads', { ...noLimits, filters: { hangs: true } })),
   ]);
-  expect(some.data).toMatchObject({ read: 100, stopped: 'deadline', complete: false });
-  expect(some.data.receipt).toMatchObject({ charged: null, calls: 2 });
-  expect(none.error).toMatchObject({ kind: 'timeout' });
+  expect(partialResult.data).toMatchObject({ read: 100, stopped: 'deadline', complete: false });
+  expect(partialResult.data.receipt).toMatchObject({ charged: null, calls: 2 });
+  expect(emptyResult.error).toMatchObject({ kind: 'timeout' });
 });
 
 test('gather_ads requests no page that may not arrive before its deadline', async ({ upstream, start }) => {
@@ -129,7 +132,7 @@ test('gather_ads requests no page that may not arrive before its deadline', asyn
     clock += 10_000;
     return undefined;
   };
-  const { data, text } = await server.call('gather_ads', all);
+  const { data, text } = await server.call('gather_ads', noLimits);
   expect(data).toMatchObject({ read: 300, stopped: 'deadline', receipt: { charged: 30 } });
   expect(text).toContain('Time was short');
 });
@@ -149,7 +152,7 @@ test('a key that is rejected in the middle ends gather_ads with an error that st
   expect(first.text).not.toContain('Credits:');
 });
 
-const aService = fc.record({
+const serviceArbitrary = fc.record({
   ads: fc.integer({ min: 1, max: 330 }),
   /** Returns the total that the service states, given the number of its ads and of those it has listed. */
   found: fc.constantFrom<((ads: number, listed: number) => number)[]>(
@@ -173,7 +176,7 @@ const aService = fc.record({
 
 test('gather_ads reads all ads, whatever total the service states', async ({ upstream, start }) => {
   await fc.assert(
-    fc.asyncProperty(aService, async ({ ads, found, sizes: { smallest, most, largest }, cacheSeconds }) => {
+    fc.asyncProperty(serviceArbitrary, async ({ ads, found, sizes: { smallest, most, largest }, cacheSeconds }) => {
       const server = await start({ cacheSeconds });
       const service = serveAds(upstream, ads);
       service.overrideResponse = ({ limit }) => {
@@ -190,9 +193,9 @@ test('gather_ads reads all ads, whatever total the service states', async ({ ups
         ...answer,
         totalHits: found(ads, Number(cursor) + answer.items.length),
       });
-      await server.call('gather_ads', { ...all, maxCredits: 0 });
+      await server.call('gather_ads', { ...noLimits, maxCredits: 0 });
       const before = service.searches.length;
-      expect((await server.call('gather_ads', all)).data).toMatchObject({ read: ads, complete: true });
+      expect((await server.call('gather_ads', noLimits)).data).toMatchObject({ read: ads, complete: true });
       const pages = service.searches.slice(before);
       // A wrong total costs one more page, and refused page sizes cost up to three more requests.
       const pageSize = most < 100 ? 25 : largest;
@@ -221,8 +224,8 @@ test('gather_ads stops at the size limit of a gathering for large ads and for ov
   expect(large.data).toMatchObject({ stopped: 'maxAds', complete: false });
   expect(large.data).not.toHaveProperty('missing');
   expect(large.text).toMatch(/The dataset has room for 2\d\d ads of this gathering/);
-  const kept = await server.queryRows("SELECT count(*), count(json ->> 'unlisted') FROM ads");
-  expect(kept).toEqual([[large.data.read, large.data.read]]);
+  const storedCounts = await server.queryRows("SELECT count(*), count(json ->> 'unlisted') FROM ads");
+  expect(storedCounts).toEqual([[large.data.read, large.data.read]]);
 
   const another = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: createAd(index).id }));
@@ -239,9 +242,9 @@ test('gather_ads stops at the size limit of a gathering for large ads and for ov
   const { data, text } = await another.call('gather_ads', request);
   expect(data).toMatchObject({ read: 9900, complete: false, stopped: 'maxAds' });
   expect(text).toContain('The dataset has room for 100,000 ads of this gathering, counting each part.');
-  const served = service.servedAdCount - before;
+  const servedAds = service.servedAdCount - before;
   await another.call('gather_ads', request);
-  expect(service.servedAdCount - before).toBe(served);
-  const whole = await another.queryRows('SELECT count(*) FROM gatherings WHERE read = 9900 AND complete');
-  expect(whole).toEqual([[Math.floor(served / 9900)]]);
+  expect(service.servedAdCount - before).toBe(servedAds);
+  const completeGatherings = await another.queryRows('SELECT count(*) FROM gatherings WHERE read = 9900 AND complete');
+  expect(completeGatherings).toEqual([[Math.floor(servedAds / 9900)]]);
 }, 240_000);

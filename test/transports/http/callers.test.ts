@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
 import { clientKinds, connectHttp } from '../../support/clients.ts';
 import { waitUntil } from '../../support/deadline.ts';
+import { deriveUuid } from '../../support/derive-uuid.ts';
 import { answerWith, documentedResponse, startUpstream, toCallerName } from '../../support/faulty-upstream.ts';
 import { httpTest as base } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
@@ -13,7 +14,6 @@ import {
   toolCall,
   validHeaders,
 } from '../../support/http.ts';
-import { deriveUuid } from '../../support/uuid-of.ts';
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
 

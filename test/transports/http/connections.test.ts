@@ -15,7 +15,7 @@ async function serve(handler: Handler, options: Partial<ListenOptions> = {}) {
   const open = (from?: string) => {
     const connection = openRawSocket(port, from);
     onTestFinished(() => void connection.socket.destroy());
-    return { ...connection, connected: once(connection.socket, 'connect') };
+    return Object.assign(connection, { connected: once(connection.socket, 'connect') });
   };
   return { open, close: listener.close };
 }

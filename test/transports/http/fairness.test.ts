@@ -1,9 +1,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect } from 'vitest';
 import { createAd, serveAds } from '../../support/ad-service.ts';
+import { deriveUuid } from '../../support/derive-uuid.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { toolCall } from '../../support/http.ts';
-import { deriveUuid } from '../../support/uuid-of.ts';
 
 const [busyKey, otherKey] = ['svc_live_busy', 'svc_live_other'];
 const adIds = Array.from({ length: 200 }, (_, index) => deriveUuid(`${index}`));

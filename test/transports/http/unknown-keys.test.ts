@@ -3,10 +3,10 @@ import { expect } from 'vitest';
 import { createMemoryKeys } from '../../../src/storage/keys.ts';
 import { createKeyAttempts } from '../../../src/transports/http/key-attempts.ts';
 import { waitUntil } from '../../support/deadline.ts';
+import { deriveUuid } from '../../support/derive-uuid.ts';
 import { type Behaviour, documentedResponse, errorResponse, json } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
-import { deriveUuid } from '../../support/uuid-of.ts';
 
 /** A clock that stands still, so that all attempts happen within one minute. */
 const stoppedClock = { elapsed: () => 1_000_000 };
