@@ -11,3 +11,12 @@ export function readTotalHits({
   const total = parseCount(totalHits);
   return total !== undefined && total >= items.length ? total : undefined;
 }
+
+/** The number of ads that match filters, as a cached answer states it. */
+export interface CachedTotal {
+  ads: number;
+  /** When the service answered, in milliseconds since the epoch. */
+  at: number;
+  /** The sequence number of the answer. */
+  order: number;
+}

@@ -12,7 +12,7 @@ import {
   type ServiceRequest,
 } from '../api/call.ts';
 import { AdAnswer, type ApiAnswer } from '../api/client.ts';
-import { readTotalHits } from '../api/counts.ts';
+import { type CachedTotal, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type Operation, operations } from '../api/operations.ts';
 import type { ItemType } from '../api/schemas.ts';
@@ -33,15 +33,6 @@ interface AnswersOptions extends InFlightOptions {
   now: () => number;
   /** Receives an error that occurred while an answer was added to the dataset. The answer is returned nevertheless. */
   onError(error: unknown): void;
-}
-
-/** The number of ads that match filters, as a cached answer states it. */
-export interface CachedTotal {
-  ads: number;
-  /** When the service answered, in milliseconds since the epoch. */
-  at: number;
-  /** The sequence number of the answer. */
-  order: number;
 }
 
 interface SharedCall extends InFlightCall {

@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Answer, ServiceRequest } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
-import { parseCount, readTotalHits } from '../api/counts.ts';
+import { type CachedTotal, parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
-import type { CachedTotal } from '../cache/answers.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import {
   type Dataset,

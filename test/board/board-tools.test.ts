@@ -168,7 +168,7 @@ test('board_ads gives a gathering, and says that one is not there', async () => 
   expect(ads).toHaveLength(30);
   const unknown = await server.call('board_ads', { gathering: 'g0', page });
   expect(unknown.isError).toBe(true);
-  expect(unknown.text).toContain('gather_ads makes it again');
+  expect(unknown.text).toContain('gather_ads reads its ads again');
 });
 
 test('board_ads states when the ads were read, also when the board is opened weeks later', async () => {

@@ -103,7 +103,7 @@ async function startRedisServer({ isDurable = false } = {}) {
           local command, first, last = unpack(read[redis.call('TYPE', key).ok])
           local value = first and redis.call(command, key, first, last) or redis.call(command, key)
           if type(value) == 'table' then value = table.concat(value, ' ') end
-          all[#all + 1] = { name = key, value = value, left = redis.call('PTTL', key) }
+          all[#all + 1] = { name = key, value = value, remainingMs = redis.call('PTTL', key) }
         end
         return cjson.encode(all)`,
         '0',
@@ -148,7 +148,7 @@ async function startRedisServer({ isDurable = false } = {}) {
 
 async function startPostgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
   const server = await startPostgres(options);
-  const row = `json_build_object('name', name, 'value', value, 'left', extract(epoch FROM ends - now()) * 1000)`;
+  const row = `json_build_object('name', name, 'value', value, 'remainingMs', extract(epoch FROM ends - now()) * 1000)`;
   const readAllValues = () =>
     JSON.parse(
       server.sql(`SELECT coalesce(json_agg(${row}), '[]') FROM (
