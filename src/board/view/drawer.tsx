@@ -173,7 +173,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   const open = () =>
     view.host
       .request('ui/open-link', { url: landingUrl })
-      .catch((error) => view.update({ status: `${hostname} was not openAdId: ${getErrorText(error)}` }));
+      .catch((error) => view.update({ status: `${hostname} was not opened: ${getErrorText(error)}` }));
   return (
     <button type="button" class="link" onClick={() => void open()}>
       Open {hostname} ↗

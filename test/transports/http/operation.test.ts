@@ -71,7 +71,7 @@ describe('The limit of concurrent calls', () => {
     const read = () => post('svc_live_b', request(1, 'resources/read', { uri: 'ui://ad-library/board' }));
     expect((await read()).json.error).toEqual({
       code: -32_000,
-      message: expect.stringMatching(/room .* in about \d+ s/),
+      message: expect.stringMatching(/free in about \d+ s/),
     });
     gate.open();
     await called;
