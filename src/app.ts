@@ -209,7 +209,6 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   });
   return {
     ...contexts,
-    /** Asks the service whose key it is. */
     whoami,
     close: async (ms) => {
       await answers.close(ms);

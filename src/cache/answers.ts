@@ -40,9 +40,6 @@ interface SharedCall extends InFlightCall {
   isChargeShown: boolean;
 }
 
-/** How long the service may take to confirm a key for stored data, in milliseconds. */
-const maxConfirmMs = 5000;
-
 export type Answers = ReturnType<typeof openAnswers>;
 
 /**
@@ -157,7 +154,7 @@ export function openAnswers(
    * Resolves if the service accepts the key, or accepted it lately.
    * @throws AdLibraryError if it does not: nothing that is stored for the key may be shown
    */
-  async function confirmKey(owner: CallOwner, signal = AbortSignal.timeout(maxConfirmMs)): Promise<void> {
+  async function confirmKey(owner: CallOwner, signal: AbortSignal): Promise<void> {
     if (!(await keys.has(owner.tenantId))) assertIdentity(await whoami(owner, signal));
   }
 
@@ -233,8 +230,8 @@ export function openAnswers(
     isAnswered,
     cachedTotal,
     /** Returns the dataset of a key that the service accepts. */
-    async dataset(owner: CallOwner): Promise<Dataset> {
-      await confirmKey(owner);
+    async dataset(owner: CallOwner, signal: AbortSignal): Promise<Dataset> {
+      await confirmKey(owner, signal);
       return datasets.open(owner);
     },
   };

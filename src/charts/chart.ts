@@ -35,7 +35,7 @@ export type Point = readonly [x: number, y: number];
 /** The colour of a shape by its purpose, or the index of a series. */
 export type ChartColour = 'ink' | 'soft' | 'grid' | number;
 
-/** How a chart is drawn. */
+/** Options of a chart: its width, the time of its data, and whether its data are demo data. */
 export interface ChartOptions {
   /** True for screens that are about 360 pixels wide. */
   isNarrow?: boolean;

@@ -30,7 +30,7 @@ interface SettingRecord {
   secret?: true;
   /** The value may also be in a file whose path is in the variable with the suffix `_FILE`, as containers pass secrets. */
   inFile?: true;
-  /** The name of the value in help, such as `url` in `--base-url <url>`. Without a name, the flag is a switch. */
+  /** The name of the flag's value in the help text, such as `url` in `--base-url <url>`. A flag without a value has no name. */
   valueName?: string;
   /**
    * The kind of command that accepts the flag. By default, the commands of all MCP servers accept the flag. For `library`,

@@ -32,8 +32,6 @@ interface Reservation {
 interface OpenCall {
   call: Call;
   reservations: readonly Reservation[];
-  /** Whether the call is known to cost credits. */
-  paid: boolean;
 }
 
 export type Meter = ReturnType<typeof openMeter>;
@@ -70,9 +68,8 @@ export function openMeter(service: Send, options: MeterOptions) {
       throw error;
     }
     const ofKey = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
-    const paid = operation.gated || (ofKey?.paid ?? isPaid(operation, await pricesOf(call.owner.tenantId)));
-    call.progress.isPaid = paid;
-    return { call, reservations, paid };
+    call.progress.isPaid = operation.gated || (ofKey?.paid ?? isPaid(operation, await pricesOf(call.owner.tenantId)));
+    return { call, reservations };
   }
 
   const release = async ({ limit, lease }: Reservation) => {
@@ -82,9 +79,9 @@ export function openMeter(service: Send, options: MeterOptions) {
   /**
    * Settles a call in every limit, by the charge that its answer or failure states.
    */
-  async function end({ call, reservations, paid }: OpenCall, outcome: Outcome): Promise<void> {
+  async function end({ call, reservations }: OpenCall, outcome: Outcome): Promise<void> {
     const { tenantId } = call.owner;
-    const ended = { request: call.request, outcome, paid };
+    const ended = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
     const isStated = statedCharge(ended) !== undefined;
     const prices = isStated ? noPrices : await pricesOf(tenantId);
     const chargeIn = async (account: string, limit: Pick<Limit, 'ledger' | 'budget'>) =>

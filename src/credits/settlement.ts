@@ -11,21 +11,21 @@ interface EndedCall {
   request: ServiceRequest;
   outcome: Outcome;
   /** Whether the call was known to cost credits when it was sent. */
-  paid: boolean;
+  isPaid: boolean;
 }
 
 export const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 
 /** Returns what the service stated it charged for a call; undefined if it may have charged an amount that it did not state. */
-export function statedCharge({ outcome, paid }: EndedCall): number | undefined {
+export function statedCharge({ outcome, isPaid }: EndedCall): number | undefined {
   if ('answer' in outcome) {
     const { charged, chargeUnreadable } = outcome.answer.receipt;
-    return charged ?? (paid || chargeUnreadable ? undefined : 0);
+    return charged ?? (isPaid || chargeUnreadable ? undefined : 0);
   }
   const { error } = outcome;
   if (!(error instanceof AdLibraryError)) return undefined;
   const { charged, chargeUnreadable } = error.failure;
-  return charged ?? ((paid || chargeUnreadable) && mayBeCharged(error.failure) ? undefined : 0);
+  return charged ?? ((isPaid || chargeUnreadable) && mayBeCharged(error.failure) ? undefined : 0);
 }
 
 /** Returns what the account of the key records of a call: its charge, the balance that it stated, and its price. */

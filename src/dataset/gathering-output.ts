@@ -5,7 +5,7 @@ import { hasSameContent } from '../storage/item-versions.ts';
 import type { DataOf } from '../views/fields.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
-import { type GatherOutcome, stopReasons } from './gather.ts';
+import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
   compareGatherings,
@@ -14,6 +14,7 @@ import {
   findPreviousComplete,
   formatFoundInParts,
 } from './gatherings.ts';
+import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
 /** The changes since the last complete gathering of the same question. `fresh` counts new ads. */

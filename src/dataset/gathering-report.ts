@@ -3,8 +3,8 @@ import { priceText } from '../credits/credit-text.ts';
 import { formatMinute } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
-import type { Stop } from './gather.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
+import type { Stop } from './stops.ts';
 
 /** Formats an estimate, for example `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
 export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Api, type Caller, type Credentials, keyOf } from '../api/client.ts';
+import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
 import type { Answers } from '../cache/answers.ts';
 import type { Meter } from '../credits/meter.ts';
@@ -27,9 +27,13 @@ interface CallerContextOptions {
   now: () => number;
 }
 
+/** How long the service may take to confirm the key of a file's reader, in milliseconds. */
+const maxConfirmMs = 5000;
+
 /** Everything that calls need of the process, opened with the first call. */
 export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
-  whoami: Api['whoami'] extends (...args: never) => infer Result ? (caller: Caller) => Result : never;
+  /** Asks the service whose key it is. */
+  whoami(caller: Caller): Promise<ApiAnswer<'whoami'>>;
   /** Waits up to `ms` for paid calls that were sent, and aborts the other calls. */
   close(ms: number): Promise<void>;
 };
@@ -48,7 +52,7 @@ export function openCallerContexts(options: CallerContextOptions) {
       return {
         api: apiOf(caller),
         dataset: async () => {
-          const dataset = await answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) });
+          const dataset = await answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, signal);
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
           return dataset;
         },
@@ -78,7 +82,8 @@ export function openCallerContexts(options: CallerContextOptions) {
       const exports = state.exports.forTenant(tenantId);
       const isAccepted = async () => {
         try {
-          await answers.confirmKey({ tenantId, apiKey: keyOf(caller, baseUrl) });
+          const signal = AbortSignal.timeout(maxConfirmMs);
+          await answers.confirmKey({ tenantId, apiKey: keyOf(caller, baseUrl) }, signal);
           return true;
         } catch {
           return false;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
-import { classifyFailure, type Stop } from '../dataset/gather.ts';
+import { classifyFailure, type Stop } from '../dataset/stops.ts';
 import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-text.ts';

@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { priceText } from '../credits/credit-text.ts';
-import { getListOperation, getMaxPageSize, isCallAbandoned } from '../dataset/gather.ts';
+import { getListOperation, getMaxPageSize } from '../dataset/gather.ts';
 import { buildCreditRange, type EstimateView } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimit, restartNote } from '../dataset/gathering-report.ts';
 import { formatCounterChanges, getQuestionKey } from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
+import { isCallAbandoned } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import { type Gathering, sumOf } from '../storage/dataset.ts';
 import { reportTtlMs } from '../storage/exports.ts';

@@ -1,11 +1,4 @@
-import {
-  classifyFailure,
-  type GatherContext,
-  type GatherOutcome,
-  type Progress,
-  type Stop,
-  withOpenedGathering,
-} from '../dataset/gather.ts';
+import { type GatherContext, type GatherOutcome, type Progress, withOpenedGathering } from '../dataset/gather.ts';
 import {
   compareGatherings,
   findGatherings,
@@ -13,6 +6,7 @@ import {
   getQuestionKey,
   hasAllIds,
 } from '../dataset/gatherings.ts';
+import { classifyFailure, type Stop } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 

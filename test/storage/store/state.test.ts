@@ -476,7 +476,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     });
   });
 
-  test('records of a person expire 400 days after their last use', async () => {
+  test('labels expire 400 days after their last use', async () => {
     const { own: open, network } = await startReplica();
     const own = await open();
     await own.update('label', () => ({ put: [['x', 1]], result: undefined }));

@@ -14,7 +14,7 @@ const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', argum
 const ping = (id: number | string = 1) => request(id, 'ping');
 
 describe('Messages over stdio', () => {
-  test('messages are read in any pieces, with any line breaks, and without a line break at the end', async () => {
+  test('the server reads messages that arrive in pieces of any size, with any line breaks, and without a final line break', async () => {
     const { stdin, lines, ended } = await openSession();
     for (const byte of Buffer.from(`${JSON.stringify(ping('Grüße 👋🏽'))}\r\n`)) stdin.write(Buffer.from([byte]));
     stdin.write(`\n${JSON.stringify(ping(1))}\n${JSON.stringify(ping(2))}\n`);

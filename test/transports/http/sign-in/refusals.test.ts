@@ -392,7 +392,7 @@ test('a client id that is a URL but not a normalized https URL with a path is re
   expect(requests).toEqual([]);
 });
 
-test('one address gets two concurrent and twenty metadata fetches a minute, and other addresses do not wait for it', async ({
+test('an IP address may run two metadata fetches at a time and twenty in a minute, and other IP addresses do not wait for them', async ({
   upstream: { baseUrl },
 }) => {
   const open: { url: string; end(): void }[] = [];
