@@ -24,7 +24,7 @@ const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'sea
 inChromium('on the board', () => {
   const boards = boardTest(createAds(30));
 
-  test('a question about selected ads goes to the conversation by their numbers, and their ids beside it', async () => {
+  test("a question about selected ads is sent to the conversation with the ads' numbers, and their ids are sent beside it", async () => {
     const shown = await boards.show(six);
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -70,7 +70,7 @@ inChromium('on the board', () => {
     expect(contexts.length > 0).toBe('script' in host);
   });
 
-  test('nothing asks, opens or grows where the host takes no messages, links or modes', async () => {
+  test('the board offers no questions, links or full screen if the host supports none of them', async () => {
     const shown = await boards.show({ ...six, capabilities: {} });
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -81,7 +81,7 @@ inChromium('on the board', () => {
     expect(await getButton(shown, /^Ask|^Open |^Expand/).count()).toBe(0);
   });
 
-  test('selected ads are saved to a collection of the member, unless that is undone first', async () => {
+  test('selected ads are saved to a collection of the member unless the person undoes the action in time', async () => {
     // A busy machine must not take longer than the time to undo.
     const shown = await boards.show({ ...six, script: waiting('ms * 20') });
     await waitForAdCount(shown, '6 of 30 ads');
@@ -109,7 +109,7 @@ inChromium('on the board', () => {
     expect(saved()).toEqual([...ads, ...ads]);
   });
 
-  test('a landing page opens through the host; what it refuses is said; a server that only reads saves nothing', async () => {
+  test('the host opens landing pages, the board states each refusal of the host, and a read-only server offers no saving', async () => {
     const shown = await boards.show(six, { readOnly: true });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.refuse('ui/message', 'Not now.');
@@ -128,7 +128,7 @@ inChromium('on the board', () => {
       .toBe('shop.example was not opened: Not allowed.');
   });
 
-  test('ads that the server keeps no longer are shown as the result lists them', async () => {
+  test('ads that the server has evicted are shown as the result lists them', async () => {
     const lost = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
       ...six,
@@ -197,7 +197,7 @@ inChromium('on the board', () => {
     expect(again.filter((id) => asked[0]?.includes(id)).toSorted()).toEqual(asked[0]?.toSorted());
   });
 
-  test('more ads take a second click, on a button that names the price; no key held down pays, nor a double click', async () => {
+  test('loading more ads needs a second click on a button that names the price, and neither a held key nor a double click pays', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
     await waitForAdCount(shown, '12 of 30 ads');
     const more = getButton(shown, 'More ads for 2 credits …');
@@ -234,7 +234,7 @@ inChromium('on the board', () => {
     expect(paid(shown)).toHaveLength(1);
   });
 
-  test('more ads are free for an account that is not charged, and are asked for anew with each result', async () => {
+  test('loading more ads is free for an unmetered account, and each new result asks for confirmation again', async () => {
     const { key } = boards.service.library.keys.create({ unmetered: true });
     const shown = await boards.show(six, { apiKey: key });
     await getButton(shown, 'More ads, free …').click();
@@ -250,7 +250,7 @@ inChromium('on the board', () => {
     }
   });
 
-  test('a search for more that fails says why, and is tried again where that can help', async () => {
+  test('a failed search for more ads states the reason, and offers a retry if a retry can help', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
     await waitForAdCount(shown, '5 of 30 ads');
     await getButton(shown, /^More ads/).click();

@@ -37,7 +37,7 @@ const board = async <Data>(name: string, args: object, client: Pick<TestServer, 
 };
 
 describe.each(outputs)('with output %s', (output) => {
-  test('results say what the board shows', async () => {
+  test('the data for the board state the ads, the total and the price that the board shows', async () => {
     const own = servers[output];
     const found = await own.call('search_ads', { limit: 7 });
     expect(meta<BoardContext>(found)).toMatchObject({
@@ -61,7 +61,7 @@ describe.each(outputs)('with output %s', (output) => {
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
-  test('the tools of the board answer without the word of its page in one sentence, and with no data', async () => {
+  test('the tools of the board return one sentence and no data if the page token is missing', async () => {
     const own = servers[output];
     const { ids } = meta<BoardContext>(await own.call('search_ads', { limit: 5 }));
     const { gathering } = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
@@ -81,7 +81,7 @@ describe.each(outputs)('with output %s', (output) => {
     expect(service.requests.length + service.pictures.length).toBe(before);
   });
 
-  test('what other tools say to the board holds nothing that an advertiser wrote', async () => {
+  test('data that other tools send to the board contain no text of an advertiser', async () => {
     const own = servers[output];
     const { ids = [] } = meta<BoardContext>(await own.call('search_ads', { limit: 30, detail: 'full' }));
     const collectionId = meta<BoardContext>(await own.call('list_collections')).collections?.[0]?.id;
@@ -105,7 +105,7 @@ describe.each(outputs)('with output %s', (output) => {
   });
 });
 
-test('board_ads marks what the last check of a watch saw and the one before did not', async () => {
+test('board_ads marks the ads that the last check of a watch listed and the check before did not', async () => {
   const service = await startBoardService(createAds(30));
   const own = await service.start({ cacheSeconds: 0 });
   await own.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
@@ -124,7 +124,7 @@ test('board_ads marks what the last check of a watch saw and the one before did 
   await service.close();
 });
 
-test('board_ads costs nothing, gives ads with their labels, and names what the dataset does not have', async () => {
+test('board_ads costs nothing, returns ads with their labels, and lists the ids that the dataset does not contain', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
   const { ads, missingIds, left, offeredTools } = await board<BoardAds>('board_ads', {
@@ -161,7 +161,7 @@ test('board_ads costs nothing, gives ads with their labels, and names what the d
   });
 });
 
-test('board_ads gives a gathering, and says that one is not there', async () => {
+test('board_ads returns the ads of a gathering, and an error for an unknown gathering', async () => {
   const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   const { gathering, ads } = await board<BoardAds>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
@@ -171,7 +171,7 @@ test('board_ads gives a gathering, and says that one is not there', async () => 
   expect(unknown.text).toContain('gather_ads reads its ads again');
 });
 
-test('board_ads states when the ads were read, also when the board is opened weeks later', async () => {
+test('board_ads states when the ads were read, even if the board is opened weeks later', async () => {
   let time = now;
   const { baseUrl, apiKey } = service;
   const own = await startServer({ config: { baseUrl, apiKey }, now: () => time });
@@ -185,7 +185,7 @@ test('board_ads states when the ads were read, also when the board is opened wee
   await own.close();
 });
 
-test('board_ads gives every ad of a large gathering once, in calls of bounded size', async () => {
+test('board_ads returns every ad of a large gathering exactly once, over several calls of limited size', async () => {
   const own = await startBoardService(createAds(2100));
   const large = await own.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
@@ -206,7 +206,7 @@ test('board_ads gives every ad of a large gathering once, in calls of bounded si
   await own.close();
 });
 
-test('board_pictures shows the cards of an ad in their order, and says why one is not shown', async () => {
+test('board_pictures returns the cards of an ad in their order, and the reason for each missing picture', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const asked = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
@@ -219,7 +219,7 @@ test('board_pictures shows the cards of an ad in their order, and says why one i
   expect(service.pictures).toEqual(['/pictures/2-3.jpg', '/pictures/2-1.jpg']);
 });
 
-test('a picture that does not come takes no other with it', async () => {
+test('board_pictures returns the other pictures if one picture fails', async () => {
   const host = await startPictureHost();
   const [quick, slow] = createAds(2)('');
   const media = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
@@ -242,7 +242,7 @@ test('a picture that does not come takes no other with it', async () => {
   await host.close();
 });
 
-test('without a tool that shows it there is no board, and no text for a model names the tools that only it calls', async () => {
+test('a server without a tool that shows the board serves no board, and no text for a model names the tools of the board', async () => {
   const plain = await service.start({ tools: ['whoami', 'get_ad'] });
   await expect(plain.client.readResource({ uri: 'ui://ad-library/board' })).rejects.toThrow('no resource');
   expect((await plain.call('board_ads', { ids: [] })).text).toContain('There is no tool');
@@ -250,7 +250,7 @@ test('without a tool that shows it there is no board, and no text for a model na
   expect(server.client.getInstructions()).not.toContain('board_');
 });
 
-test('ids that nobody has are bounded in number and length', async () => {
+test('board_ads limits the number and the length of unknown ids', async () => {
   const refused = async (name: string, args: object) => {
     const { isError, text } = await server.call(name, { page, ...args });
     expect([isError, text.length < 500]).toEqual([true, true]);

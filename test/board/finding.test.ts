@@ -94,30 +94,30 @@ describe('the sentence above the cards', () => {
     if (opens) expect(finding?.opens).toEqual(opens);
   });
 
-  test('does not compare launches of a part of the ads, or of ads that a filter by time leaves', () => {
+  test('the finding does not compare launches if the board shows only some of the ads or filters them by time', () => {
     const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(given, { ...whole, hasAllLaunches: false })).toBeUndefined();
   });
 
-  test('does not compare launches of ads whose time of reading is unknown', () => {
+  test('the finding does not compare launches if the time at which the ads were read is unknown', () => {
     const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(given, { ...whole, readAt: undefined })).toBeUndefined();
   });
 
-  test('does not take the month of the reading, and the months after it, for months with few launches', () => {
+  test('the finding does not count the month in which the ads were read, or later months, as months with few launches', () => {
     const given = started(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
       expect(selectFinding(given, { ...whole, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
   });
 
-  test('does not compare launches of ads that were all last seen on one day long before the reading', () => {
+  test('the finding does not compare launches if all ads were last seen on one day long before they were read', () => {
     const lastSeenOn = (day: string) =>
       started(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
     expect(selectFinding(lastSeenOn('2026-07-01'), whole)).toBeUndefined();
     expect(selectFinding(lastSeenOn('2026-11-20'), whole)).toBeDefined();
   });
 
-  test('names an advertiser with numbers that its ads on the board have, for any ads', () => {
+  test('the figures of the advertiser that the finding names match its ads on the board, for any ads', () => {
     const month = fc.constantFrom('2026-05', '2026-06', '2026-07', '2026-08', '2026-09', '2026-10', '2026-11');
     const anyAd = fc.record({
       pageName: fc.constantFrom('Serra', 'Acme'),
@@ -188,7 +188,7 @@ test.each<[string[], string[]]>([
   expect(shown.map((parts) => parts.join(''))).toEqual(marked);
 });
 
-test('the longest copy is compared in a moment, whatever it holds', () => {
+test('two ad texts of the largest size are compared quickly, whatever they contain', () => {
   const copy = (word: string) => `${word} `.repeat(5000);
   const since = performance.now();
   markDifferences([copy('one'), copy('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);

@@ -74,7 +74,7 @@ inChromium('copy that means harm', () => {
   const boards = boardTest(hostile);
   const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
 
-  test('is shown as text, wide and narrow', async () => {
+  test('hostile ad text is shown as plain text on wide and narrow screens', async () => {
     const server = await boards.server();
     await server.call('gather_ads', shownAds.args);
     const labels = [...scripts, ...writing].flatMap((text, index) =>
@@ -118,7 +118,7 @@ inChromium('copy that means harm', () => {
     expect(await page.evaluate('window.broken')).toBeUndefined();
   });
 
-  test('is read from the side it is written from, says how much is missing, and never reaches the conversation', async () => {
+  test('hostile ad text keeps its reading direction, states how much of it is cut, and never reaches the conversation', async () => {
     const shown = await boards.show(shownAds);
     await waitForAdCount(shown, `${copies.length + 1} ads`);
     const directions = (text: string) =>
@@ -138,7 +138,7 @@ inChromium('copy that means harm', () => {
     await heading.waitFor();
   });
 
-  test('is shown as text where a model searched for it', async () => {
+  test('hostile ad text in the arguments of a search is shown as plain text', async () => {
     const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
     await shown.board.getByRole('alert').locator('p').first().waitFor();
@@ -165,7 +165,7 @@ inChromium('ids that mean harm', () => {
       { host: '127.0.0.1', port: 0 },
     );
 
-  test.each([{}, { passOn: withoutMeta }])('are not handed to the conversation: %o', async (host) => {
+  test.each([{}, { passOn: withoutMeta }])('hostile ad texts are not passed to the conversation: %o', async (host) => {
     const service = await listenWithIds();
     onTestFinished(() => service.close(0));
     const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.url });

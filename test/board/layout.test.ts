@@ -152,7 +152,7 @@ inChromium('the layout of the board', () => {
     },
   );
 
-  test('two ads need no charts and no filters; none says what was searched for, and an error what was wrong', async () => {
+  test('the board shows no charts or filters for two ads, states the search if no ad matched, and states the error if the call failed', async () => {
     const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
     await waitForAdCount(two, '2 of 44 ads');
     expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
@@ -172,7 +172,7 @@ inChromium('the layout of the board', () => {
     await isSound(wrong);
   });
 
-  test('the finding leads to the message that it names, whose ads have numbers of their own', async () => {
+  test("a click on the finding opens the variant that it names, with the figures of that variant's ads", async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await getButton(
@@ -198,7 +198,7 @@ inChromium('the layout of the board', () => {
     await waitForStatus(shown, 'The text was copied.');
   });
 
-  test('ads are compared by keyboard, word by word, and asked about together', async () => {
+  test('a person compares ads word by word with the keyboard alone, and asks about them together', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     for (const offer of [20, 23, 26]) await getCheckbox(shown, `Walk ${offer}`).check();
@@ -220,7 +220,7 @@ inChromium('the layout of the board', () => {
     expect(await getButton(shown, 'Compare').count()).toBe(0);
   });
 
-  test('the drawer shows what changed between versions of an ad', async () => {
+  test('the drawer shows what changed between the versions of an ad', async () => {
     const server = await boards.server();
     const gather = () => server.call('gather_ads', { ...gathered.args, fresh: true });
     await gather();

@@ -27,7 +27,7 @@ inChromium('the times on the board', () => {
     createAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
   );
 
-  test('ads without dates have no axis of months on the timeline', async () => {
+  test('the timeline shows no months for ads without dates', async () => {
     const shown = await withoutDates.show({ tool: 'search_ads', args: { limit: 10 } });
     await shown.board.getByLabel('Timeline').click();
     await shown.board.locator('.row').first().waitFor();
@@ -35,7 +35,7 @@ inChromium('the times on the board', () => {
     expect(await shown.board.locator('main').textContent()).not.toContain('1970');
   });
 
-  test('months of launches have their names where the server does not answer, and the month of a reading is unfinished', async () => {
+  test('the chart of launches names its months even if the server does not answer, and marks the month of the last reading as unfinished', async () => {
     const call = { tool: 'search_ads', args: { limit: 20 } };
     const launches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
     const shown = await withDates.show({
@@ -67,7 +67,7 @@ inChromium('what the board states of a part', () => {
     expect(await readText(shown, '#subtitle')).toContain(words);
   });
 
-  test('where nobody says how many there are, the board says that there are more', async () => {
+  test('the board states that more ads exist if the service tells no total', async () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 20 },
@@ -100,7 +100,7 @@ inChromium('what the board states of a part', () => {
     expect(shown.calls).toEqual([]);
   });
 
-  test('an estimate of what is read in part is about the rest, and what is read is drawn', async () => {
+  test('the estimate for an incomplete gathering covers the missing ads, and the board draws the ads that were read', async () => {
     const filters = { countries: ['US'] };
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const { call } = await boards.server();
@@ -143,7 +143,7 @@ inChromium('what the board states of a part', () => {
 inChromium('a gathering of thousands', () => {
   const boards = boardTest(createAds(2600));
 
-  test('shows what came when a call fails, reads on from there, and is sorted, filtered and drawn as a whole', async () => {
+  test('after a failed call the board shows the loaded ads, continues there on request, and sorts, filters and draws all ads together', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
     let calls = 0;
     const beforeCall = ({ name }: { name: string }) => {
@@ -233,77 +233,80 @@ const someAd = fc.record({
 inChromium('the numbers of the board', () => {
   const boards = boardTest(() => []);
 
-  test.each([1, 2, 3])('are those that SQL counts of the same gathering: %d', async (seed) => {
-    const page = `page ${seed}`;
-    const [given = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
-    const own = (_: object, index: number) => ({
-      id: deriveUuid(`${page} ${index}`),
-      pageId: page,
-      headline: `Ad ${index}`,
-    });
-    await boards.service.add(given.map((ad, index) => ({ ...ad, ...own(ad, index) })));
-    const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
-    const shown = await boards.show({ tool: 'gather_ads', args });
-    const { board } = shown;
-    const server = await boards.server();
-    const rows = async (select: string) => {
-      const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
-      const own = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
-      return (await server.call('query_ads', { sql: `${own} ${select}`, limit: 1000 })).data.rows as unknown[][];
-    };
-    const counts = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
-      const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
-      return Object.fromEntries(counted.map(([name, ads]) => [read(String(name)), Number(ads)]));
-    };
-    const [[messages, median] = []] = await rows(
-      'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
-    );
-    await waitForAdCount(shown, `${messages} messages, 70 ads`);
+  test.each([1, 2, 3])(
+    'the figures on the board equal the figures that SQL counts for the same gathering: %d',
+    async (seed) => {
+      const page = `page ${seed}`;
+      const [given = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
+      const own = (_: object, index: number) => ({
+        id: deriveUuid(`${page} ${index}`),
+        pageId: page,
+        headline: `Ad ${index}`,
+      });
+      await boards.service.add(given.map((ad, index) => ({ ...ad, ...own(ad, index) })));
+      const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
+      const shown = await boards.show({ tool: 'gather_ads', args });
+      const { board } = shown;
+      const server = await boards.server();
+      const rows = async (select: string) => {
+        const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
+        const own = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
+        return (await server.call('query_ads', { sql: `${own} ${select}`, limit: 1000 })).data.rows as unknown[][];
+      };
+      const counts = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
+        const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
+        return Object.fromEntries(counted.map(([name, ads]) => [read(String(name)), Number(ads)]));
+      };
+      const [[messages, median] = []] = await rows(
+        'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
+      );
+      await waitForAdCount(shown, `${messages} messages, 70 ads`);
 
-    const facets = {
-      State: await counts('state'),
-      Format: await counts('displayFormat', formatConstant),
-      'Call to action': await counts('ctaType', formatConstant),
-      Country: await counts('country', formatCountry, 'own JOIN ad_countries USING (id)'),
-      'Landing page': await counts('landing'),
-      Started: await counts('startedMonth', formatMonth),
-    };
-    for (const [facet, values] of Object.entries(facets)) expect(await chipsOf(shown, facet), facet).toEqual(values);
+      const facets = {
+        State: await counts('state'),
+        Format: await counts('displayFormat', formatConstant),
+        'Call to action': await counts('ctaType', formatConstant),
+        Country: await counts('country', formatCountry, 'own JOIN ad_countries USING (id)'),
+        'Landing page': await counts('landing'),
+        Started: await counts('startedMonth', formatMonth),
+      };
+      for (const [facet, values] of Object.entries(facets)) expect(await chipsOf(shown, facet), facet).toEqual(values);
 
-    const figure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
-    await expectColumns(figure('Launches by month'), await counts('startedMonth'), isOfMonth);
-    await expectColumns(figure('Days running'), await counts('daysRunning'), isOfDays);
-    await figure('Days running')
-      .getByText(`median ${formatNumber(Number(median))}`)
-      .waitFor();
-    for (const title of ['Format', 'Call to action'] as const) {
-      const rows = await countsIn(figure(title).locator('.shares :is(.name, b)'));
-      const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
-      const values = Object.values(facets[title]).sort((a, b) => b - a);
-      const largest = values.slice(0, Object.keys(named).length);
-      expect([Object.values(named), none, sum(rows)]).toEqual([largest, 70 - sum(facets[title]), 70]);
-      expect(others).toBe(sum(facets[title]) - sum(named));
-    }
+      const figure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
+      await expectColumns(figure('Launches by month'), await counts('startedMonth'), isOfMonth);
+      await expectColumns(figure('Days running'), await counts('daysRunning'), isOfDays);
+      await figure('Days running')
+        .getByText(`median ${formatNumber(Number(median))}`)
+        .waitFor();
+      for (const title of ['Format', 'Call to action'] as const) {
+        const rows = await countsIn(figure(title).locator('.shares :is(.name, b)'));
+        const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
+        const values = Object.values(facets[title]).sort((a, b) => b - a);
+        const largest = values.slice(0, Object.keys(named).length);
+        expect([Object.values(named), none, sum(rows)]).toEqual([largest, 70 - sum(facets[title]), 70]);
+        expect(others).toBe(sum(facets[title]) - sum(named));
+      }
 
-    await getChip(shown, 'Running').click();
-    await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
-    const running = await counts('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
-    expect(await chipsOf(shown, 'Format')).toEqual(running);
-    await getChip(shown, 'Running').click();
+      await getChip(shown, 'Running').click();
+      await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
+      const running = await counts('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
+      expect(await chipsOf(shown, 'Format')).toEqual(running);
+      await getChip(shown, 'Running').click();
 
-    await getButton(shown, 'Ads').click();
-    await board.getByLabel('Sort').selectOption('Days running');
-    await getButton(shown, 'Timeline').click();
-    const sharesOf = await board.locator('.row').evaluateAll((all) =>
-      all.map((row) => {
-        const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());
-        return [row.querySelector('.open')?.textContent, (bar?.width ?? 0) / (track?.width ?? 1)] as const;
-      }),
-    );
-    const drawn = new Map(sharesOf);
-    const ran = await rows('SELECT headline, daysRunning FROM own ORDER BY daysRunning DESC LIMIT 10');
-    const share = ([headline]: unknown[] = []) => drawn.get(String(headline)) ?? 0;
-    for (const row of ran)
-      expect(share(row) / share(ran[0]), String(row[0])).toBeCloseTo(Number(row[1]) / Number(ran[0]?.[1]), 2);
-  });
+      await getButton(shown, 'Ads').click();
+      await board.getByLabel('Sort').selectOption('Days running');
+      await getButton(shown, 'Timeline').click();
+      const sharesOf = await board.locator('.row').evaluateAll((all) =>
+        all.map((row) => {
+          const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());
+          return [row.querySelector('.open')?.textContent, (bar?.width ?? 0) / (track?.width ?? 1)] as const;
+        }),
+      );
+      const drawn = new Map(sharesOf);
+      const ran = await rows('SELECT headline, daysRunning FROM own ORDER BY daysRunning DESC LIMIT 10');
+      const share = ([headline]: unknown[] = []) => drawn.get(String(headline)) ?? 0;
+      for (const row of ran)
+        expect(share(row) / share(ran[0]), String(row[0])).toBeCloseTo(Number(row[1]) / Number(ran[0]?.[1]), 2);
+    },
+  );
 });

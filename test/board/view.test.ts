@@ -24,7 +24,7 @@ const styleOf = ({ board }: ShownBoard, property: string) =>
 inChromium('the board in a host', () => {
   const boards = boardTest(createAds(90));
 
-  test('shakes hands, shows all ads with their pictures, grows to its room, and answers its host', async () => {
+  test("the board completes the handshake, shows all ads with their pictures, reports its size and answers the host's requests", async () => {
     const shown = await boards.show(gathered);
     await waitForAdCount(shown, '90 ads');
     const [first, second] = await shown.messages();
@@ -49,7 +49,7 @@ inChromium('the board in a host', () => {
     await waitForStatus(shown, 'The call was cancelled.');
   });
 
-  test('shows the ads of a collection under its name, and says that it shows no pages', async () => {
+  test('the board shows the ads of a collection under its name, and states that it cannot show advertiser pages', async () => {
     const server = await boards.server();
     await server.call('search_ads', { limit: 9 });
     const [{ id: collectionId, name = '' } = { id: '' }] = (await server.call('list_collections')).data.items;
@@ -61,7 +61,7 @@ inChromium('the board in a host', () => {
     await pages.board.getByText('This list holds pages').waitFor();
   });
 
-  test('filters at once by chips and by bars, offers none that leaves nothing, and calls nobody for it', async () => {
+  test('the board filters by chips and bars without a call, and offers no filter without matching ads', async () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
     await waitForAdCount(shown, '90 ads');
     expect(await readText(shown, '#subtitle')).toContain('20.11.2026');
@@ -89,7 +89,7 @@ inChromium('the board in a host', () => {
     expect(called()).toBe(calls);
   });
 
-  test('shows labels, and filters by their values', async () => {
+  test('the board shows labels and filters by their values', async () => {
     const server = await boards.server();
     await server.call('gather_ads', gathered.args);
     const values = ['question', 'price', '"><script>window.top.broken = true</script>'];
@@ -114,7 +114,7 @@ inChromium('the board in a host', () => {
     await server.call('label_ads', { labels, remove: true });
   });
 
-  test('sorts, and draws more cards until all are there', async () => {
+  test('the board sorts ads, and draws further cards while the person scrolls', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await waitForAdCount(shown, '90 ads');
@@ -132,7 +132,7 @@ inChromium('the board in a host', () => {
       .toBe(90);
   });
 
-  test('opens the whole ad in a drawer, by keyboard alone, and gives the focus back', async () => {
+  test('a person opens and closes an ad in the drawer with the keyboard alone, and the focus returns to its card', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
     await waitForAdCount(shown, '6 of 90 ads');
     const { board, page } = shown;
@@ -152,7 +152,7 @@ inChromium('the board in a host', () => {
     expect(await readText(shown, ':focus')).toBe('Offer 2');
   });
 
-  test('follows the theme and the colours of the host, and takes the whole window where the host gives it', async () => {
+  test('the board follows the theme and colours of the host, and fills the window in full screen', async () => {
     const variables = { '--color-background-primary': 'light-dark(rgb(250, 240, 230), rgb(1, 2, 3))' };
     const modes = { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
     const shown = await boards.show({ ...gathered, context: { theme: 'dark', styles: { variables }, ...modes } });
@@ -171,7 +171,7 @@ inChromium('the board in a host', () => {
     await expect.poll(() => styleOf(shown, 'backgroundColor')).toBe('rgb(250, 240, 230)');
   });
 
-  test('says so when a call is never answered, and makes it again', async () => {
+  test('the board reports a call that gets no answer, and repeats it on request', async () => {
     const script = `const later = setTimeout;
       let isFirst = true;
       setTimeout = (run, ms) => {
@@ -200,7 +200,7 @@ inChromium('messages of many ads', () => {
   );
   const filters = { countries: ['US', 'DE'], pageId: [0, 1, 2, 3].map((page) => `page-${page}`), daysRunningFrom: 0 };
 
-  test('have one card, opened to its ads, and what is asked and counted is about messages too', async () => {
+  test('ads with one variant share a card, and questions and counts refer to variants as well', async () => {
     const shown = await boards.show({ ...gathered, args: { ...gathered.args, filters } });
     await waitForAdCount(shown, '4 messages, 60 ads');
     const { board, page } = shown;

@@ -82,7 +82,7 @@ describe('the axis of a chart by dates', () => {
     },
   );
 
-  test('readings on a few days are no series of days with gaps', () => {
+  test('values of a few separate days are not drawn as a daily series with gaps', () => {
     const rows = [
       ['2026-01-03', 3],
       ['2026-03-09', 5],
@@ -91,7 +91,7 @@ describe('the axis of a chart by dates', () => {
     expect(placesOf({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
   });
 
-  test('quarters that are named by their first month are not filled with months', () => {
+  test('a series of quarters named by their first month is not filled with the other months', () => {
     const sql = 'SELECT quarter, count(*) AS ads FROM x GROUP BY 1';
     const rows = [
       ['2026-01', 3],
@@ -102,7 +102,7 @@ describe('the axis of a chart by dates', () => {
     expect(placesOf({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
   });
 
-  test('numbers such as 2026-47 are names, unless they are weeks of a year', () => {
+  test('a value such as 2026-47 is a name unless all values of its column are weeks', () => {
     const rows = [
       ['2026-47', 3],
       ['2026-80', 5],
@@ -110,7 +110,7 @@ describe('the axis of a chart by dates', () => {
     expect(read({ columns: ['model', 'ads'], rows }).x).toBe('names');
   });
 
-  test('bars of more days than there is room for are refused with a remedy', () => {
+  test('a bar chart of too many days is refused with a remedy', () => {
     const sql = 'SELECT date(startedAt) AS day, count(*) AS ads FROM ads GROUP BY 1';
     const table = {
       columns: ['day', 'ads'],
@@ -139,7 +139,7 @@ describe('the axis of a chart by dates', () => {
 });
 
 describe('the rows of a chart', () => {
-  test('each row has its own place and number, or is named in a refusal, and none is drawn over another', () => {
+  test('each row of a chart has its own place, and a row that cannot be drawn is named in the refusal', () => {
     const cell = fc.constantFrom('Acme', 'Serra', '2026-01', '2026-02', '2026-W03', null, 1, 2);
     const name = fc.constantFrom('x', 'y', null);
     const table = fc.array(fc.tuple(cell, name, fc.integer({ min: 1, max: 99 })), { minLength: 1, maxLength: 12 });
@@ -184,7 +184,7 @@ describe('columns that hold counts', () => {
     expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
   });
 
-  test('a column without a name is a count if it is one', () => {
+  test('a column without a name is treated as a count if it contains counts', () => {
     expect([...findCountColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
   });
 });

@@ -99,7 +99,7 @@ const anyTable = fc
   .map((read) => read.map(([name, values]) => [name, ...values]));
 
 describe('a chart', () => {
-  test('drawings.html shows every kind of chart for a wide screen, and for a phone with the mark of demo data', async () => {
+  test('drawings.html contains every kind of chart, for a wide screen and for a phone with the note on demo data', async () => {
     const readAt = Date.UTC(2026, 10, 20);
     const shown = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
       const table = { columns, rows, ...(sql !== undefined && { sql }) };
@@ -111,7 +111,7 @@ describe('a chart', () => {
     await expect(`${shown.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
   });
 
-  test('a name that the font may lack has the number of its row or column as a replacement', () => {
+  test('a name that the font may not contain is replaced by the number of its row or column', () => {
     const { shapes } = drawn('line', { columns: ['day', '広告', 'ads'], rows: rows('"一", 1, 2', '"二", 3, 4') });
     const instead = shapes.flatMap((shape) =>
       shape.kind === 'text' && shape.fallbackText ? [shape.fallbackText] : [],
@@ -119,7 +119,7 @@ describe('a chart', () => {
     expect(instead).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
-  test('every shape lies inside the picture, for any rows, names of columns and kinds', () => {
+  test('every shape of a chart lies inside the picture, for any rows, column names and kinds', () => {
     const names = fc.array(fc.string({ unit: 'grapheme', maxLength: 200 }), { minLength: 10, maxLength: 10 });
     fc.assert(
       fc.property(anyTable, names, fc.constantFrom(...chartKinds), fc.boolean(), (rows, names, kind, isNarrow) => {
@@ -140,7 +140,7 @@ describe('a chart', () => {
     );
   });
 
-  test('the highest bar is as high beside eight long names as beside one, on a phone and on a wide screen', () => {
+  test('the highest bar has the same height with one name as with eight long names, on a phone and on a wide screen', () => {
     const bars = ({ shapes }: Chart) =>
       shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
     const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });

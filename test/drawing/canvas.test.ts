@@ -26,7 +26,7 @@ const plain = (width: number, height: number, colour: number[]): Raster => ({
 const rectangle = (x: number, y: number, [width, height]: Point): Path[number] =>
   [[x, y], [x + width, y], [x + width, y + height], [x, y + height]];
 
-test('a path covers its area, wherever its edges lie', () => {
+test('a filled path covers exactly its area, wherever its edges lie between pixels', () => {
   const place = fc.double({ min: 0, max: 30, noNaN: true });
   const length = fc.double({ min: 0.5, max: 29, noNaN: true });
   fc.assert(
@@ -38,7 +38,7 @@ test('a path covers its area, wherever its edges lie', () => {
   );
 });
 
-test('a path covers the same inside a canvas that cuts it', () => {
+test('a path covers the same pixels if the canvas cuts off a part of it', () => {
   const point = fc.tuple(fc.integer({ min: -90, max: 90 }), fc.integer({ min: -90, max: 90 }));
   fc.assert(
     fc.property(point, point, point, (...corners) => {
@@ -53,14 +53,14 @@ test('a path covers the same inside a canvas that cuts it', () => {
   );
 });
 
-test('a path may be hollow, or a line with round ends', () => {
+test('a path can have a hole, or be a line with round ends', () => {
   expect(ink(drawn([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20]).toReversed()]))).toBeCloseTo(1200, 0);
   // biome-ignore format: two points
   const line: Point[] = [[10, 30], [50, 30]];
   expect(ink(drawn(stroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
 });
 
-test('outlines that lie on each other do not colour a pixel twice', () => {
+test('overlapping outlines colour a pixel only once', () => {
   const canvas = new Canvas(60, 60, white);
   canvas.fillPath([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20])], [200, 100, 50]);
   for (const place of [15, 30]) expect(pixel(canvas, place, place)).toEqual([200, 100, 50, 255]);
@@ -78,7 +78,7 @@ test.each([
   expect(ink(drawn(path))).toBe(covered);
 });
 
-test('a picture becomes the mean of what is left out, and keeps its colour at every size', () => {
+test('a reduced picture shows the mean of the omitted pixels, and keeps its colour at every size', () => {
   const shownOf = (picture: Raster, side: number) => {
     const canvas = new Canvas(side, side);
     canvas.draw(picture, { x: 0, y: 0, width: side, height: side });
@@ -105,7 +105,7 @@ test('a picture becomes the mean of what is left out, and keeps its colour at ev
   );
 });
 
-test('a picture lets through what is below where it is clear, whatever colour it hides there', () => {
+test('a transparent pixel shows the background, whatever colour the pixel stores', () => {
   const canvas = new Canvas(10, 10, [0, 0, 255]);
   const half = plain(20, 20, [255, 255, 255, 0]);
   half.data.fill(255, 20 * 10 * 4);
@@ -129,7 +129,7 @@ function asText({ width, height, data }: Raster): string {
   return rows.map((row) => row.trimEnd()).join('\n');
 }
 
-test('texts are drawn as drawings.txt shows, each as wide as it says', async () => {
+test('texts are drawn as in drawings.txt, and each has its measured width', async () => {
   const shown = [
     ...[{ text: 'Wool shoes' }, { text: 'Wool', bold: true }, { text: 'WWW' }, { text: 'iii' }],
     { text: 'Wool', size: 40 },
@@ -149,7 +149,7 @@ test('texts are drawn as drawings.txt shows, each as wide as it says', async () 
   await expect(`${shown.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
 });
 
-test('lines keep every word, fit, and end in an ellipsis only if something is left out', () => {
+test('wrapped lines fit the width, keep every word, and end in an ellipsis only if words are left out', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abcdeil'), minLength: 1, maxLength: 9 });
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (words, maxLines) => {
@@ -169,7 +169,7 @@ test('lines keep every word, fit, and end in an ellipsis only if something is le
   expect(lines.join('')).toBe(long + long);
 });
 
-test('names are written in the scripts that charts promise, and without what no font has', () => {
+test('names are drawn in every documented script, and characters without a glyph are left out', () => {
   const names = 'Łódź Ελληνικά Київ 兒童英語 广告主 広告カタカナひらがな 광고주 ร้านกาแฟ מבצע النخيلات فروشگاه';
   for (const name of names.split(' ')) {
     expect(canDraw(name)).toBe(true);
@@ -211,7 +211,7 @@ const lettersOfScripts = {
   others: [...' .-()[]«»%!', '茶', 'ก', '🔥', '\ud800'],
 };
 
-test('the drawing order has every letter of the text once, and brackets that are mirrored at most', () => {
+test('the drawing order contains every character of the text once, and mirrors only brackets', () => {
   const unmirrored = (letter: string) => ({ ')': '(', ']': '[', '»': '«' })[letter] ?? letter;
   const text = fc.string({ unit: fc.constantFrom(...Object.values(lettersOfScripts).flat()), maxLength: 40 });
   fc.assert(
@@ -222,7 +222,7 @@ test('the drawing order has every letter of the text once, and brackets that are
   );
 });
 
-test('a number is drawn with its first digit on the left, in every script and between words of either direction', () => {
+test('a number is drawn with its first digit on the left, in every script and beside words of either direction', () => {
   const word = fc.string({
     unit: fc.constantFrom(...lettersOfScripts.latin, ...lettersOfScripts.hebrew),
     minLength: 1,

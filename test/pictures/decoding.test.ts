@@ -25,7 +25,7 @@ const hugeJpeg = await jpegClaiming(60_000, 60_000);
 const formats = ['jpeg', 'png', 'webp'] as const;
 
 describe('before a picture is decoded', () => {
-  test.each(formats)('the size of a %s is read, whatever comes after its end', (format) => {
+  test.each(formats)('the size of a %s is read even if other bytes follow the picture', (format) => {
     for (const bytes of [samples[format], Buffer.concat([samples[format], Buffer.alloc(9)])])
       expect(readHeader(bytes)).toEqual({ format, width: 300, height: 200 });
   });
@@ -53,7 +53,7 @@ describe('before a picture is decoded', () => {
     expect(await show(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
   });
 
-  test('whatever is changed in a picture, its size stays within the bounds, or it is named; any bytes are', () => {
+  test('a damaged picture is either decoded within the size limits or refused with a reason, for any bytes', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
     const kept = fc.double({ min: 0, max: 1, noNaN: true });
     const isBounded = (bytes: Uint8Array) => {
@@ -88,7 +88,7 @@ test.for([
   expect(await shownAs(samples[format])).toEqual({ width: 100, height: 67, colour });
 });
 
-test('a JPEG is turned the way it was taken', async () => {
+test('a JPEG is rotated by its EXIF orientation', async () => {
   const turned = Buffer.from('45786966000049492a000800000001001201030001000000' + '0600000000000000', 'hex');
   const header = Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0, turned.length + 2]);
   const size = { width: 67, height: 100 };
@@ -112,7 +112,7 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
   expect(await show(await anotherPicture())).toHaveProperty('jpeg');
 });
 
-test('decoding that takes too long is ended, other tenants wait for nothing, and the next picture is shown', async () => {
+test('decoding that takes too long is stopped, other tenants do not wait for it, and the next picture is shown', async () => {
   const hasty = openTestPictures([host.host], { drawMs: 4000 });
   const [attacker, other] = [hasty.forTenant('attacker'), hasty.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };

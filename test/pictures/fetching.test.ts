@@ -49,11 +49,11 @@ afterAll(async () => {
 const redirecting = (location: string, status = 302) =>
   host.serve((response) => response.writeHead(status, { location }).end('bye'));
 
-describe('what is not public is refused', () => {
+describe('The guard against private addresses', () => {
   const at = (name: string) => `https://${name}/a.jpg`;
   const reason = 'its host does not exist, or is not public';
 
-  test('directly and by a redirect, with one reason and no sooner than what does not exist', async () => {
+  test('refuses a private address, directly or after a redirect, with the same reason and delay as an unknown host', async () => {
     // What is loaded with the first request takes no time of these.
     await show(host.serve(good));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
@@ -66,7 +66,7 @@ describe('what is not public is refused', () => {
       expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
   });
 
-  test('after its name was asked for once, and as what does not exist where that takes too long', async () => {
+  test('resolves a host name once, and treats a host whose lookup takes too long as an unknown host', async () => {
     expect(await show(at('inside.example'))).toEqual({ reason });
     expect(asked).toEqual(['inside.example']);
     expect(await showWith({ resolve: () => new Promise(() => {}) }, at('slow.example'))).toEqual({ reason });
@@ -85,7 +85,7 @@ describe('what is not public is refused', () => {
       .join('')
       .replace(/(....)/, '$1:');
 
-  test.each(ranges.join(' ').split(' '))('%s is inside, however it is spelled', (address) => {
+  test.each(ranges.join(' ').split(' '))('%s is a private address in every notation', (address) => {
     const number = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
     const spelled = [`${number}`, `0x${number.toString(16)}`, `0${number.toString(8)}`].map(inUrl);
     const before = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::'].map((start) => `${start}${address}`);
@@ -94,7 +94,7 @@ describe('what is not public is refused', () => {
       expect(isInside(form), form).toBe(true);
   });
 
-  test('so are local, unassigned and broken addresses; public ones are not', () => {
+  test('private, unassigned and malformed addresses are refused, and public addresses are accepted', () => {
     const inside = ':: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1 3fff::1 100::1 4000::1';
     for (const address of [...inside.split(' '), '', 'localhost', 'example.com', '1.2.3', '1.2.3.4.5', '::g'])
       expect(isInside(address), address).toBe(true);
@@ -109,7 +109,7 @@ describe('what is not public is refused', () => {
   });
 });
 
-test('what is no address of the web, or not of https, is refused before anything is sent', async () => {
+test('a URL that is malformed or not https is refused before anything is sent', async () => {
   const { port } = secret.host;
   for (const [address, reason] of [
     [`http://127.0.0.1:${port}/0`, 'its address is not https'],
@@ -138,7 +138,7 @@ test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
   expect('jpeg' in (await showWith({ hosts }, host.serve(good)))).toBe(isShown);
 });
 
-test('redirects are followed three times, and carry nothing', async () => {
+test('the fetcher follows at most three redirects and sends only four plain headers with each request', async () => {
   const two = redirecting(redirecting(host.serve(good)), 307);
   const three = redirecting(new URL(two).pathname, 307);
   expect(await show(three)).toHaveProperty('jpeg');
@@ -148,7 +148,7 @@ test('redirects are followed three times, and carry nothing', async () => {
   expect(await show(redirecting(three))).toEqual({ reason: 'it redirects more than 3 times' });
 });
 
-test('a body of 200 MB is left at its bound, whether its size is announced or not', async () => {
+test('a body of 200 MB is abandoned at the size limit, whether its size is announced or not', async () => {
   for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
     const sentBefore = host.sent();
     expect(await show(host.serve(streamBytes(200_000_000, headers)))).toEqual({ reason: 'it is larger than 10 MB' });
@@ -158,7 +158,7 @@ test('a body of 200 MB is left at its bound, whether its size is announced or no
   expect(await show(host.serve(good))).toHaveProperty('jpeg');
 });
 
-test('hosts that are slow, silent, breaking off or failing are named', async () => {
+test('the reason for a missing picture says whether its host was slow, silent, broke off or failed', async () => {
   const hasty = openTestPictures([host.host], { fetchMs: 500 });
   const dribbling: PictureAnswer = (response) => {
     const timer = setInterval(() => response.write('x'), 20);
@@ -178,8 +178,8 @@ test('hosts that are slow, silent, breaking off or failing are named', async () 
   expect(await show(`${host.serve(good)}99`)).toEqual({ reason: 'its host answered 404' });
 });
 
-describe('fetches are shared', () => {
-  test('by all who ask for a picture at once, which is then cached by its size', async () => {
+describe('Fetches of pictures', () => {
+  test('concurrent requests for a picture share one fetch, and the picture is then cached by its size', async () => {
     const address = host.serve(await jpegOf({ width: 77 }));
     const shown = await Promise.all(Array.from({ length: 20 }, () => show(address)));
     for (const each of [...shown, await show(address)]) expect(each).toBe(shown[0]);
@@ -187,7 +187,7 @@ describe('fetches are shared', () => {
     expect(await opened.forTenant('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
   });
 
-  test('and taken from nobody by who leaves; once all have left, the request ends', async () => {
+  test('a caller that leaves does not stop the fetch for other callers, and the fetch ends when all callers have left', async () => {
     const answers: (() => void)[] = [];
     const jpeg = await jpegOf({ width: 78 });
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
@@ -212,7 +212,7 @@ describe('fetches are shared', () => {
     expect(await fourth.shown).toHaveProperty('jpeg');
   });
 
-  test('among few: while a picture is decoded, only so many others are fetched', async () => {
+  test('while a picture is decoded, the number of other fetches stays within the limit of the tenant', async () => {
     const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const shown = (bytes: Uint8Array) =>
       narrow.forTenant('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });

@@ -14,13 +14,13 @@ const chart: Chart = {
 };
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 
-test('a chart comes with a reason instead of a picture where the worker takes too long', async () => {
+test('a chart call returns a reason instead of a picture if the worker takes too long', async () => {
   const opened = openTestPictures([host.host], { drawMs: 0.01 });
   expect(await opened.forTenant('tenant').chart(chart, { signal, drawingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
-test('a sheet comes with a reason and its pictures where no time is left to draw it', async () => {
+test('a sheet call returns a reason and the pictures if no time remains to draw the sheet', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const tile = { number: 1, address: host.serve(await jpegOf()) };
   const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
@@ -28,7 +28,7 @@ test('a sheet comes with a reason and its pictures where no time is left to draw
   await opened.close();
 });
 
-test('a chart is drawn again after a drawing that came late', async () => {
+test('a chart is drawn after an earlier drawing timed out', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const pictures = opened.forTenant('tenant');
   expect(await pictures.chart(chart, { signal, drawingMs: () => 0 })).toEqual(late);
@@ -39,7 +39,7 @@ test('a chart is drawn again after a drawing that came late', async () => {
   await opened.close();
 });
 
-test('a call that is cancelled while its chart is drawn ends with the reason of its signal', async () => {
+test('a call that is cancelled while its chart is drawn rejects with the reason of its signal', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const abort = new AbortController();
   const drawing = opened.forTenant('tenant').chart(chart, { signal: abort.signal, drawingMs: () => 60_000 });

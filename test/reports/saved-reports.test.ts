@@ -24,7 +24,10 @@ const write = async (server: TestServer, args: Record<string, unknown>) => {
   return { ...result, html: result.isError ? '' : readFileSync(String(result.data.file), 'utf8') };
 };
 
-test('a report is written again after a restart, beside what it said before', async ({ upstream, start }) => {
+test('a saved report is written again after a restart, with its earlier figures beside the new ones', async ({
+  upstream,
+  start,
+}) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const open = () => start({ files }, { now: () => clock });
   const service = serveAds(upstream, 10);
@@ -76,7 +79,10 @@ test('a report is written again after a restart, beside what it said before', as
   expect((await server.call('list_watches')).data.reports).toEqual([]);
 });
 
-test('an earlier figure is shown only if all texts of its row are the same', async ({ upstream, start }) => {
+test('a saved report shows an earlier figure only if all texts of its row are unchanged', async ({
+  upstream,
+  start,
+}) => {
   const advertiser = fc.constantFrom('Acme', 'Beta', undefined);
   const format = fc.constantFrom('VIDEO', 'IMAGE');
   const row = fc.record({ pageName: advertiser, displayFormat: format, duplicates: fc.nat(9) });
@@ -114,7 +120,9 @@ test('an earlier figure is shown only if all texts of its row are the same', asy
   );
 }, 60_000);
 
-test('what cannot be written again is refused, and a report that cannot be kept leaves nothing', async ({ start }) => {
+test('a report that cannot be written again is refused, and a report that cannot be stored leaves no trace', async ({
+  start,
+}) => {
   const server = await start();
   const { data } = await server.call('write_report', { ...weekly, name: 'daily' });
   expect(data.note).toContain('ends with this server');

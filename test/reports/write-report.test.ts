@@ -76,7 +76,10 @@ async function hostileReport({ server, upstream }: { server: TestServer; upstrea
 const numbers = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n';
 
 describe('a report', () => {
-  test('has all in the order asked, and how it came about', async ({ server, upstream }) => {
+  test('a report contains all sections in the requested order, and states how the data were gathered', async ({
+    server,
+    upstream,
+  }) => {
     const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
     const gone = host.serve((response) => response.writeHead(410).end());
     const [shown = '', missing = ''] = await loadAds(
@@ -113,7 +116,10 @@ describe('a report', () => {
     expect(html).not.toContain(host.host.host);
   });
 
-  test('says in its place what could not be done, and the other sections stand', async ({ server, upstream }) => {
+  test('a section that fails states its error, and the other sections of the report remain', async ({
+    server,
+    upstream,
+  }) => {
     await loadAds({ server, upstream }, {});
     const { html, data } = await report(server, {
       sections: [
@@ -135,7 +141,10 @@ describe('a report', () => {
     expect(html.match(/class="problem"/g)).toHaveLength(3);
   });
 
-  test('stays under 5 MB, with fewer pictures before none', async ({ server, upstream }) => {
+  test('a report stays under 5 MB by leaving out some pictures before it leaves out all', async ({
+    server,
+    upstream,
+  }) => {
     const pixels = new Uint8ClampedArray(randomBytes(400 * 400 * 4));
     const noise = await encodeJpeg({ width: 400, height: 400, data: pixels }, 95);
     // Few to fetch, and many to write: a slow machine has them in time, too.
@@ -153,7 +162,7 @@ describe('a report', () => {
     expect(refused.text).toContain('more than 5000000 bytes');
   });
 
-  test('holds no markup but its own', ({ hostileHtml }) => {
+  test("a report contains only the server's own markup", ({ hostileHtml }) => {
     const bare = hostileHtml.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
     expect(
       bare.match(/<[a-z][^>]*>/g)?.filter((tag) => /^<(?:script|base|iframe|link|form)|\s(?:on\w+|href)=/.test(tag)),
@@ -218,7 +227,7 @@ describe('what a report writes', () => {
     'An advertiser has a colour': { ads: [{ ...card, id: 'y' }, card, { ...card, pageName: 'Other' }] },
   };
 
-  test('is as report.txt shows', async () => {
+  test('the text of a report equals report.txt', async () => {
     const html = await written({
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: {
@@ -269,7 +278,7 @@ describe('what a report writes', () => {
     await expect(written({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('A page contains a URL');
   });
 
-  test('is stopped by the first part that does not fit, and others get their turn after each part', async () => {
+  test('writing a report stops at the first part that does not fit, and other calls run between the parts', async () => {
     let [taken, turns, isDone] = [0, 0, false];
     function* sections() {
       const rows = Array.from({ length: 200 }, () => Array.from({ length: 33 }, () => '&'.repeat(300)));
@@ -296,7 +305,7 @@ inChromium('a report in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('asks nothing of anybody, fits 360 pixels, is accessible, and prints', async ({ hostileHtml }) => {
+  test('a report makes no requests, fits 360 pixels, is accessible and prints completely', async ({ hostileHtml }) => {
     for (const [width, colorScheme] of [
       [360, 'light'],
       [1100, 'dark'],
