@@ -94,9 +94,9 @@ const countByFormat = { tool: 'count_ads', filters: {}, by: 'displayFormat', fre
 const countAllAsPart = { tool: 'count_ads', filters: {}, split: [{ duplicatesFrom: 0 }] };
 const fixedCases = [
   // A gathering cannot answer a search that counts values.
-  { earlier: [gatherAll], asked: countByFormat, described: 'counted', cacheSeconds: 900 },
+  { earlierCalls: [gatherAll], question: countByFormat, descriptionKind: 'counted', cacheSeconds: 900 },
   // A part that equals the total needs no search of its own.
-  { earlier: [], asked: countAllAsPart, described: 'searched', cacheSeconds: 900 },
+  { earlierCalls: [], question: countAllAsPart, descriptionKind: 'searched', cacheSeconds: 900 },
 ].map((one): [Case] => [one as unknown as Case]);
 
 test.for([

@@ -150,7 +150,7 @@ describe('Clients that do not read the file they requested', () => {
       const { socket, ...reader } = openRawSocket(port);
       onTestFinished(() => void socket.destroy());
       socket.pause();
-      socket.write(`GET /files/${link}/${name} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
+      socket.write(`GET /files/${link}/${name} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
       return { socket, ...reader };
     };
     const get = (link: string, name = 'large') =>
