@@ -31,7 +31,7 @@ export interface AppOptions {
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
   now: () => number;
-  /** Milliseconds that have passed, whatever happens to the clock. */
+  /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
   random: () => number;
   /** The way to the service; by default the network. */

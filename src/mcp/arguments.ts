@@ -17,10 +17,10 @@ export function readArguments<Input extends z.ZodObject>(input: Input, given: un
 const invalidArguments = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
 
-/** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
+/** The deepest nesting of arguments. No filter needs more, and recursive code overflows the stack at a few thousand levels. */
 const maxDepth = 32;
 
-/** Walks level by level, because recursion would run out of stack. */
+/** Visits the values level by level, because recursion could overflow the stack. */
 function unsendableIn(name: string, value: unknown): string[] {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -61,7 +61,7 @@ function problemOf(issue: z.core.$ZodIssue, names: string[]): string {
   const name = issue.path.join('.') || 'arguments';
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
-  // The message of zod would repeat the keys, which may be many, long, and hostile.
+  // Zod's message would repeat the unknown keys. There may be many of them, and their text may be long or hostile.
   const unknown = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
   const takes = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
   return `Unknown argument: ${unknown.join(', ')}. ${takes}.`;

@@ -23,7 +23,7 @@ const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
-  /** Milliseconds that have passed, whatever happens to the clock. */
+  /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
   log: Log;
   onCall: OnCall;
@@ -33,7 +33,7 @@ export interface ServerContext {
   output: OutputSetting;
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
-  /** Aborted when the process is asked to end: long calls return what they have. */
+  /** Aborts when the process is asked to end. Long calls then return the data that they have. */
   draining: AbortSignal;
   closing: AbortSignal;
 }
@@ -50,23 +50,23 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   client?: ClientIdentity | undefined;
-  /** The form of result that the caller asks for, in place of the server's setting. */
+  /** The form of result that the caller requests instead of the server's setting. */
   output?: OutputSetting | undefined;
   signal: AbortSignal;
   /** Resolves when the answer has left the process. */
   sent?: Promise<void> | undefined;
   /** The origin under which the caller can open links to files, if there is one. */
   linkOrigin?: string | undefined;
-  /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
+  /** How long the call has waited for a slot, in milliseconds. This time counts against the call's deadline. */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
-  /** The caller wants what a check found as an HTML file, too. */
+  /** Whether the caller also wants the mail of a check as an HTML file. */
   wantsHtml?: boolean;
 }
 
 type Outcome = { result: ToolResult; facts: Partial<CallEvent> };
 
-/** Modules that a server loads with its first call. */
+/** The parts of a server that are loaded with its first call. */
 export interface CallingContext extends ServerContext, OpenCalls {
   adFilters(): Promise<readonly SearchFilter[]>;
 }
@@ -81,7 +81,8 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const withoutKey = keyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({ tool: loggedName(server, call), tenantId, connection: connection?.id, ms, ...withoutKey(facts) });
-  // The key is removed where an answer comes in, and arguments with the key are refused. An error has other texts, too.
+  // The HTTP client masks the key in answers, and arguments that contain the key are refused. An error may contain other
+  // texts, so the key is masked here as well.
   return result.isError ? withoutKey(result) : result;
 }
 
@@ -167,9 +168,9 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 }
 
 /**
- * Adds the receipt and the notice to data and text, and what the board reads, which is the same in every output mode.
- * Some clients hand the board's part to their model, so it holds only ids and numbers, except where the page of the
- * board asks for more.
+ * Adds the receipt and the notice to the data and the text, and adds the data for the board, which are the same in every
+ * output mode. Some clients show the board's data to their model, so these data contain only ids and numbers. Only the
+ * tools that the page of the board calls return more.
  */
 function toolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },

@@ -11,8 +11,9 @@ const ReceiptView = z.looseObject({
   requestId: z.string().nullable(),
 });
 /**
- * `calls` is stated by tools that make several calls, `unusable` where items without an id were left out. Neither is
- * listed in the schemas, nor is the notice of demo data, because each tool would repeat them.
+ * The receipt in the data of every result. Results may also have `calls` (tools that make several API calls), `unusable`
+ * (items without an id were left out) and the notice of demo data. The schemas do not list these, because every tool
+ * would repeat them.
  */
 export type ReceiptView = DataOf<typeof ReceiptView> & { calls?: number; unusable?: number };
 
@@ -20,7 +21,7 @@ const everyResult = { receipt: ReceiptView };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
-/** A tool without its code: all that a list of tools says, and what a server needs to know before a call. */
+/** The description of a tool without its code: the content of the list of tools, and the facts that a server needs before a call. */
 export interface DescribedTool extends ToolDescription {
   inputSchema: ObjectSchema;
   outputSchema: ObjectSchema;
@@ -45,14 +46,14 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      // No model passes a negative number, and the bound would cost tokens in every conversation. Calls are checked.
+      // The lower bound would cost tokens in every conversation, and models pass no negative numbers. Calls are checked.
       if (json.minItems === 1) delete json.minItems;
       if (json.minLength === 1) delete json.minLength;
       if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {
-          // Without this, some hosts treat an object without named keys as one that must be empty.
+          // Without `additionalProperties`, some hosts require an object without named keys to be empty.
           delete json.properties;
           json.additionalProperties = true;
         }
@@ -67,5 +68,5 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
   return listed as ObjectSchema;
 }
 
-/** The build puts the values in place of this module: a process lists its tools before it has loaded any. */
+/** The build replaces this module by its values, so that a process can list its tools without loading them. */
 export const describedTools: readonly DescribedTool[] = allTools.map(describeTool);

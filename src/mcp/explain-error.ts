@@ -238,7 +238,7 @@ function stillWorks({ kind }: Failure, offered: readonly ToolDescription[]): str
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
-/** Details that only repeat the rest of the text stand in `_meta` alone. */
+/** Returns the details of an error as text. Details that repeat the rest of the text are only in `_meta`. */
 function detailsText({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
   const text = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
@@ -296,7 +296,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function chargeText(failure: Failure, wasSent: boolean): string {
   const { charged, paid, writes, sent, storage } = failure;
   if (charged) return `The service says it charged ${creditsFigure(charged)} credits for this call.`;
-  // The receipt of the tool call says what was charged before.
+  // The receipt of the tool call states the earlier charges.
   if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
   if (writes && paid)

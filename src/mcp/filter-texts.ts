@@ -5,9 +5,9 @@ import type { DescribedTool } from './described-tools.ts';
 import { isPlainObject } from './protocol.ts';
 
 /**
- * Converts text values inside the filters of a call to the type that is described for their key: some clients send every
- * value as text. Converts only truth values, numbers and lists, and only if nothing is lost. Everything else is sent as
- * it came, because the service decides what a filter means.
+ * Converts text values in the filters of a call to the described type of their key, because some clients send every value
+ * as text. Converts only booleans, numbers and lists, and only if nothing is lost. All other values are sent unchanged,
+ * because the service decides what a filter means.
  */
 export async function convertFilterTexts(
   tool: DescribedTool | undefined,
@@ -28,7 +28,7 @@ export async function convertFilterTexts(
   };
 }
 
-/** Arguments may arrive as their JSON texts. A text of another kind stays, and is refused later. */
+/** Parses filters that arrive as a JSON string. Another string is returned unchanged and refused later. */
 function fromText(value: unknown): unknown {
   const parsed = typeof value === 'string' ? parseJson(value) : undefined;
   return parsed === undefined ? value : parsed;
@@ -37,7 +37,7 @@ function fromText(value: unknown): unknown {
 const hasText = (filters: unknown): boolean =>
   isPlainObject(filters) && Object.values(filters).some((value) => typeof value === 'string' || isPlainObject(value));
 
-/** Filters within filters are converted up to this depth. */
+/** Nested filters are converted up to this depth. */
 const maxDepth = 4;
 
 function convertTexts(filters: unknown, described: readonly SearchFilter[], depth = 0): unknown {
@@ -55,7 +55,7 @@ function convertText(text: string, type: SearchFilter['type']): unknown {
   const isWhole = (
     {
       boolean: typeof value === 'boolean',
-      // A number that is not written as JSON writes it may have lost digits.
+      // If a number differs from its JSON notation, the conversion may have lost digits.
       number: typeof value === 'number' && String(value) === text.trim(),
       integer: Number.isSafeInteger(value) && String(value) === text.trim(),
       strings: Array.isArray(value) && value.every((item) => typeof item === 'string'),

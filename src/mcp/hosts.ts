@@ -1,13 +1,13 @@
 import hostRows from './hosts.json' with { type: 'json' };
 
-/** What `AD_LIBRARY_OUTPUT` and `?output=` take. */
+/** The values of `AD_LIBRARY_OUTPUT` and `?output=`. */
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
 export type OutputSetting = (typeof outputSettings)[number];
 
 /** The form of results: text and data, the text alone, or the data with one line of text. */
 export type OutputForm = 'both' | 'text' | 'structured';
 
-/** What is known of the client of a request. A client chooses its own name, so the name decides nothing but the form. */
+/** The known facts about the client of a request. A client chooses its own name, so the name decides only the form of results. */
 export interface ClientIdentity {
   name?: string | undefined;
   /** Whether the client announces that it draws MCP Apps; undefined if its capabilities are not known. */
@@ -19,27 +19,27 @@ export interface ResultForm {
   output: OutputForm;
   links: boolean;
   pictures: boolean;
-  /** Whether the client gets what only the board reads: the tools of the board, and its part of results. */
+  /** Whether the client gets the tools of the board and the board's data in results. */
   board: boolean;
   resultTokens: number;
 }
 
-/** What a host is known to do with lists and results. MCP does not tell, so each row names its evidence. */
+/** How a host treats lists and results. MCP does not announce this, so each row names its evidence. */
 interface Host {
   title: string;
   /** The names under which the host connects. */
   names: readonly string[];
-  /** The beginnings of names to which the host adds a name that its user chose. */
+  /** Prefixes of client names, for a host that appends a name chosen by its user. */
   prefixes?: readonly string[];
   output: OutputForm;
   reads: string;
-  /** The host takes links to resources in results. Other hosts may fail on a link. */
+  /** Whether the host accepts resource links in results. Other hosts may fail on a link. */
   links?: true;
   /** The host draws the board. */
   board?: true;
   /** False if the host passes pictures to its model as base64 text. */
   pictures?: false;
-  /** The host cuts longer results, or replaces them by a file. */
+  /** The size in tokens above which the host cuts a result or replaces it by a file. */
   maxResultTokens?: number;
   /** The address of public evidence, */
   source?: string;

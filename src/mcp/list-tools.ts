@@ -16,9 +16,9 @@ export interface ListedTool {
 }
 
 export interface ListOptions {
-  /** False where results have no structured content: then no output schemas are listed. */
+  /** False if results have no structured content. The list then contains no output schemas. */
   withOutput: boolean;
-  /** False where the client does not draw the board. True by default. */
+  /** False if the client does not draw the board. True by default. */
   withBoard?: boolean;
   filters?: SearchFilters | undefined;
 }
@@ -48,14 +48,14 @@ export function listTools(
     title: tool.title,
     description: tool.description,
     inputSchema: withHints(tool.inputSchema, hintsFor(tool), countable),
-    // The board reads its data elsewhere.
+    // The board reads its data from `_meta`.
     ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...(withBoard && listedBoard(tool)),
   }));
 }
 
-/** Returns what a list says of a tool and the board, in the form of MCP Apps and in its older form. */
+/** Returns the metadata that connect a tool with the board, in the form of MCP Apps and in its older form. */
 function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
@@ -104,7 +104,7 @@ function rulesText(filters: readonly SearchFilter[], { inclusive, ignoresCase }:
   return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
 }
 
-/** Keys with the same form stand together: `advertiser, bylines (words)`. */
+/** Groups keys of the same form: `advertiser, bylines (words)`. */
 function entriesOf(filters: readonly SearchFilter[]): string {
   const pairs = boundPairs(filters);
   const groups = new Map<string, string[]>();
@@ -125,7 +125,7 @@ function groupText(form: string, [first = '', ...others]: string[]): string {
   return `${first}From/To${others.length > 0 ? `, likewise ${others.join(', ')}` : ''}${inParentheses}`;
 }
 
-/** The stem of each key that has its counterpart: `startedAt` of `startedAtFrom` and `startedAtTo`. */
+/** Returns the stem of each pair of keys: `startedAt` for `startedAtFrom` and `startedAtTo`. */
 function boundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
   const stems = filters.flatMap(({ key }) => {
@@ -160,7 +160,7 @@ function rangeText({ minimum, maximum }: SearchFilter): string | undefined {
   return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`;
 }
 
-/** The values of a key, in fewer words where they repeat the names of all lists or of all bounds. */
+/** Returns the values of a key as text. A phrase replaces values that repeat the names of all lists or of all bounds. */
 function valuesText({ key, values, open }: SearchFilter, filters: readonly SearchFilter[], pairs: Map<string, string>) {
   if (values === undefined) return undefined;
   const remaining = new Set(values);
@@ -177,5 +177,5 @@ function valuesText({ key, values, open }: SearchFilter, filters: readonly Searc
   return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
 }
 
-/** Fewer names are as short as the words that stand for them. */
+/** The smallest number of names that a phrase replaces. Fewer names are not longer than the phrase. */
 const minRepeated = 4;

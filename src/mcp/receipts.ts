@@ -20,7 +20,7 @@ export class Receipts {
 
   readonly add = (receipt: Receipt): void => void this.#all.push(receipt);
 
-  /** A failed call costs what the service stated; if it stated nothing, that is nothing or unknown. */
+  /** Adds a failed call. It costs the stated charge; without a stated charge, its cost is zero or unknown. */
   readonly addFailure = (failure: Failure): void => {
     const { charged, requestId = null, paid, sent, storage } = failure;
     const unknown = paid && mayBeCharged(failure) ? null : 0;
@@ -35,18 +35,18 @@ export class Receipts {
     return costOfOne(isFree ? nothingSent : last);
   }
 
-  /** The charges that are known, where others are not. */
+  /** Returns the sum of the known charges, if other charges are unknown. */
   atLeast(): number {
     const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return roundCredits(charged);
   }
 
-  /** Whether a request was sent, with whatever result. */
+  /** Returns whether any request was sent, even if it failed. */
   wasSent(): boolean {
     return this.#sent().length > 0;
   }
 
-  /** The charges of a tool call that failed with an error, unless the error itself states them. */
+  /** Returns a text with the charges of a failed tool call, unless the error itself states them. */
   textBeside(failure: Failure | undefined): string {
     const sent = this.#sent();
     const isOfRequest = failure !== undefined && failure.sent !== false && !failure.storage;
@@ -91,7 +91,7 @@ function creditsLine(spent: string, { remaining, requestId, unusable }: ReceiptV
   return unusable === undefined ? line : `${unusableText(unusable)}\n${line}`;
 }
 
-/** A service charges for a page as a whole, so the unusable items were paid like the others. */
+/** Returns a note on items without an id. A service charges for a whole page, so these items were paid as well. */
 const unusableText = (unusable: number) =>
   unusable === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'

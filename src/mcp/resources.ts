@@ -14,7 +14,7 @@ export interface ResourceRead extends Credentials {
 }
 
 export interface FoundResource {
-  /** Whether few of its kind may be in memory at once. */
+  /** Whether the content is large, so that only a few of them may be in memory at the same time. */
   isLarge?: boolean;
   contents(): Promise<ResourceContents>;
 }
@@ -33,7 +33,7 @@ export function skillFile(uri: string): FoundResource | undefined {
   if (text !== undefined) return { contents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
 }
 
-/** Larger files would choke a host, because a host asks for a whole file. */
+/** The largest file that a host may read. A host requests a whole file, and larger files could exhaust its memory. */
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
 
@@ -59,7 +59,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       });
       const content = Buffer.from(read);
       if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
-      // Counted before its JSON is made, which would take many times as much memory.
+      // The size is computed before the JSON is built, because the JSON takes many times as much memory.
       const size = bytesInJson(content);
       if (size > maxBytes) throw tooLarge(size);
       return { contents: [{ uri, mimeType, text: content.toString() }] };

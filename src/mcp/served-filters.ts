@@ -12,7 +12,7 @@ interface ServedBy {
 
 /** How long the request may take, in milliseconds: a person waits for the list of tools. */
 const maxMs = 1000;
-/** Four times what a library of this version describes. */
+/** The largest description that is read: four times the description of a library of this version. */
 const maxChars = 64 * 1024;
 
 /** Undefined for what is no local library. No key is sent. @throws if it does not answer in time, or fails */
@@ -41,7 +41,7 @@ export async function askForFilters({
   }
 }
 
-/** Node's own client takes a tenth of the time to load that the client of calls takes, and a session may make no call. */
+/** Requests with Node's own HTTP client, which loads ten times faster than the client of API calls. Many sessions make no call. */
 const fetchByNode: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -59,13 +59,13 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
   return { status: response.statusCode ?? 0, headers: { get: () => null }, text };
 };
 
-/** A model reads these names and values, so none of them may be a sentence. */
+/** A name or value that a model reads. It must be one word, so that it cannot be an instruction. */
 const isName = (word: string): boolean => word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
 
 const hasOnlyWords = ({ key, values = [], fields = [], default: usual }: SearchFilter) =>
   [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(isName);
 
-/** With the prose of this version in place of the other's, which a model never reads. */
+/** Replaces the descriptions of another version by those of this version, because a model must not read foreign prose. */
 const inOwnWords = (served: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
   served.map(({ description: _, note: __, example: ___, ...filter }) => {
     const { note, example } = ownFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};

@@ -31,7 +31,7 @@ interface CatalogOptions {
   server: ServerContext;
   version: string;
   openCalls(): Promise<OpenCalls>;
-  /** The filters that searches take, as far as they are known: the same object until more is known. */
+  /** Returns the known filters of searches. The object stays the same until more filters are known. */
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
@@ -51,7 +51,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   };
   const formOf = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     formFor(client, { ...server, output });
-  // Loaded with the first call: every session starts with a list of tools, and some end there.
+  // The modules of calls are loaded with the first call, because many sessions only list the tools.
   let opening: ReturnType<typeof open> | undefined;
   const open = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
@@ -81,7 +81,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
-    /** Returns the same list at every call of a client, until more is known of the filters that the service takes. */
+    /** Returns the list of tools for a client. The list stays the same until more filters of the service are known. */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
@@ -93,14 +93,14 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       return tools;
     },
     prompts: listPrompts(prompts),
-    /** Empty where the tools of the skill are not offered. */
+    /** The skills; empty if this server does not offer all tools of the skill. */
     skills,
     getSkill: (uri: string, invalid: MakeError) => {
       const found = skills.find((served) => served.uri === uri);
       if (found) return { skill: found };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
-    /** The whole time of a call in milliseconds, including the wait for its turn. */
+    /** The time limit of a call in milliseconds, including the wait for a slot. */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await opened()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,

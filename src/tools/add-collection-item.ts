@@ -69,7 +69,7 @@ export const addCollectionItem = defineTool({
 
 const notTried = 'not tried';
 
-/** One after the other. An item that the service rejects is left out; any other failure ends the call. */
+/** Adds items one after the other. Skips an item that the service rejects. Any other failure ends the call. */
 async function add(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
   const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
   const items: SavedView[] = [];

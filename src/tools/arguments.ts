@@ -4,7 +4,7 @@ import { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
 import { isUuid } from '../views/safe-text.ts';
 
-/** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
+/** Arguments of several tools. The schemas contain no unions, because some hosts reject the whole list for one union. */
 
 export const noArguments = z.strictObject({});
 export const detail = z.enum(['brief', 'full']).optional().describe('full returns every field that the service sent.');
@@ -35,7 +35,10 @@ export const seen = z
 export const fresh = z.boolean().optional().describe('true ignores the cached answer and pays again.');
 
 const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
-/** In lower case, so that one id makes one call. `z.uuid()` would list a long pattern, and reject ids not of RFC 9562. */
+/**
+ * A UUID in lower case, so that both spellings of an id lead to the same cached call. `z.uuid()` would add a long pattern to
+ * the list of tools and reject ids that do not follow RFC 9562.
+ */
 const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
 
 export const isShort = (id: string): boolean => id.length <= maxIdLength;

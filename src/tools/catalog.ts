@@ -21,7 +21,7 @@ import { watchAds } from './watch-ads.ts';
 import { whoami } from './whoami.ts';
 import { writeReport } from './write-report.ts';
 
-/** In the order that hosts list them, the most useful first: one tool for each operation of the API, then those for many ads. */
+/** All tools for models, in the order in which hosts list them: the most useful tools first. */
 export const tools: readonly Tool[] = [
   searchAds,
   getAd,
@@ -46,6 +46,6 @@ export const tools: readonly Tool[] = [
   whoami,
 ];
 
-/** The name of the tool for an operation. Models know operations by tool names only. */
+/** Returns the name of the tool for an operation. Models know operations only by the names of tools. */
 export const toolName = (operation: string): string =>
   tools.find(({ severalCalls, operations: [called] }) => !severalCalls && called === operation)?.name ?? operation;

@@ -92,8 +92,8 @@ export const checkWatches = defineTool({
 });
 
 /**
- * Estimates what a check costs, by what is known: nothing is sent. The lower figure is the price of as many ads as were
- * found the last time. More ads may match now, so the upper figure is what the limits of the watches allow.
+ * Estimates the cost of a check without sending anything. The lower bound is the price of as many ads as matched the last
+ * time. More ads may match now, so the upper bound is the amount that the limits of the watches allow.
  */
 async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.dataset()).readContents();
@@ -148,14 +148,17 @@ async function maxChargeOf(watch: Watch, ads: number | undefined, { callBudget, 
   const priceOf = async (items: number) =>
     (await budget.costOf({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
   const all = await priceOf(maxAds);
-  // If more ads match than were counted, the page that was to be the last one is one page more.
+  // If more ads match than were counted, the reading needs one more page.
   const onePageMore = ads === undefined || ads >= maxAds ? 0 : await priceOf(Math.min(size, Math.max(1, ads)));
   if (all === undefined || onePageMore === undefined) return;
   // Parts may list the same ads again and again, and `maxAds` counts each ad once.
   return Math.min(watch.maxCredits, question.split === undefined ? all + onePageMore : Infinity);
 }
 
-/** Checks first: if the process ends in between, the next check takes the same gatherings and compares alike. */
+/**
+ * Stores the checks, and then marks their gatherings as returned. If the process ends in between, the next check reads the
+ * same gatherings and finds the same changes. Returns a note if the checks could not be stored.
+ */
 async function keep(checked: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
   const { userRecords } = await context.dataset();
   try {
@@ -228,7 +231,7 @@ async function viewCheck(one: CheckedWatch, max: number, context: ToolContext) {
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const compared = check ? previousCheck : watch.complete[0];
-  // A check that read nothing has empty lists. Null is for watches that have nothing to compare with.
+  // A check that read nothing has empty lists. The lists are null only if there is no earlier check to compare with.
   const nothing = check === undefined && compared !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? nothing,

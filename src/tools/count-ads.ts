@@ -135,16 +135,16 @@ interface Counting extends Omit<ToolContext, 'callBudget'> {
 
 interface AdCount {
   total: number | null;
-  /** When that was so, in milliseconds. */
+  /** When the service stated the count, in milliseconds since the epoch. */
   at: number;
   gatheredAt?: string;
   notes?: string[];
   lastSeen?: SeenDays | undefined;
-  /** The values of a key, from a service that counts them. */
+  /** The counts of a key's values, if the service counts them. */
   values?: ReturnType<typeof valueCounts> | undefined;
 }
 
-/** By a recent complete gathering if there is one, otherwise by one search. */
+/** Counts ads from a recent complete gathering if there is one, and otherwise with one search. */
 const countOf = async (filters: Filters, counting: Counting): Promise<AdCount> =>
   gatheredCount(filters, counting) ?? searchedCount(filters, counting);
 
@@ -176,7 +176,7 @@ function valueCounts(counts: unknown) {
   return data && { ...data, values: data.values.flatMap((one) => ValueCount.safeParse(one).data ?? []) };
 }
 
-/** The age of a gathering that answers in place of a search, in milliseconds: a day. */
+/** The largest age of a gathering that replaces a search, in milliseconds: one day. */
 const maxAge = dayMs;
 /** How far the clocks of replicas may be apart, in milliseconds. Beyond that, a clock was wrong and the age is unknown. */
 const maxApart = 60_000;
@@ -198,10 +198,10 @@ function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount |
   };
 }
 
-/** Counts of one call are of one time, as far as a reader cares, if they were made within a minute. */
+/** Counts that were made within this time are treated as simultaneous, in milliseconds. */
 const sameTime = 60_000;
 
-/** What the parts leave of a total; undefined where one is not known, or they are of different times, or overlap. */
+/** Returns the total minus its parts; undefined if a count is unknown, or the parts overlap or are from different times. */
 function withoutParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.at ?? at) - at) > sameTime)) return undefined;
   const remaining = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total);
@@ -209,8 +209,8 @@ function withoutParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]
 }
 
 /**
- * Estimates what counting costs, by all that is known. Nothing is sent. The searches are those that counting makes: a key
- * whose values the service counts takes one search, which no gathering answers.
+ * Estimates the cost of counting without sending anything. It counts the searches that the call would make: a key whose
+ * values the service counts needs one search, which no gathering can replace.
  */
 async function estimate(
   key: SearchFilter | undefined,
@@ -289,7 +289,7 @@ async function countBySearches(key: SearchFilter, filters: Filters, counting: Co
     const state = withNone ? withNone.shown.total : (left ?? null);
     return { ...ofAll, counts: [...counts, { ...withNone?.shown, ...unknown(state, none) }], stop };
   }
-  // Values that no ad has are left out.
+  // Values without ads are left out.
   const existing = counts.filter((part) => part.total !== 0);
   const without = withNone?.shown.total ?? undefined;
   const rest = key.single ? left : undefined;
@@ -304,7 +304,7 @@ async function countBySearches(key: SearchFilter, filters: Filters, counting: Co
   };
 }
 
-/** Says what the counts of a key leave out where the rest is not known. */
+/** Explains which ads the counts of a key leave out if the number of the other ads is unknown. */
 function leftOutOf({ single, open }: SearchFilter, isNoneCounted: boolean): string {
   const others = open || single ? 'ads with other values' : undefined;
   const missing = isNoneCounted ? undefined : 'ads without a value';
@@ -327,10 +327,10 @@ interface CountedPart {
 }
 
 const maxRunning = 4;
-/** A service that ignores a filter key answers with the total. */
+/** The note on a part that equals the total: a service that ignores a filter key also answers with the total. */
 const equal = 'equal to the total; not verified';
 
-/** Counts parts, a few at a time, until something stops it. */
+/** Counts parts, a few at a time, until a limit or an error stops the call. */
 async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], counting: Counting) {
   const counted: CountedPart[] = parts.map((part) => ({ shown: { filters: part, total: null }, answer: undefined }));
   if (total.total === null) return { parts: counted, stop: undefined };
@@ -368,7 +368,7 @@ function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Fil
   };
 }
 
-/** A service decides by itself what its filter `active` finds. */
+/** Returns a note on the filter `active`, whose meaning the service decides. */
 function runningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
   const seenNote = lastSeen ? formatSeenDays(lastSeen) : 'no last-seen date';
@@ -390,7 +390,7 @@ function remarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): stri
   return all && ` (${all})`;
 }
 
-/** The JSON that was sent. Its texts are the caller's own, which may come from an ad. */
+/** Returns the filters of a part as JSON. Texts in them come from the caller and may be copied from an ad. */
 function filtersText(filters: Filters): string {
   const json = sanitizeLine(JSON.stringify(filters));
   return json.length > maxFiltersText ? quote(`${json.slice(0, maxFiltersText)}…`) : json;

@@ -5,7 +5,10 @@ export type Filters = Readonly<Record<string, unknown>>;
 
 const maxValues = 30;
 
-/** Keys whose values the service counts, or whose values are known and few. One with a default orders or pages results. */
+/**
+ * Returns the keys that can be counted: the service counts their values, or their values are known and few. A key with a
+ * default is left out, because it sorts or pages the results.
+ */
 export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] =>
   described.filter(
     (filter) =>

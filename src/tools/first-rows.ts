@@ -3,7 +3,7 @@ import { cleanCell } from '../dataset/sql/statement.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
 
-/** The first rows of what was written, so that a model can check its numbers and names without reading the file. */
+/** The first rows of a file, so that a model can check numbers and names without reading the file. */
 export const FirstRows = z.looseObject({
   columns: z.array(z.string()).optional(),
   first: z.array(z.array(z.unknown())).optional().describe('The first rows, with shortened texts.'),
@@ -18,7 +18,7 @@ interface Rows {
   first: readonly (readonly unknown[])[];
 }
 
-/** As many rows as fit; none of a table that is too wide to be read here. */
+/** Returns as many rows as fit; none if the table is too wide to show. */
 export function firstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};
   const names = columns.map((name) => cleanCell(name, maxCell));

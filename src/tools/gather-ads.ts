@@ -105,12 +105,15 @@ export async function requireFree(question: GatheringQuestion, { callBudget }: T
 const nothingRead = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
 
-/** The age from which a total is dated, in milliseconds: a day. */
+/** The age from which the text states the date of a total, in milliseconds: one day. */
 const datedAge = dayMs;
 
 type Part = Awaited<ReturnType<typeof partsOf>>[number];
 
-/** What reading the rest costs, after one search for each part whose total nothing tells; for a collection, one list. */
+/**
+ * Estimates the cost of reading the missing ads. Makes one paid search for each part of unknown total, or one list for a
+ * collection.
+ */
 async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathering, context: ToolContext) {
   const parts = await partsOf(opened, context);
   const open = parts.filter(({ total }) => total === undefined);
@@ -118,7 +121,7 @@ async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathe
     const ads = await countNow(part.question, context);
     part.total = ads === undefined ? undefined : { ads, at: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, opened.contents, context)) !== undefined;
-    // A service that does not tell one total tells none.
+    // A service that states no total for one part states none for the other parts.
     if (part.total === undefined) break;
   }
   const price = await priceOfParts(question, parts, context);
@@ -151,7 +154,7 @@ async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathe
 const howToGoOn =
   'Call again with the same question and, as maxCredits, what the user accepts: it reads as many ads as surely fit, and says what the rest costs.';
 
-/** What reading the rest costs; undefined where the total of a part is not known. */
+/** Returns the price of the missing ads; undefined if the total of a part is unknown. */
 export async function priceOfRest(
   question: GatheringQuestion,
   contents: DatasetContents,
@@ -166,7 +169,7 @@ async function priceOfParts(question: GatheringQuestion, parts: readonly Part[],
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const size = getMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
-  // Opened only now, because a search has shown a price.
+  // The budget is opened here because the search above may have shown a price.
   const callBudget = await context.callBudget(0);
   // If all ads that were found are read and the service announced more, one page shows whether there are more.
   const rests = parts.map(({ total, listed, ended }) => (ended ? 0 : Math.max(1, (total?.ads ?? 0) - listed)));
@@ -195,9 +198,9 @@ const partsOf = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'
       const found = stored?.found ?? (state.ended ? read : null);
       const total =
         found === null ? await findKnownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
-      /** Those that were evicted since included. */
+      /** The number of listed ads, including ads that were evicted since. */
       const listed = Math.max(read, state.listed);
-      /** Whether the gathering will know the total before its first page, too. */
+      /** Whether the gathering will know the total before its first page. */
       const isTotalKnown = total !== undefined;
       return { question, read, listed, ended: state.ended, total, isTotalKnown };
     }),
@@ -207,7 +210,7 @@ async function countNow({ filters, collectionId }: GatheringQuestion, { api }: T
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
-  // The document knows no further pages of this list.
+  // The API document describes no further pages of this list.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });

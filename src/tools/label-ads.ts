@@ -15,7 +15,7 @@ import { sanitizeId } from '../views/tokens.ts';
 import { isShort, mustBeShort } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/** Cleaned before it is measured. */
+/** A text that is cleaned before its length is checked. */
 const cleanText = (max: number, least: number) =>
   z
     .string()

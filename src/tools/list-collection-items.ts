@@ -7,7 +7,7 @@ import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arg
 import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
-/** What the fields mean, search_ads and search_pages say. */
+/** The fields of ads and pages without their descriptions, which search_ads and search_pages contain. */
 const fieldsOfBoth = Object.entries(ListedAd.extend(PageView.shape).partial().shape).map(
   ([name, schema]) => [name, schema.meta({ description: undefined })] as const,
 );
@@ -49,7 +49,7 @@ export const listCollectionItems = defineTool({
         fetch: async ({ limit, cursor }, size) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });
-          // Loaded with the first call, like everything that reads answers.
+          // The API client is loaded with the first call, which keeps the start of the process short.
           const { readAds, readPages } = await import('../api/client.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);
           const collection = answer.value.collection && viewCollection(answer.value.collection);

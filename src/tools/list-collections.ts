@@ -7,7 +7,10 @@ import { defineTool, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = { view: viewCollection, text: formatCollectionList };
 
-/** The document does not say what a collection takes: one of pages, or with pages alone, takes no ads. */
+/**
+ * Returns whether a collection may accept ads. The document does not say this, so a collection of type `pages`, or with
+ * only pages in it, is assumed to accept none.
+ */
 const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 

@@ -68,7 +68,7 @@ export const listWatches = defineTool({
     ]),
 });
 
-/** Filters are left out where all of them take more than `tokens`. */
+/** Returns the views of watches. Filters are left out if together they take more than `tokens`. */
 export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
   let remaining = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {

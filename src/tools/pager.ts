@@ -29,8 +29,8 @@ interface PagerRequest<View, Heading> extends ListRequest {
 }
 
 /**
- * A page of a list, as data and as text that fits. Its cursor continues with the next item: on the same page of the
- * service, which is cached and not charged again, or on the next one.
+ * Reads a page of a list and returns it as data and as text that fits the token budget. The cursor continues with the next
+ * item: on the same page of the service, which is cached and not charged again, or on the next page.
  */
 export async function paginate<View, Heading = object>(
   request: PagerRequest<View, Heading>,
@@ -59,8 +59,8 @@ export async function paginate<View, Heading = object>(
 const free: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /**
- * What the board needs of a page of a list, and of the next page. The board may ask for the next page when nothing is
- * cached any more.
+ * Returns the data of a page for the board, with the price of the next page. The board may request the next page when the
+ * cached answer has expired, so the price assumes that nothing is cached.
  */
 export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
@@ -113,7 +113,7 @@ interface FitOptions<View, Heading> {
   views: ItemViews<View>;
 }
 
-/** Shows as many items as fit. The text that was measured is the one that is shown. */
+/** Returns a page with as many items as fit. The measured text is the text that is returned. */
 function fitPage<View, Heading>(
   { answer, listing, price, views }: FitOptions<View, Heading>,
   { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
@@ -131,7 +131,7 @@ function fitPage<View, Heading>(
     const after = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
     const nextPosition = to < total ? { shown: to } : after;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // The rest of a cached page is free.
+    // The remaining items of a cached page are free.
     const nextPrice = next && (to < total && answer.isCached ? free : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
     const part = items.length < total ? { firstNumber: position.shown + 1, sentCount: total } : undefined;
@@ -162,7 +162,7 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { atATime = rest.length } = views;
   let fitting = 0;
-  // A few at a time: of a page of full objects, only the first ones fit.
+  // Condenses a few items at a time, because only the first few objects of a full page fit.
   while (fitting === items.length && fitting < rest.length) {
     const more = rest.slice(fitting, fitting + Math.max(atATime, fitting));
     items.push(...more.map((item) => views.view(item)));
@@ -186,7 +186,7 @@ interface ListAnswer<Heading> {
 
 const sentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
-/** What all items of a list share: the day of the answer, and the form of their links. */
+/** Facts that all items of a list share: the day of the answer, and the pattern of their links. */
 interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
@@ -197,7 +197,7 @@ export interface ItemViews<View> {
   view(item: object): View;
   shared?(items: readonly object[]): SharedFacts;
   text(list: { items: readonly View[] } & ListFrame): string;
-  /** How many items to condense before checking whether more fit. Few full ones do. */
+  /** How many items to condense before checking whether more fit. Only a few full items fit. */
   atATime?: number;
 }
 
@@ -215,7 +215,7 @@ export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): Ite
   };
 }
 
-/** The tokens of a brief ad with little copy. A page condenses no more ads than fit at this size. */
+/** The tokens of a brief ad with a short text. A page condenses no more ads than would fit at this size. */
 const fewTokens = 120;
 
 export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {

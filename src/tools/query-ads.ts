@@ -86,14 +86,14 @@ const numbered = '; names in scripts that it cannot write are row 1, row 2 …, 
 interface ResultRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
-  /** Rows of the whole result; null where they are too many to count. */
+  /** The number of rows of the whole result; null if there are too many rows to count. */
   rowCount: number | null;
   limit: number;
 }
 
 function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(quoteUnlessWord).join(' | ');
-  // One text of a column in quotes puts all of them in quotes.
+  // If one text of a column needs quotes, all texts of the column are quoted.
   const quoted = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) => row.map((cell, index) => quotedCell(cell, quoted[index] === true)).join(' | '));
   return [rowCountText(rows.length, rowCount, limit), head, ...lines].join('\n');
