@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { OperationName } from '../api/operations.ts';
 import { priceText } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import { type AdTextCache, type AdView, formatAdList, viewAd } from '../views/ad.ts';
