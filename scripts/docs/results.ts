@@ -19,9 +19,11 @@ function typeOf({ type = 'any', title, items }: Schema): string {
       .split(' or ')
       .map((name) => `[${name}](#${name.toLowerCase()})`)
       .join(' or ');
-  const names = [type].flat().map((name) => (name === 'array' ? `${typeOf(items ?? {})}\\[\\]` : name));
+  const names = [type].flat().map((name) => (name === 'array' ? arrayOf(typeOf(items ?? {})) : name));
   return names.join(' or ');
 }
+
+const arrayOf = (type: string) => `${type.includes(' or ') ? `(${type})` : type}\\[\\]`;
 
 const inCode = (text: string) => text.replaceAll('<', '\\<').replaceAll('|', '\\|');
 
@@ -45,11 +47,11 @@ function resultTables(): string {
   const tools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
   const schemas = tools.map(({ outputSchema }) => outputSchema as Schema);
   const objects = new Map(schemas.flatMap(titled).map((schema) => [schema.title ?? '', schema]));
-  const everyResult = ['receipt'];
+  const everyResult = ['receipt', 'notice'];
   const [{ properties = {} } = {}] = schemas;
   const inEach = Object.fromEntries(everyResult.map((name) => [name, properties[name] ?? {}]));
   return [
-    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}\n\nDemo data adds \`notice\`. If a tool makes several calls of the API, its receipt adds their number as \`calls\`.`,
+    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}`,
     ...tools.map(({ name, outputSchema }) => `### ${name}\n\n${table(outputSchema as Schema, everyResult)}`),
     ...[...objects]
       .filter(([title]) => !title.includes(' or '))

@@ -13,18 +13,31 @@ export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: numbe
   return atLeast === 0 ? `at most ${most}` : `between ${creditsFigure(atLeast)} and ${most}`;
 }
 
-export const Spending = z.looseObject({
-  charged: z.number().describe('credits'),
-  paidCalls: z.number(),
-  uncertain: z.number().optional().describe('credits that may have been charged besides'),
-  budget: z.number().optional(),
-  day: z.string().optional().describe('where a budget is for one day'),
-  connection: z
-    .looseObject({ budget: z.number(), charged: z.number(), uncertain: z.number().optional() })
-    .optional()
-    .describe('your connection'),
-  prices: z.looseObject({}).describe('by tool: [{ items, charged }]'),
-});
+const UncertainCredits = z
+  .number()
+  .optional()
+  .describe('Credits that may have been charged in addition, for calls whose charge is unknown.');
+
+/** The spending of a key on this server, and the prices that the server has seen. */
+export const Spending = z
+  .looseObject({
+    charged: z.number().describe('Credits charged for calls of this server.'),
+    paidCalls: z.number().describe('Number of paid calls.'),
+    uncertain: UncertainCredits,
+    budget: z.number().optional().describe('Most credits that this server may spend for the key.'),
+    day: z.string().optional().describe('Day of these numbers, if the budget is for one day.'),
+    connection: z
+      .looseObject({
+        budget: z.number().describe('Most credits that this connection may spend.'),
+        charged: z.number().describe('Credits charged to this connection.'),
+        uncertain: UncertainCredits,
+      })
+      .meta({ title: 'Connection' })
+      .optional()
+      .describe('Budget and spending of the signed-in connection.'),
+    prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
+  })
+  .meta({ title: 'Spending' });
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
 export function spendingOf(

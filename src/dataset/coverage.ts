@@ -18,17 +18,23 @@ import {
 } from './gatherings.ts';
 import { cleanCell } from './sql/statement.ts';
 
+/** The number of matching ads in the parts of a gathering, as `formatFoundInParts` writes it. */
+export const FoundInPartsView = z
+  .string()
+  .optional()
+  .describe('If found is null: the number of ads in the parts whose number is known, in words.');
+
 /** A gathering that is not complete, as results state it. */
 const PartialView = z
   .looseObject({
-    gathering: z.string(),
-    about: z.string().describe('its question'),
-    found: z.number().nullable(),
-    foundInParts: z.string().optional().describe('in words'),
-    read: z.number(),
-    removed: z.number().optional().describe('to make room'),
-    repeats: z.number().optional().describe('ads that found counts again, because parts overlap'),
-    gatheredAt: z.string(),
+    gathering: z.string().describe('Id of the gathering.'),
+    about: z.string().describe('Question of the gathering.'),
+    found: z.number().nullable().describe('Number of matching ads. null if unknown.'),
+    foundInParts: FoundInPartsView,
+    read: z.number().describe('Number of ads that were read.'),
+    removed: z.number().optional().describe('Number of ads that were read and then removed to make room.'),
+    repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
+    gatheredAt: z.string().describe('Day of the gathering.'),
   })
   .meta({ title: 'Partial' });
 type PartialView = DataOf<typeof PartialView>;
@@ -36,10 +42,10 @@ type PartialView = DataOf<typeof PartialView>;
 /** An advertiser with ads that no complete gathering read. */
 const UncoveredView = z
   .looseObject({
-    pageId: z.string().optional().describe('the advertiser'),
-    pageName: z.string().optional(),
-    ads: z.number().describe('in the dataset'),
-    outside: z.number().describe('ads that no complete gathering read'),
+    pageId: z.string().optional().describe('Id of the advertiser page.'),
+    pageName: z.string().optional().describe('Name of the advertiser.'),
+    ads: z.number().describe('Number of its ads in the dataset.'),
+    outside: z.number().describe('Number of its ads that no complete gathering read.'),
   })
   .meta({ title: 'Uncovered' });
 type UncoveredView = DataOf<typeof UncoveredView>;
@@ -47,25 +53,25 @@ type UncoveredView = DataOf<typeof UncoveredView>;
 /** The ads in the view `current_ads`, and the days on which they were read. */
 const CurrentView = z
   .looseObject({
-    ads: z.number(),
-    firstDay: z.string(),
-    lastDay: z.string(),
+    ads: z.number().describe('Number of ads.'),
+    firstDay: z.string().describe('Day on which the oldest of them was read.'),
+    lastDay: z.string().describe('Day on which the newest of them was read.'),
   })
   .meta({ title: 'Current' });
 
 /** The coverage of the dataset behind an answer: its ads, its gatherings and its gaps. */
 export const CoverageView = z
   .looseObject({
-    ads: z.number().describe('in the dataset'),
-    gatherings: z.number().describe('in the dataset'),
-    outsideAds: z.number().optional().describe('ads that only searches returned'),
-    current: CurrentView.optional().describe('current_ads'),
-    partial: z.array(PartialView).optional().describe('gatherings that are not complete, newest first'),
-    morePartial: z.number().optional(),
-    uncovered: z.array(UncoveredView).optional().describe('advertisers of the rows that no complete gathering covers'),
-    moreUncovered: z.number().optional(),
-    unlisted: z.number().optional().describe('counted by the service, not listed'),
-    removedAds: z.number().optional().describe('to make room'),
+    ads: z.number().describe('Number of ads in the dataset.'),
+    gatherings: z.number().describe('Number of gatherings in the dataset.'),
+    outsideAds: z.number().optional().describe('Number of ads that only searches or earlier gatherings returned.'),
+    current: CurrentView.optional().describe('The ads of the SQL view current_ads.'),
+    partial: z.array(PartialView).optional().describe('Gatherings that are not complete, newest first.'),
+    morePartial: z.number().optional().describe('Number of further gatherings that are not complete.'),
+    uncovered: z.array(UncoveredView).optional().describe('Advertisers in the rows that no complete gathering covers.'),
+    moreUncovered: z.number().optional().describe('Number of further advertisers that no complete gathering covers.'),
+    unlisted: z.number().optional().describe('Number of ads that the service counts and did not list.'),
+    removedAds: z.number().optional().describe('Number of ads that were removed to make room.'),
   })
   .meta({ title: 'Coverage' });
 export type CoverageView = DataOf<typeof CoverageView>;
@@ -74,7 +80,9 @@ export type CoverageView = DataOf<typeof CoverageView>;
  * The schema of `coverage` for tools that write files. Only `query_ads` lists the fields, to keep the list of tools
  * small.
  */
-export const FileCoverageView = z.looseObject({}).describe('what the file is based on, as in query_ads');
+export const FileCoverageView = z
+  .looseObject({})
+  .describe('Which ads the file is based on, and what is missing. The fields are as in query_ads.');
 
 /** The dataset and the result whose coverage is stated. */
 export interface CoverageInput {

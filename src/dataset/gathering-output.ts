@@ -5,6 +5,7 @@ import { hasSameContent } from '../storage/item-versions.ts';
 import type { DataOf } from '../views/fields.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
+import { FoundInPartsView } from './coverage.ts';
 import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
@@ -17,23 +18,41 @@ import {
 import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
+/** The counters of ads that changed, such as `{ duplicates: { rose: 6, fell: 1 } }`. */
+export const CounterChangesView = z
+  .looseObject({})
+  .optional()
+  .describe('For each counter, such as duplicates: the number of ads for which it rose and fell.');
+
 /** The changes since the last complete gathering of the same question. `fresh` counts new ads. */
-const SinceLast = z.looseObject({
-  gatheredAt: z.string().describe('of the last complete gathering of this question'),
-  fresh: z.number(),
-  updated: z.number(),
-  gone: z.number().describe('no longer found'),
-  counters: z.looseObject({}).optional(),
-});
+const SinceLast = z
+  .looseObject({
+    gatheredAt: z.string().describe('Time of the last complete gathering of this question.'),
+    fresh: z.number().describe('Number of new ads.'),
+    updated: z.number().describe('Number of ads that changed. Changes of counters do not count.'),
+    gone: z.number().describe('Number of ads that no longer match.'),
+    counters: CounterChangesView,
+  })
+  .meta({ title: 'SinceLast' });
+
+/** The descriptions of the credit fields of every estimate. */
+export const estimateMeanings = {
+  credits: 'Expected credits. null if unknown.',
+  atLeast: 'Least credits that the calls may cost.',
+  atMost: 'Most credits that the calls may cost. Missing if unknown.',
+};
 
 /** The estimated price of the ads that are not read yet. */
 export const EstimateView = z
   .looseObject({
-    ads: z.number().nullable().describe('those that are read included'),
-    pages: z.number().nullable().describe('calls'),
-    credits: z.number().nullable().describe('their price; null: not known'),
-    atLeast: z.number(),
-    atMost: z.number().optional().describe('missing where unknown'),
+    ads: z
+      .number()
+      .nullable()
+      .describe('Number of matching ads, including the ads that are already read. null if unknown.'),
+    pages: z.number().nullable().describe('Number of calls. null if unknown.'),
+    credits: z.number().nullable().describe(estimateMeanings.credits),
+    atLeast: z.number().describe(estimateMeanings.atLeast),
+    atMost: z.number().optional().describe(estimateMeanings.atMost),
   })
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;
@@ -47,28 +66,39 @@ export function buildCreditRange(least: number, most: number | undefined) {
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
 
+/** The fields of a result that an error ended early. */
+export const StopView = {
+  error: z.string().optional().describe('Kind of the error that ended the call.'),
+  problem: z.string().optional().describe('Text of the error.'),
+};
+
 /** The structured result of `gather_ads`. */
 export const GatherOutput = z.looseObject({
-  gathering: z.string().nullable().describe('its id, in gatherings of SQL; null of an estimate'),
-  gatheredAt: z.string().optional().describe('when its oldest part was read'),
-  found: z.number().nullable().describe('ads that match; an ad in two parts counts twice'),
-  foundInParts: z.string().optional().describe('in words'),
-  read: z.number().describe('ads, by this call and those before'),
-  added: z.number().describe('to the dataset'),
-  updated: z.number().describe('ads that changed, counters aside'),
-  gone: z.array(z.string()).nullable().describe('ids that the last gathering had; null unless both are complete'),
-  missing: z.number().optional().describe('ads that were read and then removed'),
-  unlisted: z.number().optional().describe('counted by the service, not listed'),
-  repeats: z.number().optional().describe('ads that found counts again, because parts overlap'),
-  sinceLast: SinceLast.optional(),
-  complete: z.boolean().describe('all ads that match are read'),
-  stopped: z.string().describe(`why it ended: ${stopReasons.join(', ')}`),
-  error: z.string().optional().describe('kind'),
-  problem: z.string().optional(),
-  next: z.string().optional().describe('how to continue'),
-  note: z.string().optional().describe('what became of an earlier gathering'),
-  estimate: EstimateView.optional().describe('of the rest; with maxCredits: 0'),
-  summary: z.string(),
+  gathering: z
+    .string()
+    .nullable()
+    .describe('Id of the gathering, as in the SQL table gatherings. null in an estimate.'),
+  gatheredAt: z.string().optional().describe('Time when the oldest part of the gathering was read.'),
+  found: z.number().nullable().describe('Number of matching ads. An ad in two parts counts twice. null if unknown.'),
+  foundInParts: FoundInPartsView,
+  read: z.number().describe('Number of ads that this call and earlier calls read.'),
+  added: z.number().describe('Number of ads that were added to the dataset.'),
+  updated: z.number().describe('Number of ads that changed. Changes of counters do not count.'),
+  gone: z
+    .array(z.string())
+    .nullable()
+    .describe('Ids of ads that only the last gathering listed. null unless both are complete.'),
+  missing: z.number().optional().describe('Number of ads that were read and then removed to make room.'),
+  unlisted: z.number().optional().describe('Number of ads that the service counts and did not list.'),
+  repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
+  sinceLast: SinceLast.optional().describe('Changes since the last complete gathering of this question.'),
+  complete: z.boolean().describe('true if all matching ads are read.'),
+  stopped: z.string().describe(`Why reading ended: ${stopReasons.join(', ')}.`),
+  ...StopView,
+  next: z.string().optional().describe('How to continue.'),
+  note: z.string().optional().describe('What happened to an earlier gathering.'),
+  estimate: EstimateView.optional().describe('Estimate of the remaining ads, with maxCredits 0.'),
+  summary: z.string().describe('Summary of the ads in words.'),
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 

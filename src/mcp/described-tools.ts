@@ -2,22 +2,24 @@ import * as z from 'zod';
 import { isGated } from '../api/operations.ts';
 import { allTools } from '../board/board.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
+import { NoticeView } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 
-const ReceiptView = z.looseObject({
-  charged: z.number().nullable(),
-  remaining: z.number().nullable(),
-  cached: z.boolean(),
-  requestId: z.string().nullable(),
-});
-/**
- * The receipt in the data of every result. Results may also have `calls` (tools that make several API calls), `unusable`
- * (items without an id were left out) and the notice of demo data. The schemas do not list these, because every tool
- * would repeat them.
- */
-export type ReceiptView = DataOf<typeof ReceiptView> & { calls?: number; unusable?: number };
+const ReceiptView = z
+  .looseObject({
+    charged: z.number().nullable().describe('Credits charged. null if unknown.'),
+    remaining: z.number().nullable().describe('Credits left. null if unknown.'),
+    cached: z.boolean().describe('true if nothing was sent to the service.'),
+    requestId: z.string().nullable().describe('Request id of the service. null if there is none.'),
+    calls: z.number().optional().describe('Number of API calls.'),
+    unusable: z.number().optional().describe('Number of paid items that are left out, because they have no id.'),
+  })
+  .meta({ title: 'Receipt' });
+/** The receipt in the data of every result. */
+export type ReceiptView = DataOf<typeof ReceiptView>;
 
-const everyResult = { receipt: ReceiptView };
+/** The fields that this server adds to the result of every tool. */
+const everyResult = { receipt: ReceiptView.describe('What the call cost.'), notice: NoticeView };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
@@ -58,10 +60,11 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
           json.additionalProperties = true;
         }
       }
-      const [value, nothing] = json.anyOf ?? [];
-      if (json.anyOf?.length === 2 && nothing?.type === 'null' && typeof value?.type === 'string') {
+      const types = (json.anyOf ?? []).map(({ type }) => type);
+      if (types.length > 0 && types.every((type) => typeof type === 'string')) {
+        // Only one member has keywords besides its type, for example `items`.
+        Object.assign(json, ...(json.anyOf ?? []), { type: types });
         delete json.anyOf;
-        Object.assign(json, value, { type: [value.type, 'null'] });
       }
     },
   });

@@ -14,7 +14,11 @@ const unknownIfAdded =
 const id = z.string().min(1).refine(isShort, mustBeShort);
 
 const SavedView = z
-  .looseObject({ itemId: z.string(), added: z.boolean(), problem: z.string().optional() })
+  .looseObject({
+    itemId: z.string().describe('Id of the item.'),
+    added: z.boolean().describe('false if the item was already in the collection, or if there is a problem.'),
+    problem: z.string().optional().describe('Why the item was not added, or why this is unknown.'),
+  })
   .meta({ title: 'Saved' });
 type SavedView = DataOf<typeof SavedView>;
 
@@ -45,11 +49,11 @@ export const addCollectionItem = defineTool({
   output: z.looseObject({
     collection: CollectionView.optional(),
     itemType: z.string().describe('ads or pages.'),
-    itemId: z.string().optional(),
+    itemId: z.string().optional().describe('Id of the item.'),
     added: z.boolean().optional().describe('false if the item was already in the collection.'),
-    items: z.array(SavedView).optional().describe('Outcome for each of itemIds.'),
+    items: z.array(SavedView).optional().describe('Outcome for each id of itemIds.'),
     stopped: z.string().optional().describe('Why the remaining items were not tried, as in gather_ads.'),
-    note: z.string().optional(),
+    note: z.string().optional().describe('Why it is unknown whether this call added the item.'),
   }),
   async run({ collectionId, itemType, itemId, itemIds = [] }, context) {
     const saved = await add(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { priceText } from '../credits/credit-text.ts';
 import { getListOperation, getMaxPageSize } from '../dataset/gather.ts';
-import { buildCreditRange, type EstimateView } from '../dataset/gathering-output.ts';
+import { buildCreditRange, CounterChangesView, type EstimateView, StopView } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimit, restartNote } from '../dataset/gathering-report.ts';
 import { formatCounterChanges, getQuestionKey } from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
@@ -27,21 +27,29 @@ import { addressesOf, defineTool, locationText, readOnly, type ToolContext } fro
 const CheckView = z
   .looseObject({
     name: z.string().describe('Name of the watch.'),
-    new: z.array(z.string()).nullable().describe('Ad ids; null at the first check.'),
-    changed: z.array(z.string()).nullable().describe('Ad ids, counters aside; null at the first check.'),
-    counters: z.looseObject({}).optional().describe('Number of ads whose counters rose or fell.'),
-    gone: z.array(z.string()).nullable().describe('Ad ids; null unless both checks are complete.'),
-    more: z.looseObject({}).optional().describe('For lists that were cut: number of ids left out.'),
-    found: z.number().nullable().describe('Number of matching ads.'),
-    read: z.number().describe('Number of ads read.'),
+    new: z.array(z.string()).nullable().describe('Ids of new ads. null at the first check.'),
+    changed: z
+      .array(z.string())
+      .nullable()
+      .describe('Ids of ads that changed. Changes of counters do not count. null at the first check.'),
+    counters: CounterChangesView,
+    gone: z
+      .array(z.string())
+      .nullable()
+      .describe('Ids of ads that are no longer listed. null unless both checks are complete.'),
+    more: z.looseObject({}).optional().describe('For each list that was cut: number of ids that are left out.'),
+    found: z.number().nullable().describe('Number of matching ads. null if unknown.'),
+    read: z.number().describe('Number of ads that were read.'),
     complete: z.boolean().describe('true if all matching ads were read.'),
     stopped: z.string().describe('Why the check ended, as in gather_ads.'),
-    error: z.string().optional().describe('Kind of the error.'),
-    problem: z.string().optional(),
-    since: z.string().nullable().describe('Time of the check that this one is compared with.'),
+    ...StopView,
+    since: z
+      .string()
+      .nullable()
+      .describe('Time of the check that this check is compared with. null at the first check.'),
     usual: TypicalLaunchesView.optional().describe('Launches since then, compared with the weeks before.'),
-    gathering: z.string().optional().describe('Id of the gathering.'),
-    note: z.string().optional().describe('When the question was read, if nothing was sent now.'),
+    gathering: z.string().optional().describe('Id of the gathering that this check read.'),
+    note: z.string().optional().describe('What limits this check or its comparison.'),
   })
   .meta({ title: 'Check' });
 type CheckView = DataOf<typeof CheckView>;
@@ -72,10 +80,10 @@ export const checkWatches = defineTool({
     fresh: fresh.describe('true reads again, even if the question was read minutes ago.'),
   }),
   output: z.looseObject({
-    watches: z.array(CheckView),
+    watches: z.array(CheckView).describe('One entry for each checked watch.'),
     stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
-    estimate: z.looseObject({}).optional().describe('Estimate as in gather_ads, with maxCredits: 0.'),
-    note: z.string().optional(),
+    estimate: z.looseObject({}).optional().describe('Estimate as in gather_ads, with maxCredits 0.'),
+    note: z.string().optional().describe('Why the results of the checks were not stored.'),
   }),
   async run({ names, maxCredits, fresh = false }, context) {
     const { userRecords } = await context.dataset();

@@ -6,7 +6,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { priceText } from '../credits/credit-text.ts';
 import { getAnswerTime } from '../dataset/gather.ts';
-import { buildCreditRange } from '../dataset/gathering-output.ts';
+import { buildCreditRange, estimateMeanings, StopView } from '../dataset/gathering-output.ts';
 import { findGatherings } from '../dataset/gatherings.ts';
 import { classifyFailure, type Stop } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
@@ -23,16 +23,22 @@ import { countableKey, type Filters, partOf, partsOf, withMissing } from './filt
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 const Counted = z.looseObject({
-  total: z.number().nullable().describe('Number of matching ads; null if unknown.'),
-  gatheredAt: z.string().optional().describe('When the gathering that supplied the number was read.'),
-  note: z.string().optional(),
+  total: z.number().nullable().describe('Number of matching ads. null if unknown.'),
+  gatheredAt: z
+    .string()
+    .optional()
+    .describe('Time of the gathering that the number comes from. Missing if a search counted the ads.'),
+  note: z
+    .string()
+    .optional()
+    .describe('Caution about the number, for example that the service may have ignored a filter.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
 });
 
 const Count = z
   .looseObject({
     filters: z.looseObject({}).describe('Filters of this part, combined with the filters of the call.'),
-    value: z.string().optional().describe('The counted value; unknown means that the running state is unknown.'),
+    value: z.string().optional().describe('The counted value. unknown stands for ads whose running state is unknown.'),
     ...Counted.shape,
   })
   .meta({ title: 'Count' });
@@ -40,10 +46,10 @@ type Count = DataOf<typeof Count>;
 
 const CountEstimate = z
   .looseObject({
-    calls: z.number(),
-    credits: z.number().nullable().describe('Expected credits; null if unknown.'),
-    atLeast: z.number(),
-    atMost: z.number().optional(),
+    calls: z.number().describe('Number of searches.'),
+    credits: z.number().nullable().describe(estimateMeanings.credits),
+    atLeast: z.number().describe(estimateMeanings.atLeast),
+    atMost: z.number().optional().describe(estimateMeanings.atMost),
   })
   .meta({ title: 'CountEstimate' });
 type CountEstimate = DataOf<typeof CountEstimate>;
@@ -77,10 +83,9 @@ export const countAds = defineTool({
     rest: z.number().optional().describe('With by: number of ads with other values.'),
     restHoldsNone: z.boolean().optional().describe('true if rest includes the ads without a value.'),
     leftOut: z.string().optional().describe('With by: which ads no count includes, and why.'),
-    estimate: CountEstimate.optional().describe('Estimate, with maxCredits: 0.'),
+    estimate: CountEstimate.optional().describe('Estimate, with maxCredits 0.'),
     stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
-    error: z.string().optional().describe('Kind of the error.'),
-    problem: z.string().optional(),
+    ...StopView,
     next: z.string().optional().describe('How to continue.'),
   }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {

@@ -33,6 +33,14 @@ const Sheet = z.strictObject({
   sql: z.string().describe('One SELECT.'),
 });
 
+const SheetView = z
+  .looseObject({
+    name: z.string().describe('Name of the sheet.'),
+    rows: z.number().describe('Number of rows of the sheet.'),
+    ...FirstRows.shape,
+  })
+  .meta({ title: 'Sheet' });
+
 export const exportAds = defineTool({
   name: 'export_ads',
   title: 'Export a spreadsheet or file',
@@ -53,18 +61,16 @@ export const exportAds = defineTool({
     name: fileName,
   }),
   output: z.looseObject({
-    uri: z.string().describe('URI of the file as a resource, for an hour.'),
+    uri: z.string().describe('URI of the file as an MCP resource, for an hour.'),
     file: z.string().optional().describe('Path of the file.'),
     link: z.string().optional().describe('URL of the file, for an hour.'),
-    rows: z.number().describe('Rows of all sheets.'),
-    bytes: z.number(),
+    rows: z.number().describe('Number of rows of all sheets.'),
+    bytes: z.number().describe('Size of the file in bytes.'),
     ...FirstRows.shape,
-    sheets: z
-      .array(z.looseObject({ name: z.string(), rows: z.number(), ...FirstRows.shape }).meta({ title: 'Sheet' }))
-      .optional(),
+    sheets: z.array(SheetView).optional().describe('One entry for each sheet of sheets.'),
     coverage: FileCoverageView,
-    methods: z.string().describe('URI of the note on how the ads were gathered.'),
-    cut: z.number().optional().describe('Cells that were shortened because Excel limits their length.'),
+    methods: z.string().describe('URI of the note on how the ads were gathered, as an MCP resource.'),
+    cut: z.number().optional().describe('Number of cells that were shortened, because Excel limits their length.'),
   }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: chosen }, context) {
     checkQuestion([], { sql, sheets });

@@ -1,12 +1,16 @@
 import * as z from 'zod';
 import { cleanCell } from '../dataset/sql/statement.ts';
+import type { Cell } from '../dataset/tables.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
 
+/** A row of a result of SQL. Each cell is a text, a number or null. */
+export const RowView = z.array(z.union([z.string(), z.number(), z.null()]));
+
 /** The first rows of a file, so that a model can check numbers and names without reading the file. */
 export const FirstRows = z.looseObject({
-  columns: z.array(z.string()).optional(),
-  first: z.array(z.array(z.unknown())).optional().describe('The first rows, with shortened texts.'),
+  columns: z.array(z.string()).optional().describe('Names of the columns.'),
+  first: z.array(RowView).optional().describe('The first rows, with shortened texts.'),
 });
 
 const maxRows = 3;
@@ -15,7 +19,7 @@ const maxCell = 60;
 
 interface Rows {
   columns: readonly string[];
-  first: readonly (readonly unknown[])[];
+  first: readonly (readonly Cell[])[];
 }
 
 /** Returns as many rows as fit; none if the table is too wide to show. */

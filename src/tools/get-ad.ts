@@ -15,8 +15,8 @@ export const getAd = defineTool({
   operations: ['getAd'],
   input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({
-    ad: AdView,
-    seenIn: z.string().optional().describe('With seen: true, the tool whose list showed this version.'),
+    ad: AdView.describe('The ad.'),
+    seenIn: z.string().optional().describe('With seen true: the tool whose list showed this version of the ad.'),
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });

@@ -13,7 +13,7 @@ export const getCredits = defineTool({
   operations: ['getCredits'],
   input: noArguments,
   output: CreditsView.extend({
-    thisServer: Spending.describe('Spending and prices that this server has seen for your key.'),
+    thisServer: Spending.describe('Spending and prices that this server has seen for the key.'),
   }),
   async run(_, { api, spending, toolName }) {
     const { raw } = await api.getCredits();

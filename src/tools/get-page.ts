@@ -14,7 +14,7 @@ export const getPage = defineTool({
   example: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad.'), detail, fresh }),
-  output: z.looseObject({ page: PageView }),
+  output: z.looseObject({ page: PageView.describe('The advertiser page.') }),
   async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {
     const { raw } = await api.getPage({ path: { pageId }, fresh });
     return { data: { page: viewPage(raw as object, { detail, budget: itemTokens(resultTokens) }) } };

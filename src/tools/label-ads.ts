@@ -65,8 +65,8 @@ export const labelAds = defineTool({
     labelled: z.number().describe('Number of labels that were written or removed.'),
     ads: z.number().describe('Number of ads whose labels changed.'),
     unknown: z.array(z.string()).describe('Ids that are not in the dataset.'),
-    moreUnknown: z.number().optional(),
-    note: z.string().optional(),
+    moreUnknown: z.number().optional().describe('Number of further ids that are not in the dataset.'),
+    note: z.string().optional().describe('Note on how long the labels are stored.'),
   }),
   async run({ labels, sql, remove = false }, context) {
     if ((labels === undefined) === (sql === undefined)) throw invalidRequest('Pass either labels or sql.');

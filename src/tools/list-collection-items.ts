@@ -7,13 +7,10 @@ import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arg
 import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
-/** The fields of ads and pages without their descriptions, which search_ads and search_pages contain. */
-const fieldsOfBoth = Object.entries(ListedAd.extend(PageView.shape).partial().shape).map(
-  ([name, schema]) => [name, schema.meta({ description: undefined })] as const,
-);
-const AdOrPage = z
-  .looseObject(Object.fromEntries(fieldsOfBoth))
-  .meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<Partial<typeof AdView.shape & typeof PageView.shape>>;
+/** An ad or a page: all fields of both. A field that both have is described as a field of the ad. */
+const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<
+  Partial<typeof AdView.shape & typeof PageView.shape>
+>;
 
 function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
   const views = itemType === 'ads' ? adViews(detail, context) : pageViews(detail, context);
@@ -35,7 +32,7 @@ export const listCollectionItems = defineTool({
   output: z.looseObject({
     collection: CollectionView.optional(),
     itemType: z.string().describe('ads or pages.'),
-    items: z.array(AdOrPage).describe('Items as in search_ads or search_pages.'),
+    items: z.array(AdOrPage).describe('Items as in search_ads or search_pages, depending on itemType.'),
     ...paging,
   }),
   run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh }, context) =>

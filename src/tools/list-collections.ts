@@ -28,7 +28,7 @@ export const listCollections = defineTool({
       .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
   input: z.strictObject({ cursor }),
-  output: z.looseObject({ items: z.array(CollectionView), ...paging }),
+  output: z.looseObject({ items: z.array(CollectionView).describe('The collections.'), ...paging }),
   run: ({ cursor }, context) =>
     paginate(
       {

@@ -14,26 +14,37 @@ import { defineTool, readOnly } from './tool.ts';
 
 export const WatchView = z
   .looseObject({
-    name: z.string(),
-    filters: z.looseObject({}).optional(),
+    name: z.string().describe('Name of the watch.'),
+    filters: z.looseObject({}).optional().describe('Filters of the watch.'),
     split: z.array(z.looseObject({})).optional().describe('Filter objects, each combined with filters.'),
     shortened: z.boolean().optional().describe('true if the question was left out to save tokens.'),
-    collectionId: z.string().optional(),
-    maxAds: z.number().optional().describe('Limit of each check.'),
-    maxCredits: z.number().describe('Limit of each check.'),
-    checkedAt: z.string().nullable().describe('Time of the last check.'),
-    ads: z.number().nullable().describe('Number of ads that the last check read.'),
-    complete: z.boolean().nullable().describe('true if the last check read all ads.'),
+    collectionId: z.string().optional().describe('Collection that the watch reads, instead of filters.'),
+    maxAds: z.number().optional().describe('Most ads that a check reads.'),
+    maxCredits: z.number().describe('Most credits that a check may spend.'),
+    checkedAt: z.string().nullable().describe('Time of the last check. null before the first check.'),
+    ads: z.number().nullable().describe('Number of ads that the last check read. null before the first check.'),
+    complete: z
+      .boolean()
+      .nullable()
+      .describe('true if the last check read all matching ads. null before the first check.'),
   })
   .meta({ title: 'Watch' });
 type WatchView = DataOf<typeof WatchView>;
 
 const ReportView = z
-  .looseObject({ name: z.string(), title: z.string(), writtenAt: z.string(), sections: z.number() })
+  .looseObject({
+    name: z.string().describe('Name of the report.'),
+    title: z.string().describe('Title of the report.'),
+    writtenAt: z.string().describe('Time when the report was last written.'),
+    sections: z.number().describe('Number of sections.'),
+  })
   .meta({ title: 'SavedReport' });
 
 const reportText = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
   `Report ${quote(name)}: ${quote(title)}, ${formatCount(sections, 'section')}, written ${formatMinute(writtenAt)}.`;
+
+/** The note that watches and reports are not stored on a disk or in a shared state. */
+export const MemoryNoteView = z.string().optional().describe('Note on how long the watches are stored.');
 
 export const inMemory = 'They are kept in memory, and end with this server.';
 
@@ -46,7 +57,11 @@ export const listWatches = defineTool({
   example: () => ({}),
   operations: [],
   input: noArguments,
-  output: z.looseObject({ watches: z.array(WatchView), reports: z.array(ReportView), note: z.string().optional() }),
+  output: z.looseObject({
+    watches: z.array(WatchView).describe('All watches.'),
+    reports: z.array(ReportView).describe('All stored reports.'),
+    note: MemoryNoteView,
+  }),
   async run(_, { dataset, resultTokens }) {
     const { userRecords } = await dataset();
     const watches = parseWatches(await userRecords.read('watch'));

@@ -74,27 +74,34 @@ export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>)
   };
 }
 
-/** A price in the form of gather_ads' estimates. */
-const PriceView = z.looseObject({
-  credits: z.number().nullable().describe('Expected credits; null if unknown.'),
-  atLeast: z.number().optional(),
-  atMost: z.number().optional(),
-});
+/** The price of the next page. The fields are named as in the estimates of `gather_ads`. */
+const PriceView = z
+  .looseObject({
+    credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
+    atLeast: z.number().optional().describe('Least credits. Missing if credits is known.'),
+    atMost: z.number().optional().describe('Most credits. Missing if credits is known.'),
+  })
+  .meta({ title: 'Price' });
 
 const priceData = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 export const paging = {
-  cursor: z.string().nullable().describe('Cursor of the next page; null at the end.'),
-  hasMore: z.boolean(),
+  cursor: z.string().nullable().describe('Cursor of the next page. null at the end.'),
+  hasMore: z.boolean().describe('true if there is a next page.'),
   totalHits: z.number().optional().describe('Number of all matching items.'),
   shown: z
-    .looseObject({ from: z.number(), to: z.number(), of: z.number() })
+    .looseObject({
+      from: z.number().describe('Number of the first item, from 1.'),
+      to: z.number().describe('Number of the last item.'),
+      of: z.number().describe('Number of items that the service sent.'),
+    })
+    .meta({ title: 'Shown' })
     .optional()
     .describe('Which items are shown, if the page was cut to fit.'),
   nextPage: PriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
-  asOf: z.string().optional().describe('Day of this answer.'),
-  appUrlPattern: z.string().optional().describe('Link into the app of the service, with <id> in place of the id.'),
+  asOf: z.string().optional().describe('Day of this answer. Days ago are counted from this day.'),
+  appUrlPattern: z.string().optional().describe('URL of an item in the app of the service. <id> stands for the id.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
 };
 type Paging = z.infer<z.ZodObject<typeof paging>>;

@@ -3,11 +3,12 @@ import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import { CoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
-import { describeColumns } from '../dataset/tables.ts';
+import { type Cell, describeColumns } from '../dataset/tables.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { isWord, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
+import { RowView } from './first-rows.ts';
 import { defineTool, drawingMsOf, jpegContent, readOnly } from './tool.ts';
 
 const derivedColumns = describeColumns()
@@ -34,11 +35,11 @@ export const queryAds = defineTool({
     chart: z.enum(chartKinds).optional().describe('Draws the first column against the number columns after it.'),
   }),
   output: z.looseObject({
-    columns: z.array(z.string()),
-    rows: z.array(z.array(z.unknown())).describe('Rows. Each row lists its cells in the order of columns.'),
-    rowCount: z.number().nullable().describe('Rows of the complete result; null above 100,000.'),
+    columns: z.array(z.string()).describe('Names of the columns.'),
+    rows: z.array(RowView).describe('Rows. Each row lists its cells in the order of columns.'),
+    rowCount: z.number().nullable().describe('Number of rows of the complete result. null above 100,000.'),
     truncated: z.boolean().describe('true if rows were left out.'),
-    coverage: CoverageView.optional().describe('Which ads the answer is based on, and what is missing.'),
+    coverage: CoverageView.describe('Which ads the answer is based on, and what is missing.'),
     chart: z.string().optional().describe('Why no chart was drawn.'),
   }),
   async run(
@@ -54,7 +55,7 @@ export const queryAds = defineTool({
     });
     const facts = await adRows().readFacts(contents);
     const coverage = viewCoverage({ contents, facts, columns, rows, maxCellChars: cell });
-    const render = (shown: readonly unknown[][]) =>
+    const render = (shown: readonly Cell[][]) =>
       `${rowsText({ columns, rows: shown, rowCount, limit })}\n${formatCoverage(coverage)}`;
     const readable = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
     const budget = dataTokensPerTextToken * resultTokens;
@@ -85,7 +86,7 @@ const numbered = '; names in scripts that it cannot write are row 1, row 2 …, 
 
 interface ResultRows {
   columns: readonly string[];
-  rows: readonly (readonly unknown[])[];
+  rows: readonly (readonly Cell[])[];
   /** The number of rows of the whole result; null if there are too many rows to count. */
   rowCount: number | null;
   limit: number;
@@ -108,7 +109,7 @@ function rowCountText(shown: number, rowCount: number | null, limit: number): st
   return `The first ${formatNumber(shown)} of ${total} rows${next}:`;
 }
 
-const quotedCell = (cell: unknown, quoted: boolean): string =>
+const quotedCell = (cell: Cell, quoted: boolean): string =>
   quoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
 /** Also for the text `null`, to tell it from a missing value. */

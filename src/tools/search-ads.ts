@@ -18,7 +18,7 @@ export const searchAds = defineTool({
   showsBoard: true,
   forBoard: listForBoard,
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
-  output: z.looseObject({ items: z.array(ListedAd), ...paging }),
+  output: z.looseObject({ items: z.array(ListedAd).describe('The matching ads.'), ...paging }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     paginate(
       {

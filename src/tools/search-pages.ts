@@ -13,7 +13,7 @@ export const searchPages = defineTool({
   example: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
-  output: z.looseObject({ items: z.array(PageView), ...paging }),
+  output: z.looseObject({ items: z.array(PageView).describe('The matching advertiser pages.'), ...paging }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     paginate(
       {

@@ -37,16 +37,16 @@ const shortFacts = Object.keys(Facts.shape) as (keyof typeof Facts.shape)[];
 
 const AdTile = z
   .looseObject({
-    number: z.number().describe('Number on the sheet.'),
-    id: z.string().describe('Ad id.'),
-    shown: z.boolean().describe('true if the sheet shows its picture.'),
+    number: z.number().describe('Number of the tile on the sheet, from 1.'),
+    id: z.string().describe('Id of the ad.'),
+    shown: z.boolean().describe('true if the sheet shows a picture of the ad.'),
     reason: z.string().optional().describe('Why the picture is missing.'),
     ads: z.number().optional().describe('With sql: number of ads with this picture.'),
     ...Facts.shape,
     picture: z
       .string()
       .optional()
-      .describe('What the picture shows, if not the ad itself: a still, a card, the advertiser.'),
+      .describe('What the picture shows instead of the ad: a still of a video, a card or the advertiser.'),
   })
   .meta({ title: 'Tile' });
 type AdTile = DataOf<typeof AdTile>;
@@ -55,7 +55,7 @@ const Compared = z
   .looseObject({
     ads: z.number().describe('Number of ads that the statement returns.'),
     fetched: z.number().describe('Number of ads whose picture is available.'),
-    groups: z.number().describe('Number of different pictures, without nearly plain ones.'),
+    groups: z.number().describe('Number of different pictures. Pictures of nearly one color do not count.'),
   })
   .meta({ title: 'Compared' });
 
@@ -81,8 +81,8 @@ export const viewAds = defineTool({
     card: z.int().min(1).optional().describe('Number of the carousel card to show.'),
   }),
   output: z.looseObject({
-    tiles: z.array(AdTile),
-    pictures: Compared.optional().describe('Counts of pictures, with sql.'),
+    tiles: z.array(AdTile).describe('One entry for each ad of the sheet, in order.'),
+    pictures: Compared.optional().describe('With sql: how many pictures were compared.'),
     note: z.string().describe('How to read the sheet.'),
   }),
   async run({ adIds, sql, card }, context) {

@@ -6,7 +6,7 @@ import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { parseWatches, pickQuestion, storeWatch } from '../watches/stored-watches.ts';
 import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
-import { inMemory, viewsOf, WatchView, watchText } from './list-watches.ts';
+import { inMemory, MemoryNoteView, viewsOf, WatchView, watchText } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
 const maxName = 80;
@@ -33,7 +33,7 @@ export const watchAds = defineTool({
     maxAds: z.int().min(1).max(10_000).optional().describe('Most ads that a check reads. Default 1000.'),
     maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),
-  output: z.looseObject({ watch: WatchView, note: z.string().optional() }),
+  output: z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
   async run({ name: given, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {
     const { filters, split, collectionId } = question;
     const { userRecords } = await dataset();

@@ -21,6 +21,7 @@ import {
   saveReport,
   selectComparableFigures,
 } from '../dataset/saved-reports.ts';
+import type { Cell } from '../dataset/tables.ts';
 import { cardOf } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
@@ -52,11 +53,14 @@ const Section = z.strictObject({
 
 const SectionView = z
   .looseObject({
-    heading: z.string(),
-    rows: z.number().nullable().optional().describe('Rows of its table; null above 100,000.'),
+    heading: z.string().describe('Heading of the section.'),
+    rows: z.number().nullable().optional().describe('Number of rows of its table. null above 100,000.'),
     ...FirstRows.shape,
-    last: z.looseObject({}).optional().describe('For a single row: its numbers on an earlier day, and that day.'),
-    ads: z.number().optional().describe('Number of ads shown.'),
+    last: z
+      .looseObject({})
+      .optional()
+      .describe('For a table of one row: its numbers in the last report, and at, the day of that report.'),
+    ads: z.number().optional().describe('Number of ads that the section shows.'),
     problem: z.string().optional().describe('Why something is missing from the section.'),
   })
   .meta({ title: 'Section' });
@@ -96,13 +100,13 @@ export const writeReport = defineTool({
   isHeavy: true,
   input: Input,
   output: z.looseObject({
-    uri: z.string().describe('URI of the file as a resource, for a day.'),
+    uri: z.string().describe('URI of the file as an MCP resource, for a day.'),
     file: z.string().optional().describe('Path of the file.'),
     link: z.string().optional().describe('URL of the file, for a day.'),
-    bytes: z.number(),
-    sections: z.array(SectionView),
+    bytes: z.number().describe('Size of the file in bytes.'),
+    sections: z.array(SectionView).describe('One entry for each section.'),
     coverage: FileCoverageView,
-    note: z.string().optional(),
+    note: z.string().optional().describe('Note on how long the report is stored.'),
   }),
   async run(input, context) {
     const { now, version, isDemo } = context;
@@ -226,7 +230,7 @@ interface MadeSection {
   heading: string;
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
-  first?: { columns: readonly string[]; first: readonly (readonly unknown[])[] };
+  first?: { columns: readonly string[]; first: readonly (readonly Cell[])[] };
   /** The cells of its one row. */
   row: ReturnType<typeof buildStoredRow>;
   /** The figures of an earlier day that measure the same. */

@@ -7,64 +7,72 @@ import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
 
+/** The notice that demo data adds to every result. */
+export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
+
 /**
  * Fields that every view of this file may have. In demo mode, the server adds `notice`, so the schema requires a text
  * there, also if the service sends a field of this name.
  */
-const commonFields = { otherTypes: otherTypesSchema, notice: z.string().optional() };
+const commonFields = { otherTypes: otherTypesSchema, notice: NoticeView };
 
 /** The account as tools return it. Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({
-  userId: z.string().optional(),
-  billingUserId: z.string().optional().describe('who pays'),
-  planId: z.string().optional(),
-  isTeamMember: z.boolean().optional(),
-  subscriptionStatus: z.string().optional(),
+  userId: z.string().optional().describe('Id of the user.'),
+  billingUserId: z.string().optional().describe('Id of the user who pays.'),
+  planId: z.string().optional().describe('Plan of the account.'),
+  isTeamMember: z.boolean().optional().describe('true for a member of a team.'),
+  subscriptionStatus: z.string().optional().describe('Status of the subscription.'),
   ...commonFields,
 });
 
 /** The identity behind an API key, as `whoami` returns it. */
 export const IdentityView = z.looseObject({
-  authenticated: z.boolean().optional(),
-  authSource: z.string().optional(),
+  authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
+  authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
   user: z
-    .looseObject({ ...AccountView.shape, name: z.string().optional(), emailAddress: z.string().optional() })
-    .meta({ title: 'User' })
+    .looseObject({
+      ...AccountView.shape,
+      name: z.string().optional().describe('Name of the user.'),
+      emailAddress: z.string().optional().describe('Email address of the user.'),
+    })
+    .meta({ title: 'User', description: 'User that the API key belongs to.' })
     .optional(),
   apiKey: z
     .looseObject({
-      id: z.string().optional(),
-      name: z.string().optional(),
-      keyPrefix: z.string().optional().describe('how it begins'),
+      id: z.string().optional().describe('Id of the key, which is not secret.'),
+      name: z.string().optional().describe('Name of the key.'),
+      keyPrefix: z.string().optional().describe('First characters of the key.'),
     })
-    .meta({ title: 'Key' })
+    .meta({ title: 'Key', description: 'API key of the caller.' })
     .optional(),
-  oauthClientId: z.string().optional(),
+  oauthClientId: z.string().optional().describe('OAuth client of the caller. Missing for an API key.'),
   ...commonFields,
 });
 
 /** The credit status, as `get_credits` returns it. */
 export const CreditsView = z.looseObject({
-  credits: z.number().optional().describe('left in this period'),
-  creditsMax: z.number().optional(),
-  periodStart: z.number().optional().describe('seconds since 1970'),
-  periodEnd: z.number().optional().describe('seconds since 1970'),
-  periodStartsOn: z.string().optional().describe('a day'),
-  periodEndsOn: z.string().optional().describe('a day'),
+  credits: z.number().optional().describe('Credits left in the billing period.'),
+  creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
+  periodStart: z.number().optional().describe('Start of the billing period, as Unix time in seconds.'),
+  periodEnd: z.number().optional().describe('End of the billing period, as Unix time in seconds.'),
+  periodStartsOn: z.string().optional().describe('Day on which the billing period starts.'),
+  periodEndsOn: z.string().optional().describe('Day on which the billing period ends.'),
   usageLimit: z
     .looseObject({
-      isLimitReached: z.boolean().optional(),
-      limitType: z.string().optional(),
-      hourlyCredits: z.number().optional(),
-      hourlyLimit: z.number().optional(),
-      dailyCredits: z.number().optional(),
-      dailyLimit: z.number().optional(),
+      isLimitReached: z.boolean().optional().describe('true if the service refuses paid calls for now.'),
+      limitType: z.string().optional().describe('Limit that is reached: none, hourly or daily.'),
+      hourlyCredits: z.number().optional().describe('Credits used in the hourly window.'),
+      hourlyLimit: z.number().optional().describe('Most credits of the hourly window.'),
+      dailyCredits: z.number().optional().describe('Credits used in the daily window.'),
+      dailyLimit: z.number().optional().describe('Most credits of the daily window.'),
     })
+    .meta({ title: 'UsageLimit', description: 'Usage limits of the service.' })
     .optional(),
-  hourlyLeft: z.number().optional().describe('credits'),
-  dailyLeft: z.number().optional().describe('credits'),
-  planId: z.string().optional(),
-  billingUserId: z.string().optional().describe('who pays'),
+  hourlyLeft: z.number().optional().describe('Credits left in the hourly window.'),
+  dailyLeft: z.number().optional().describe('Credits left in the daily window.'),
+  planId: AccountView.shape.planId,
+  billingUserId: AccountView.shape.billingUserId,
   ...commonFields,
 });
 
@@ -177,20 +185,20 @@ function formatValue(value: unknown): string {
 
 /** The fields of a collection that views show. */
 const collectionFields = {
-  name: { type: 'text', brief: 40 },
-  type: { type: 'text', brief: 12 },
-  isDefault: { type: 'flag', brief: true, meaning: 'the service made it' },
-  defaultType: { type: 'text', brief: 12, meaning: 'kind of default collection' },
-  isOwner: { type: 'flag', brief: true, meaning: 'it is yours' },
-  adCount: { type: 'number', brief: true },
-  pageCount: { type: 'number', brief: true },
+  name: { type: 'text', brief: 40, meaning: 'Name of the collection.' },
+  type: { type: 'text', brief: 12, meaning: 'Type of the collection, as the service names it.' },
+  isDefault: { type: 'flag', brief: true, meaning: 'true if the service created the collection.' },
+  defaultType: { type: 'text', brief: 12, meaning: 'Type of the default collection.' },
+  isOwner: { type: 'flag', brief: true, meaning: 'true if the collection belongs to the caller.' },
+  adCount: { type: 'number', brief: true, meaning: 'Number of ads in the collection.' },
+  pageCount: { type: 'number', brief: true, meaning: 'Number of pages in the collection.' },
 } as const satisfies Record<string, SentField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 
 /** A collection as tools return it. */
 export const CollectionView = z
-  .looseObject({ id: z.string(), ...buildShape(collectionFields) })
-  .meta({ title: 'Collection' });
+  .looseObject({ id: z.string().describe('Id of the collection.'), ...buildShape(collectionFields) })
+  .meta({ title: 'Collection', description: 'A collection of ads or pages.' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
 /** Builds the view of a collection. */

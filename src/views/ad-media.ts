@@ -127,10 +127,10 @@ function formatLengths(videos: Fields[]): string {
 /** The URL of a picture or video, and the day on which it expires. */
 export const MediaLink = z
   .looseObject({
-    type: z.string(),
-    url: z.string().optional().describe('missing once it has expired'),
-    expired: z.string().optional().describe('a day'),
-    expires: z.string().optional().describe('a day'),
+    type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
+    url: z.string().optional().describe('URL. Missing once it has expired.'),
+    expired: z.string().optional().describe('Day on which the URL expired.'),
+    expires: z.string().optional().describe('Day on which the URL will expire.'),
   })
   .meta({ title: 'Media' });
 export type MediaLink = DataOf<typeof MediaLink>;
@@ -138,13 +138,16 @@ export type MediaLink = DataOf<typeof MediaLink>;
 /** A card of an ad as tools return it. */
 export const CardView = z
   .looseObject({
-    card: z.number().describe('from 1'),
-    title: z.string().optional().describe('missing if the ad or an earlier card has the same text, as for all texts'),
-    body: z.string().optional(),
-    linkDescription: z.string().optional(),
-    ctaType: z.string().optional(),
-    landingUrl: z.string().optional(),
-    media: z.array(MediaLink).optional(),
+    card: z.number().describe('Number of the card, from 1.'),
+    title: z
+      .string()
+      .optional()
+      .describe('Title of the card. A text that the ad or an earlier card also has is left out.'),
+    body: z.string().optional().describe('Text of the card.'),
+    linkDescription: z.string().optional().describe('Description below the title.'),
+    ctaType: z.string().optional().describe('Button of the card, such as SHOP_NOW.'),
+    landingUrl: z.string().optional().describe('Landing page without tracking parameters.'),
+    media: z.array(MediaLink).optional().describe('Images and videos of the card.'),
   })
   .meta({ title: 'Card' });
 export type CardView = DataOf<typeof CardView>;

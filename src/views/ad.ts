@@ -10,7 +10,7 @@ import {
   viewCards,
 } from './ad-media.ts';
 import { computeRun, countDaysBetween, formatDay, RunView } from './dates.ts';
-import { adFields, buildShape, type DataOf } from './fields.ts';
+import { adFields, buildShape, type DataOf, notInLists, onlyInFull } from './fields.ts';
 import {
   buildFullItem,
   type Detail,
@@ -52,33 +52,36 @@ import {
  */
 export const ListedAd = z
   .looseObject({
-    id: z.string(),
-    pageId: z.string().optional().describe('the advertiser'),
-    pageName: z.string().optional(),
+    id: z.string().describe('Id of the ad.'),
+    pageId: z.string().optional().describe('Id of the advertiser page.'),
+    pageName: z.string().optional().describe('Name of the advertiser.'),
     ...RunView.shape,
-    lastSeen: z.string().optional().describe('the day of lastSeenAt; lists only'),
-    languages: z.array(z.string()).optional().describe('full only'),
-    bodyHash: z.number().optional().describe('of a body that is cut'),
-    firstCard: z.string().optional().describe('text of the first card, if the ad has no text'),
-    creative: z.string().optional().describe('its media in words'),
-    landingDomain: z.string().optional().describe('the domain that its link opens'),
-    displayUrl: z.string().optional().describe('shown if it differs from landingDomain'),
+    lastSeen: z.string().optional().describe('Day of lastSeenAt. Only in lists.'),
+    languages: z.array(z.string()).optional().describe(`Languages of the ad. ${onlyInFull}`),
+    bodyHash: z.number().optional().describe('Hash of the whole body, if body is shortened.'),
+    firstCard: z.string().optional().describe('Text of the first carousel card, if the ad itself has no text.'),
+    creative: z.string().optional().describe('Number and length of the media in words, such as 2 cards.'),
+    landingDomain: z.string().optional().describe('Domain that the link of the ad opens.'),
+    displayUrl: z.string().optional().describe('Address shown in the ad, if it differs from landingDomain.'),
     otherTypes: otherTypesSchema,
     ...buildShape(adFields),
-    headline: z.string().optional(),
-    body: z.string().optional().describe('shortened in lists'),
+    headline: z.string().optional().describe(adFields.headline.meaning),
+    body: z.string().optional().describe(`${adFields.body.meaning} Shortened in lists.`),
   })
   .meta({ title: 'Ad' });
 
 /** An ad as tools return it, alone or in a list. */
 export const AdView = ListedAd.extend({
-  adsAmount: z.number().optional().describe('of the advertiser; not in lists'),
-  cardViews: z.array(CardView).optional().describe('not in lists'),
-  moreCards: z.number().optional(),
-  mediaLinks: z.array(MediaLink).optional().describe('media of no card; not in lists'),
-  moreMedia: z.number().optional(),
-  landingUrl: z.string().optional().describe('without tracking; not in lists'),
-  onlyInFull: z.array(z.string()).optional().describe('fields that only detail full shows'),
+  adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInLists}`),
+  cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInLists}`),
+  moreCards: z.number().optional().describe('Number of further cards, which are left out.'),
+  mediaLinks: z.array(MediaLink).optional().describe(`Media of the ad that belong to no card. ${notInLists}`),
+  moreMedia: z.number().optional().describe('Number of further media, which are left out.'),
+  landingUrl: z.string().optional().describe(`Landing page without tracking parameters. ${notInLists}`),
+  onlyInFull: z
+    .array(z.string())
+    .optional()
+    .describe('Names of the fields that the ad has and only detail full shows.'),
 }).meta({ title: 'Ad' });
 export type AdView = DataOf<typeof AdView>;
 

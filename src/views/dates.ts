@@ -8,9 +8,12 @@ import type { DataOf } from './fields.ts';
  * two days. After that its state is unknown, because the service looks at each ad only from time to time.
  */
 export const RunView = z.looseObject({
-  daysRunning: z.number().optional().describe('from its start to its end or when it was last seen; same day: 0'),
-  stillRunning: z.boolean().optional().describe('missing: not known'),
-  daysSinceSeen: z.number().optional(),
+  daysRunning: z
+    .number()
+    .optional()
+    .describe('Days from the start of the ad to its end, or else to the day it was last seen. 0 on the first day.'),
+  stillRunning: z.boolean().optional().describe('Whether the ad is still running. Missing if unknown.'),
+  daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
 });
 /** The run of an ad. */
 export type Run = DataOf<typeof RunView>;

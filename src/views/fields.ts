@@ -19,80 +19,149 @@ export interface SentField {
   board?: 'brief' | 'full';
   /** The word before a number, if the word and the number are enough for a reader, such as `reach`. */
   phrase?: string;
-  /** The meaning of the field for programs, if the name does not say it. */
-  meaning?: string;
+  /** The description of the field in the schemas of results: a noun phrase with a full stop. */
+  meaning: string;
 }
 
 /** The fields of an ad. */
 export const adFields = {
-  headline: { type: 'text', standard: 150, column: true, board: 'brief' },
-  body: { type: 'text', standard: 2000, column: true, board: 'full' },
-  linkDescription: { type: 'text', standard: 300, column: true, board: 'full' },
-  offerLink: { type: 'text', column: true },
-  startedAt: { type: 'date', brief: true, column: true, board: 'brief' },
-  lastSeenAt: { type: 'date', standard: true, column: true, board: 'brief', meaning: 'when the service last saw it' },
-  endDate: { type: 'date', brief: true, column: true, board: 'brief', meaning: 'when it ended or is to end' },
-  duplicates: { type: 'number', brief: true, column: true, board: 'brief', meaning: 'copies, itself included' },
+  headline: { type: 'text', standard: 150, column: true, board: 'brief', meaning: 'Headline of the ad.' },
+  body: { type: 'text', standard: 2000, column: true, board: 'full', meaning: 'Text of the ad.' },
+  linkDescription: {
+    type: 'text',
+    standard: 300,
+    column: true,
+    board: 'full',
+    meaning: 'Description below the headline.',
+  },
+  offerLink: { type: 'text', column: true, meaning: 'URL that the ad opens.' },
+  startedAt: { type: 'date', brief: true, column: true, board: 'brief', meaning: 'Time when the ad started.' },
+  lastSeenAt: {
+    type: 'date',
+    standard: true,
+    column: true,
+    board: 'brief',
+    meaning: 'Time when the service last saw the ad.',
+  },
+  endDate: { type: 'date', brief: true, column: true, board: 'brief', meaning: 'Time when the ad ended or will end.' },
+  duplicates: {
+    type: 'number',
+    brief: true,
+    column: true,
+    board: 'brief',
+    meaning: 'Number of copies of the ad, including the ad itself.',
+  },
   audienceReach: {
     type: 'number',
     brief: true,
     column: true,
     board: 'brief',
     phrase: 'reach',
-    meaning: 'people reached, as the service counts',
+    meaning: 'Number of people reached, as the service counts them.',
   },
-  adSpendMin: { type: 'number', brief: true, column: true, board: 'full', meaning: 'of an estimated range' },
-  adSpendMax: { type: 'number', brief: true, column: true, board: 'full', meaning: 'of an estimated range' },
-  revenueMin: { type: 'number', brief: true, column: true, meaning: 'of an estimated range' },
-  revenueMax: { type: 'number', brief: true, column: true, meaning: 'of an estimated range' },
-  ctaType: { type: 'text', brief: 12, column: true, board: 'brief', meaning: 'the button: SHOP_NOW, LEARN_MORE …' },
-  displayFormat: { type: 'text', brief: 12, column: true, board: 'brief', meaning: 'IMAGE, VIDEO, CAROUSEL …' },
-  productTitle: { type: 'text', brief: 16, standard: 60, column: true },
-  productPrice: { type: 'number', brief: true, column: true, meaning: 'in currency' },
-  trendPublic: { type: 'number', brief: true, column: true, phrase: 'trend', meaning: 'a score of the service' },
+  adSpendMin: {
+    type: 'number',
+    brief: true,
+    column: true,
+    board: 'full',
+    meaning: 'Least estimated spend, in currency.',
+  },
+  adSpendMax: {
+    type: 'number',
+    brief: true,
+    column: true,
+    board: 'full',
+    meaning: 'Most estimated spend, in currency.',
+  },
+  revenueMin: { type: 'number', brief: true, column: true, meaning: 'Least estimated revenue, in currency.' },
+  revenueMax: { type: 'number', brief: true, column: true, meaning: 'Most estimated revenue, in currency.' },
+  ctaType: { type: 'text', brief: 12, column: true, board: 'brief', meaning: 'Button of the ad, such as SHOP_NOW.' },
+  displayFormat: {
+    type: 'text',
+    brief: 12,
+    column: true,
+    board: 'brief',
+    meaning: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
+  },
+  productTitle: { type: 'text', brief: 16, standard: 60, column: true, meaning: 'Name of the advertised product.' },
+  productPrice: { type: 'number', brief: true, column: true, meaning: 'Price of the product, in currency.' },
+  trendPublic: {
+    type: 'number',
+    brief: true,
+    column: true,
+    phrase: 'trend',
+    meaning: 'Trend score, computed by the service.',
+  },
   performancePublic: {
     type: 'number',
     brief: true,
     column: true,
     phrase: 'performance',
-    meaning: 'a score of the service',
+    meaning: 'Performance score, computed by the service.',
   },
   // SQL has separate tables for the next two fields.
-  publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'FACEBOOK, INSTAGRAM …' },
-  countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes' },
+  publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'Platforms, such as FACEBOOK.' },
+  countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes of the countries where the ad runs.' },
   /** Only imported ads have this field. */
-  currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code, for spend, revenue, price' },
-  productCreatedAt: { type: 'date', standard: true, meaning: 'when the product was listed' },
-  isStorePlatformBestSeller: { type: 'flag', standard: true },
-  sourcePageExternalId: { type: 'id', standard: 40, meaning: 'the advertiser on the ad platform' },
-  appUrl: { type: 'text', standard: 100, meaning: "in the service's app" },
+  currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code of the currency of spend, revenue and price.' },
+  productCreatedAt: { type: 'date', standard: true, meaning: 'Time when the product was listed.' },
+  isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
+  sourcePageExternalId: { type: 'id', standard: 40, meaning: 'Id of the advertiser on the ad platform.' },
+  appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, SentField>;
 
 /** The fields of an advertiser page. */
 export const pageFields = {
-  pageName: { type: 'text', brief: 20, standard: 100, column: true },
-  sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'its id on the ad platform' },
-  pageLikes: { type: 'number', brief: true, column: true },
-  pageIgFollowers: { type: 'number', brief: true, column: true, meaning: 'followers on Instagram' },
-  adsAmount: { type: 'number', brief: true, column: true, meaning: 'ads that the service has' },
-  adsTotalDuplicates: { type: 'number', brief: true, column: true, meaning: 'copies of all its ads' },
+  pageName: { type: 'text', brief: 20, standard: 100, column: true, meaning: 'Name of the advertiser.' },
+  sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'Id of the page on the ad platform.' },
+  pageLikes: { type: 'number', brief: true, column: true, meaning: 'Number of likes of the page.' },
+  pageIgFollowers: { type: 'number', brief: true, column: true, meaning: 'Number of followers on Instagram.' },
+  adsAmount: { type: 'number', brief: true, column: true, meaning: 'Number of ads that the service has of the page.' },
+  adsTotalDuplicates: {
+    type: 'number',
+    brief: true,
+    column: true,
+    meaning: 'Number of copies of all ads of the page.',
+  },
   audienceReach: {
     type: 'number',
     brief: true,
     column: true,
     phrase: 'reach',
-    meaning: 'people reached, as the service counts',
+    meaning: 'Number of people reached, as the service counts them.',
   },
-  averageDuplicates: { type: 'number', brief: true, column: true, meaning: 'copies of an ad' },
-  trend: { type: 'number', brief: true, column: true, phrase: 'trend', meaning: 'a score of the service' },
-  performance: { type: 'number', brief: true, column: true, phrase: 'performance', meaning: 'a score of the service' },
-  pageCreatedAt: { type: 'date', brief: true, column: true },
-  createdAt: { type: 'date', standard: true, column: true, meaning: 'when the service first saw it' },
-  detailsEstimated: { type: 'flag', standard: true, column: true, meaning: 'whether its numbers are estimates' },
-  technologySlugs: { type: 'words', standard: true, column: true, meaning: 'what the shop is built with' },
-  countries: { type: 'words', brief: true, column: true, meaning: 'ISO codes, of its ads' },
-  languages: { type: 'words', brief: true, column: true, meaning: 'ISO codes, of its ads' },
-  appUrl: { type: 'text', standard: 100, meaning: "in the service's app" },
+  averageDuplicates: { type: 'number', brief: true, column: true, meaning: 'Average number of copies of an ad.' },
+  trend: {
+    type: 'number',
+    brief: true,
+    column: true,
+    phrase: 'trend',
+    meaning: 'Trend score, computed by the service.',
+  },
+  performance: {
+    type: 'number',
+    brief: true,
+    column: true,
+    phrase: 'performance',
+    meaning: 'Performance score, computed by the service.',
+  },
+  pageCreatedAt: { type: 'date', brief: true, column: true, meaning: 'Time when the page was created.' },
+  createdAt: { type: 'date', standard: true, column: true, meaning: 'Time when the service first saw the page.' },
+  detailsEstimated: {
+    type: 'flag',
+    standard: true,
+    column: true,
+    meaning: 'true if the numbers of the page are estimates.',
+  },
+  technologySlugs: {
+    type: 'words',
+    standard: true,
+    column: true,
+    meaning: 'Technologies of the shop, such as shopify.',
+  },
+  countries: { type: 'words', brief: true, column: true, meaning: 'ISO codes of the countries of its ads.' },
+  languages: { type: 'words', brief: true, column: true, meaning: 'ISO codes of the languages of its ads.' },
+  appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, SentField>;
 
 /** The names of the fields that have a property. */
@@ -124,14 +193,18 @@ const schemaBuilders: Record<SentField['type'], () => z.ZodType> = {
   id: z.string,
 };
 
+/** The end of the description of a field that lists do not show. */
+export const notInLists = 'Not in lists.';
+/** The end of the description of a field that only the full view shows. */
+export const onlyInFull = 'Only with detail full.';
+
 /** Builds the Zod shape of fields. All fields are optional. */
 export const buildShape = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
-      const scope = brief ? undefined : standard ? 'not in lists' : 'full only';
-      const description = [meaning, scope].filter(Boolean).join('; ');
-      const schema = schemaBuilders[type]().optional();
-      return [name, description === '' ? schema : schema.describe(description)];
+      const scope = brief ? undefined : standard ? notInLists : onlyInFull;
+      const description = [meaning, scope].filter(Boolean).join(' ');
+      return [name, schemaBuilders[type]().optional().describe(description)];
     }),
   ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<Shown<Fields[Name]>>> };
 

@@ -35,7 +35,10 @@ export const buildFullItem = (raw: unknown, tokens: number): Fields =>
  * The schema of values that have another type than documented. They are separated, because a client that validates
  * results would reject a whole paid answer for one such value.
  */
-export const otherTypesSchema = z.looseObject({}).optional();
+export const otherTypesSchema = z
+  .looseObject({})
+  .optional()
+  .describe('Fields whose values have another type than this schema states.');
 
 /** Moves the fields of a view that do not match a schema to `otherTypes`. */
 export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {

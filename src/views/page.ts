@@ -18,8 +18,8 @@ import { addFields, copyFields, createFactLister, type Fields, readId, readObjec
 /** An advertiser page as tools return it. */
 export const PageView = z
   .looseObject({
-    pageId: z.string(),
-    thumbnailKinds: z.string().optional().describe('what its newest ads show: 4 videos, 1 image'),
+    pageId: z.string().describe('Id of the page.'),
+    thumbnailKinds: z.string().optional().describe('Kinds of the newest ads, such as 4 videos, 1 image.'),
     otherTypes: otherTypesSchema,
     ...buildShape(pageFields),
   })

@@ -11,13 +11,13 @@ import type { Check } from './check.ts';
 /** How many ads started since the last check, compared with the launches before it. */
 export const TypicalLaunchesView = z
   .looseObject({
-    started: z.number().describe('new ads that started since the last check'),
-    weeks: z.number().describe('full weeks before'),
-    days: z.number().optional().describe('in an interval, if not a week'),
-    intervals: z.number().optional(),
-    median: z.number().describe('of launches'),
-    least: z.number(),
-    most: z.number(),
+    started: z.number().describe('Number of new ads that started since the last check.'),
+    weeks: z.number().describe('Number of full weeks before the last check that are compared.'),
+    days: z.number().optional().describe('Days of an interval, if it is not a week.'),
+    intervals: z.number().optional().describe('Number of intervals that are compared, if an interval is not a week.'),
+    median: z.number().describe('Median number of launches in an interval.'),
+    least: z.number().describe('Smallest number of launches in an interval.'),
+    most: z.number().describe('Largest number of launches in an interval.'),
   })
   .meta({ title: 'Usual' });
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;

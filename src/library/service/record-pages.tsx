@@ -180,8 +180,8 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
 /** The fields that an ad may have: those of the API, and those that only imports add. */
 const importedFields: Record<string, SentField> = {
   ...adFields,
-  languages: { type: 'words' },
-  bylines: { type: 'text' },
+  languages: { type: 'words', meaning: 'Languages of the ad.' },
+  bylines: { type: 'text', meaning: 'Who paid for the ad.' },
 };
 
 /** Fields that the page shows above its table of facts, or that are of no use to a person. */
