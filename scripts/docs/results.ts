@@ -23,7 +23,7 @@ function typeOf({ type = 'any', title, items }: Schema): string {
   return names.join(' or ');
 }
 
-const arrayOf = (type: string) => `${type.includes(' or ') ? `(${type})` : type}\\[\\]`;
+const arrayOf = (type: string) => `${/ or (?!.*\]$)/.test(type) ? `(${type})` : type}\\[\\]`;
 
 const inCode = (text: string) => text.replaceAll('<', '\\<').replaceAll('|', '\\|');
 
