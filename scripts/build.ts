@@ -67,11 +67,13 @@ const commonJsVariables = [
 const omitClientValidator: Plugin = {
   name: 'without-client-validator',
   setup(bundle) {
-    bundle.onLoad({ filter: /sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => ({
-      contents: 'export class AjvJsonSchemaValidator {}',
-    }));
+    bundle.onLoad({ filter: /sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => {
+      isClientValidatorOmitted = true;
+      return { contents: 'export class AjvJsonSchemaValidator {}' };
+    });
   },
 };
+let isClientValidatorOmitted = false;
 
 /**
  * Replaces modules by their computed values: the descriptions of tools and filters, the skill, and the demo data, which
@@ -121,6 +123,8 @@ const command = await build({
   chunkNames: 'pieces/[name]-[hash]',
   plugins: [omitClientValidator, replaceByValues],
 });
+if (!isClientValidatorOmitted)
+  throw new Error('The SDK has renamed the file of its JSON Schema validator. Change the path in omitClientValidator.');
 const startMetafile = await joinStartChunks(command.metafile.outputs);
 // Workers are built separately. Otherwise the command would be split into more chunks for the code that it shares with
 // a worker.
