@@ -3,7 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { countMedia, isTemplate, readCardField, readCardLink } from '../views/ad-media.ts';
-import { computeRun } from '../views/dates.ts';
+import { computeRun, parseTime } from '../views/dates.ts';
+import { dayMs } from '../views/durations.ts';
 import { adFields } from '../views/fields.ts';
 import { findLandingDomain, parseLanding } from '../views/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts';
@@ -11,7 +12,14 @@ import { groupBy } from '../views/lists.ts';
 import { sanitize } from '../views/safe-text.ts';
 import { type Fields, isObject, readObjects } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
-import { compareArrival, type GroupedPicture, groupPictures, readPerceptualHash } from './picture-groups.ts';
+import { computeActiveWhenLastRead, findLastGatherings, findSeenRanges } from './last-seen.ts';
+import {
+  compareArrival,
+  findPictureState,
+  type GroupedPicture,
+  groupPictures,
+  readPerceptualHash,
+} from './picture-groups.ts';
 import {
   type AdRow,
   clipText,
@@ -25,6 +33,7 @@ import {
   toJsonCell,
   toTextCell,
 } from './tables.ts';
+import { findPublicUrl, listReach, readPayers } from './transparency.ts';
 import { VariantIndex } from './variants.ts';
 
 /** The facts about an ad that coverage, summaries and launches need beside its row. */
@@ -36,10 +45,14 @@ export interface KnownAdFacts {
    * The id of the variant: ads of one page with nearly the same text share the id. Null for an ad without visible text.
    */
   variant: string | null;
+  /** When the service last saw the ad, in milliseconds since the epoch. */
+  lastSeenAt: number | null;
+  /** When the last answer with the ad arrived, in milliseconds since the epoch. */
+  readAt: number;
 }
 
 /** Values that are read once from the JSON of an ad and then stay in memory. */
-interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
+interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt'> {
   hash: string;
   print: string | undefined;
 }
@@ -60,7 +73,13 @@ interface KnownFacts {
   variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
-type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'pictures' | 'picturesVersion'>;
+/** When the ads of each gathering were last seen, and the gathering that read each ad last. */
+interface SeenFacts {
+  ranges: Awaited<ReturnType<typeof findSeenRanges>>;
+  lastGatherings: Awaited<ReturnType<typeof findLastGatherings>>;
+}
+
+type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
 
 /** How many tenants keep their facts in memory. It equals the number of tenants whose tables stay open for SQL. */
 const maxTenants = 2;
@@ -82,10 +101,16 @@ const createAdMemory = () => ({
 });
 type AdMemory = ReturnType<typeof createAdMemory>;
 
-/** Returns the readers of all tenants. Each tenant has one reader, which keeps its facts between calls. */
-export function createAdRowReaders() {
+/**
+ * Returns the readers of all tenants. Each tenant has one reader, which keeps its facts between calls.
+ * @param now returns milliseconds since the epoch, which decide which addresses of pictures have expired
+ */
+export function createAdRowReaders(now: () => number) {
   const memory = createAdMemory();
-  const tenants = new LRUCache<string, AdRowReader>({ max: maxTenants, memoMethod: () => new AdRowReader(memory) });
+  const tenants = new LRUCache<string, AdRowReader>({
+    max: maxTenants,
+    memoMethod: () => new AdRowReader(memory, now),
+  });
   return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
 }
 
@@ -98,11 +123,23 @@ export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
  */
 export class AdRowReader {
   readonly #memory: AdMemory;
+  readonly #now: () => number;
   #knownFacts: Promise<KnownFacts | undefined> = Promise.resolve(undefined);
   #groupedPictures: { version: string; groups: ReadonlyMap<string, GroupedPicture> } | undefined;
 
-  constructor(memory: AdMemory) {
+  #seenFacts: { version: string; facts: Promise<SeenFacts> } | undefined;
+
+  constructor(memory: AdMemory, now: () => number) {
     this.#memory = memory;
+    this.#now = now;
+  }
+
+  /**
+   * Returns a text that changes when rows may change although the dataset did not: each day, because addresses of
+   * pictures expire.
+   */
+  getTimeVersion(): string {
+    return String(Math.floor(this.#now() / dayMs));
   }
 
   /**
@@ -113,13 +150,18 @@ export class AdRowReader {
   async *readRows(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
     const pictures = await this.#groupPictures(contents);
+    const perceptualHashes = this.readPerceptualHashes(contents);
+    const { ranges, lastGatherings } = await this.#readSeenFacts(contents);
+    const now = this.#now();
     const { ads } = contents;
     const pause = createEventLoopYielder();
     const selectedAds = ids === undefined ? ads : ads.filter(({ id }) => ids.has(normalizeAdId(id)));
     for (let start = 0; start < selectedAds.length; start += adsPerBatch) {
       yield selectedAds.slice(start, start + adsPerBatch).map((item) => {
         const key = normalizeAdId(item.id);
-        return buildStoredAdRows(item, { ...adFacts.get(key), ...pictures.get(key) }, json);
+        const lastSeenTo = ranges.get(lastGatherings.get(key)?.id ?? '')?.lastSeenTo;
+        const pictureAttempt = { now, perceptualHash: perceptualHashes.get(key) };
+        return buildStoredAdRows(item, { ...adFacts.get(key), ...pictures.get(key), lastSeenTo, pictureAttempt }, json);
       });
       await pause();
     }
@@ -135,14 +177,40 @@ export class AdRowReader {
 
   /**
    * Returns the perceptual hashes of pictures by `normalizeAdId`, in the form that `picturePrint` writes. A hash is known if
-   * this server fetched the picture, or if a local library stores it.
+   * this server fetched the picture, or if a local library stores it. The value of a picture that did not come is
+   * `failedPicture`.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const storedHashes = ads.flatMap((item) => {
       const { print } = this.#parseAd(item);
       return print === undefined ? [] : [[normalizeAdId(item.id), print] as const];
     });
-    return new Map<string, unknown>([...storedHashes, ...pictures]);
+    // A local library may have stored a picture that did not come earlier.
+    return new Map<string, unknown>([...pictures, ...storedHashes]);
+  }
+
+  /** Returns when the ads of each gathering were last seen, by the id of the gathering. */
+  async readSeenRanges(contents: AdContents): Promise<SeenFacts['ranges']> {
+    return (await this.#readSeenFacts(contents)).ranges;
+  }
+
+  #readSeenFacts(contents: AdContents): Promise<SeenFacts> {
+    const { version } = contents;
+    if (this.#seenFacts?.version === version) return this.#seenFacts.facts;
+    const facts = this.#findSeenFacts(contents);
+    this.#seenFacts = { version, facts };
+    facts.catch(() => {
+      this.#seenFacts = undefined;
+    });
+    return facts;
+  }
+
+  async #findSeenFacts({ ads, gatherings }: AdContents): Promise<SeenFacts> {
+    const lastSeenById = new Map(ads.map((item) => [normalizeAdId(item.id), this.#parseAd(item).lastSeenAt]));
+    return {
+      ranges: await findSeenRanges(gatherings, (id) => lastSeenById.get(id)),
+      lastGatherings: await findLastGatherings({ gatherings }),
+    };
   }
 
   /**
@@ -178,9 +246,9 @@ export class AdRowReader {
       for (const [index, item] of items.entries()) variants.set(item, page.variants[index] ?? null);
     }
     const factsById = ads.map((item): [string, KnownAdFacts] => {
-      const { pageId, pageName } = this.#parseAd(item);
+      const { pageId, pageName, lastSeenAt } = this.#parseAd(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
-      return [normalizeAdId(item.id), { pageId, pageName, language, variant }];
+      return [normalizeAdId(item.id), { pageId, pageName, language, variant, lastSeenAt, readAt: item.at }];
     });
     return { version, facts: new Map(factsById), variantsByPage };
   }
@@ -201,6 +269,7 @@ export class AdRowReader {
     const parsedAd = {
       pageId,
       pageName: readPageName(ad),
+      lastSeenAt: parseTime(ad.lastSeenAt) ?? null,
       hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       print: readPerceptualHash(ad),
     };
@@ -229,7 +298,7 @@ async function extendVariants(
 }
 
 /** Returns the rows of a stored ad. */
-function buildStoredAdRows(item: StoredItem, facts: Partial<KnownAdFacts & GroupedPicture>, json: boolean): AdRows {
+function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
   return buildAdRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
@@ -244,6 +313,10 @@ interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> 
   gatheredAt: number;
   /** When the first version of the ad arrived, in milliseconds since the epoch. By default `gatheredAt`. */
   firstGatheredAt?: number;
+  /** The last time at which the gathering of the ad saw any ad, as ISO text. */
+  lastSeenTo?: string | null | undefined;
+  /** What is known about the picture of the ad. Without it, `pictureState` is null. */
+  pictureAttempt?: Parameters<typeof findPictureState>[1];
   /** The JSON text of the ad as the service sent it. By default, the object is serialized again. */
   json?: string;
 }
@@ -255,6 +328,7 @@ export interface AdRows {
   sent: object;
   countries: Row<'ad_countries'>[];
   platforms: Row<'ad_platforms'>[];
+  reach: Row<'ad_reach'>[];
   cards: Row<'ad_cards'>[];
 }
 
@@ -270,11 +344,12 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   return {
     sent: ad,
     // An object literal with two spreads takes ten times as long as `Object.assign`, and rows are made by the thousand.
-    ad: Object.assign(buildSentColumns(fields, id), buildDerivedColumns(fields, texts, facts), {
+    ad: Object.assign(buildSentColumns(fields, id), buildDerivedColumns(fields, texts, facts), readPayers(fields), {
       json: toJsonCell(facts.json ?? JSON.stringify(ad)),
     }),
     countries: readTexts(fields.countries).map((country) => ({ id, country })),
     platforms: readTexts(fields.publisherPlatform).map((platform) => ({ id, platform })),
+    reach: listReach(id, fields),
     cards: texts.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
   };
 }
@@ -284,14 +359,21 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
  * network knows the words that replace them. Returns null if no text remains.
  */
 export function extractLanguageText(ad: object): string | null {
-  const { headline, body, cards } = extractAdTexts(ad as Fields);
-  const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
-  return joinAdTexts({
-    headline: dropTemplate(headline),
-    body: dropTemplate(body),
-    cards: cards.map((card) => ({ title: dropTemplate(card.title), body: dropTemplate(card.body) })),
-  });
+  return joinAdTexts(dropTemplates(extractAdTexts(ad as Fields)));
 }
+
+/** Returns the texts of an ad without template texts. */
+const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
+  headline: dropTemplate(headline),
+  body: dropTemplate(body),
+  cards: cards.map((card) => ({ title: dropTemplate(card.title), body: dropTemplate(card.body) })),
+});
+
+const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
+
+/** Returns whether a text of an ad is a template, which the ad library shows instead of the words that people saw. */
+const hasTemplate = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
+  [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
 
 const readSentCells = createCellReader(adFields);
 
@@ -315,6 +397,8 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
     variant = null,
     picture = null,
     group = null,
+    lastSeenTo = null,
+    pictureAttempt,
   } = facts;
   const { daysRunning, stillRunning } = computeRun(ad, gatheredAt);
   const { page, utm } = parseLanding(ad);
@@ -324,14 +408,21 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
     utm: utm && JSON.stringify(utm),
     daysRunning: daysRunning ?? null,
     active: toFlagCell(stillRunning),
+    activeWhenLastRead: computeActiveWhenLastRead(
+      { lastSeenAt: toDateCell(ad.lastSeenAt), endDate: toDateCell(ad.endDate) },
+      lastSeenTo,
+    ),
     firstLine: findFirstLine(texts),
     startedMonth: toDateCell(ad.startedAt)?.slice(0, 7) ?? null,
     text: joinAdTexts(texts),
     language,
     variant,
+    hasPlaceholders: Number(hasTemplate(ad, texts)),
     ...countMedia(ad),
     picture,
     pictureGroup: group,
+    pictureState: pictureAttempt === undefined ? null : findPictureState(ad, pictureAttempt),
+    publicUrl: findPublicUrl(ad),
     firstGatheredAt: formatIsoTime(firstGatheredAt),
     gatheredAt: formatIsoTime(gatheredAt),
   };
@@ -374,9 +465,10 @@ function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | nul
 
 /**
  * Returns the text that decides to which variant an ad belongs: headline and body, or the texts of the cards if the ad
- * has neither.
+ * has neither. Template texts do not count, because ads of different products share them.
  */
-export function selectVariantText({ headline, body, cards }: AdTexts): string | null {
+export function selectVariantText(texts: AdTexts): string | null {
+  const { headline, body, cards } = dropTemplates(texts);
   const ownText = joinAdTexts({ headline, body, cards: [] });
   return ownText !== null && sanitize(ownText).trim() !== ''
     ? ownText

@@ -85,7 +85,7 @@ function countBits(number: number): number {
 export interface FetchedPicture {
   adId: string;
   picture: AdPicture;
-  fetched: { print?: string; reason?: string } | undefined;
+  fetched: { print?: string; reason?: string; isLate?: boolean } | undefined;
 }
 
 /**
@@ -97,6 +97,24 @@ function representsAd(picture: AdPicture): picture is Extract<AdPicture, { addre
   return typeof picture.shows !== 'object' || picture.shows.card === 1;
 }
 
+/** The stored value of an ad whose picture was tried and did not come. It is not a perceptual hash. */
+export const failedPicture = 'failed';
+
+/**
+ * Returns whether the picture of an ad can be shown: `none` if the ad has no picture of its own, `expired` if its
+ * addresses no longer work, `available` or `failed` if it was fetched or did not come, and null if it was not tried.
+ */
+export function findPictureState(
+  ad: Fields,
+  { now, perceptualHash }: { now: number; perceptualHash: unknown },
+): 'available' | 'expired' | 'none' | 'failed' | null {
+  const picture = selectPicture(ad, { now });
+  if ('reason' in picture && picture.expired !== undefined) return 'expired';
+  if (!representsAd(picture)) return 'none';
+  if (perceptualHash === undefined) return null;
+  return perceptualHash === failedPicture ? 'failed' : 'available';
+}
+
 /** Returns the perceptual hash of an ad's picture, if a local library stores the picture: its URL contains the hash. */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
@@ -106,7 +124,7 @@ export function readPerceptualHash(ad: Fields): string | undefined {
 const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
- * Stores the perceptual hashes of pictures. If there are too many, the oldest hashes are removed. If storing fails, the
+ * Stores the perceptual hashes of pictures, and which pictures did not come. If there are too many, the oldest hashes are removed. If storing fails, the
  * call continues, because the pictures can be fetched again.
  * @returns the perceptual hashes by `normalizeAdId`
  */
@@ -114,11 +132,15 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetched: r
   const newHashes = new Map<string, string>();
   for (const { adId, picture, fetched: came } of fetched)
     if (came?.print && representsAd(picture)) newHashes.set(normalizeAdId(adId), came.print);
-  if (newHashes.size === 0) return newHashes;
+  const failedIds = fetched.flatMap(({ adId, picture, fetched: came }) =>
+    came?.reason !== undefined && !came.isLate && representsAd(picture) ? normalizeAdId(adId) : [],
+  );
+  const newRecords = new Map([...failedIds.map((id): [string, string] => [id, failedPicture]), ...newHashes]);
+  if (newRecords.size === 0) return newHashes;
   const stored = userRecords.update('picture', (kept) => {
-    const put = [...newHashes].filter(([id, one]) => kept.get(id) !== one);
+    const put = [...newRecords].filter(([id, one]) => kept.get(id) !== one);
     const more = kept.size + put.filter(([id]) => !kept.has(id)).length - maxRecords.picture;
-    const remove = more > 0 ? [...kept.keys()].filter((id) => !newHashes.has(id)).slice(0, more) : [];
+    const remove = more > 0 ? [...kept.keys()].filter((id) => !newRecords.has(id)).slice(0, more) : [];
     return { put, remove, result: undefined };
   });
   await stored.catch(() => {});

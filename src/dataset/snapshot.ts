@@ -6,6 +6,7 @@ import type { Fields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
 import { getLaunchesKnownUntil, selectCurrentGatherings } from './gatherings.ts';
 import { groupLabelsByAd } from './labels.ts';
+import type { SeenRange } from './last-seen.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import {
   buildMonthRows,
@@ -50,7 +51,7 @@ export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant
 /** Creates a snapshot of a dataset for SQL. Its version changes with every change that a statement can see. */
 export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
   return {
-    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion}`,
+    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${reader.getTimeVersion()}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
       let earliest: string | undefined;
       for await (const part of reader.readRows(contents, { json })) {
@@ -58,7 +59,7 @@ export function createSnapshot(reader: AdRowReader, contents: DatasetContents): 
           if (ad.startedAt !== null && ad.startedAt < (earliest ?? '~')) earliest = ad.startedAt;
         yield* listAdTables(part);
       }
-      yield* listOtherTables(contents, json);
+      yield* listOtherTables(contents, await reader.readSeenRanges(contents), json);
       const knownUntil = getLaunchesKnownUntil(contents);
       yield { table: 'months', rows: earliest && knownUntil ? buildMonthRows(earliest, knownUntil) : [] };
     },
@@ -69,10 +70,15 @@ function* listAdTables(rows: readonly AdRows[]): Generator<TableRows> {
   yield { table: 'ads', rows: rows.map(({ ad }) => ad) };
   yield { table: 'ad_countries', rows: rows.flatMap(({ countries }) => countries) };
   yield { table: 'ad_platforms', rows: rows.flatMap(({ platforms }) => platforms) };
+  yield { table: 'ad_reach', rows: rows.flatMap(({ reach }) => reach) };
   yield { table: 'ad_cards', rows: rows.flatMap(({ cards }) => cards) };
 }
 
-function* listOtherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
+function* listOtherTables(
+  contents: DatasetContents,
+  seenRanges: ReadonlyMap<string, SeenRange>,
+  json: boolean,
+): Generator<TableRows> {
   const { ads, pages, gatherings } = contents;
   yield { table: 'ad_versions', rows: buildRowsLazily(ads, (item) => buildVersionRows(item, json)) };
   yield {
@@ -80,7 +86,10 @@ function* listOtherTables(contents: DatasetContents, json: boolean): Generator<T
     rows: buildRowsLazily(pages, (item) => [buildPageRow(parseItem(item), item, decodeJson(item.json, json))]),
   };
   const current = new Set(selectCurrentGatherings(contents));
-  yield { table: 'gatherings', rows: buildRowsLazily(gatherings, (one) => [buildGatheringRow(one, current.has(one))]) };
+  yield {
+    table: 'gatherings',
+    rows: buildRowsLazily(gatherings, (one) => [buildGatheringRow(one, current.has(one), seenRanges.get(one.id))]),
+  };
   const originalIds = new Map(ads.map(({ id }) => [normalizeAdId(id), id]));
   const restoreSpelling = (id: string) => originalIds.get(id) ?? id;
   const listGatheredAds = ({ id: gatheringId, adIds }: Gathering) =>
@@ -115,8 +124,13 @@ const buildVersionRows = (item: StoredItem, hasJson: boolean): Row<'ad_versions'
 /**
  * Builds the row of a gathering.
  * @param isNewest whether the gathering belongs to the view `current_ads`
+ * @param seenRange when its ads were last seen
  */
-function buildGatheringRow(gathering: Gathering, isNewest: boolean): Row<'gatherings'> {
+function buildGatheringRow(
+  gathering: Gathering,
+  isNewest: boolean,
+  seenRange: SeenRange = { lastSeenFrom: null, lastSeenTo: null },
+): Row<'gatherings'> {
   const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = gathering;
   return {
     id,
@@ -128,6 +142,7 @@ function buildGatheringRow(gathering: Gathering, isNewest: boolean): Row<'gather
     complete: Number(complete),
     gatheredAt: formatIsoTime(gatheredAt),
     newest: Number(isNewest),
+    ...seenRange,
   };
 }
 

@@ -41,7 +41,7 @@ export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
 /** Opens what the calls of all callers share, and returns the functions that build the context of one caller. */
 export function openCallerContexts(options: CallerContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version, now } = options;
-  const adRows = createAdRowReaders();
+  const adRows = createAdRowReaders(now);
   const sql = openDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {

@@ -15,13 +15,13 @@ const derivedColumns = describeColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
 
-const tablesText = `One SELECT statement in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and these derived columns: ${derivedColumns}. Count running ads as active = 1 in current_ads, which has the columns of ads and only the ads that the newest complete gathering of each question lists. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null. An error about a wrong name lists all columns.`;
+const tablesText = `One SELECT in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and derived columns: ${derivedColumns}. Count running ads as active = 1 in current_ads: the ads that the newest complete gathering of each question lists, with the columns of ads. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_reach(id, country, age, gender, reach), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null.`;
 
 export const queryAds = defineTool({
   name: 'query_ads',
   title: 'Analyze gathered ads',
   description:
-    'Analyze gathered ads with one SQL SELECT, as often as you like. It answers questions about many ads: messaging patterns that keep appearing, the most common hooks, creative angles and calls to action, the distribution of formats, video lengths and countries, top 10 ads by impressions, reach or spend, longest-running ads as a proxy for winners, how long each advertiser keeps a creative, and a timeline or calendar of launches. It aggregates by advertiser, brand, campaign or day and can draw a chart. The description of sql lists the tables and columns.',
+    'Analyze gathered ads with one SQL SELECT, which answers questions about many ads: messaging patterns that keep appearing, the most common hooks, creative angles and calls to action, the distribution of formats, video lengths and countries, top 10 ads by impressions, reach or spend, longest-running ads as a proxy for winners, how long each advertiser keeps a creative, and a timeline or calendar of launches. It aggregates by advertiser, brand, campaign or day, and draws charts.',
   guide: 'Then query_ads answers for free, as often as you like; say what it covers.',
   annotations: { ...readOnly, openWorldHint: false },
   example: () => ({

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
-import { type FetchedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
+import { type FetchedPicture, failedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
@@ -148,7 +148,8 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   if (items.length === 0) throw invalidRequest('The SELECT gives no id of an ad in the dataset.');
   const prints = context.adRows().readPerceptualHashes(contents);
   const chosen = items.map((item) => ({ item, picture: selectPicture(parseItem(item), { now }) }));
-  const toFetch = chosen.filter(({ item }) => !prints.has(normalizeAdId(item.id)));
+  const isFetched = (id: string) => ![undefined, failedPicture].includes(prints.get(normalizeAdId(id)) as string);
+  const toFetch = chosen.filter(({ item }) => !isFetched(item.id));
   const missing: string[] = [];
   const found: FetchedPicture[] = [];
   const pictures = await context.pictures();
@@ -162,7 +163,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
           else if (picture.shows === 'portrait') missing.push('only a portrait of the advertiser');
           else {
             const fetched = timeUp.aborted
-              ? { reason: 'there was no time left' }
+              ? { reason: 'there was no time left', isLate: true }
               : await pictures.preview(picture.address, { signal, timeUp });
             found.push({ adId: item.id, picture, fetched });
             if ('reason' in fetched) missing.push(fetched.reason);

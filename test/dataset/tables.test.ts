@@ -67,6 +67,12 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
       utm: '{"source":"x"}',
       daysRunning: 49,
       active: 1,
+      activeWhenLastRead: 1,
+      hasPlaceholders: 0,
+      pictureState: 'none',
+      payer: null,
+      beneficiary: null,
+      publicUrl: null,
       firstLine: english.split('\n')[0],
       startedMonth: '2026-10',
       text: `Boots that last\n${english}\nRed\nBlue boots`,
@@ -104,7 +110,24 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
           [gathering, 'another'],
         ],
       ],
-      ['gatherings', [[gathering, '{"query":"boots"}', null, 2, 2, 1, 1, '2026-11-20T12:00:00.000Z', 1]]],
+      [
+        'gatherings',
+        [
+          [
+            gathering,
+            '{"query":"boots"}',
+            null,
+            2,
+            2,
+            1,
+            1,
+            '2026-11-20T12:00:00.000Z',
+            1,
+            '2026-11-19T05:00:00.000Z',
+            '2026-11-19T05:00:00.000Z',
+          ],
+        ],
+      ],
     ] as const)
       expect((await rowsOf(`SELECT * FROM ${table}`)).rows).toEqual(expected);
 
@@ -131,7 +154,7 @@ test('the event loop runs other calls while many ads are read', async () => {
   const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...many);
   const contents = await dataset.readContents();
-  const readers = createAdRowReaders();
+  const readers = createAdRowReaders(() => gatheredAt);
   await readers.forTenant('another').readFacts({ version: 'empty', ads: [] });
   const reader = readers.forTenant('t');
   let eventLoopTurns = 0;

@@ -234,7 +234,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const { storedIn, steps } = schedule;
   const { service, clockAdvances, datasets, apiKey } = servers.begin(schedule);
   const oracle = new GatheringOracle(service);
-  const adRows = createAdRowReaders().forTenant(apiKey);
+  const adRows = createAdRowReaders(() => service.time).forTenant(apiKey);
   const closing: (() => Promise<void>)[] = [() => datasets.close()];
   const processes: { server: Server; client: Client }[] = [];
   const getProcessIndex = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);

@@ -6,7 +6,7 @@ import { normalizeKey, type SourceRecord } from './source-record.ts';
 
 const textFields = [
   ...['pageId', 'headline', 'body', 'linkDescription', 'offerLink', 'displayUrl', 'ctaType', 'displayFormat'],
-  ...['productTitle', 'sourcePageExternalId', 'appUrl'],
+  ...['productTitle', 'sourcePageExternalId', 'appUrl', 'payer', 'beneficiary', 'publicUrl'],
 ];
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt'];
 const numberFields = [
@@ -22,6 +22,7 @@ const booleanFields = ['isStorePlatformBestSeller'];
 const computedColumns = [
   ...['landingDomain', 'landing', 'utm', 'daysRunning', 'active', 'firstLine', 'startedMonth', 'text', 'language'],
   ...['variant', 'cardCount', 'videoCount', 'imageCount', 'videoSeconds', 'picture', 'pictureGroup'],
+  ...['activeWhenLastRead', 'hasPlaceholders', 'pictureState'],
   ...['firstGatheredAt', 'gatheredAt', 'inNewestGathering'],
 ];
 /** Columns that identify an export, because tables from other programs do not have them. */
