@@ -40,24 +40,36 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
 } {
   const manifest = JSON.parse(String(read('manifest.json')));
   const policies = [...manifest.privacy_policies, ...privacyPolicies];
-  const { name, version, license, type, engines } = JSON.parse(String(read('package.json')));
-  const files: Record<string, Uint8Array> = {
-    'manifest.json': json({ ...manifest, privacy_policies: policies }),
-    // This file only states that the other files are ES modules. The bundle cannot be installed with npm.
-    'package.json': json({ name, version, license, type, engines }),
-    LICENSE: read('LICENSE'),
+  const bytes = zipFiles({
+    'manifest.json': encodeJson({ ...manifest, privacy_policies: policies }),
     'icon.png': read('docs/pictures/icon.png'),
     [manifest.screenshots[0]]: read(`docs/pictures/${manifest.screenshots[0]}`),
+    ...readServerFiles(),
+  });
+  return { name: `ad-library-mcp-${manifest.version}.mcpb`, bytes, policies };
+}
+
+/** Returns the built server as hosts start it over stdio, by path: `dist/main.js` and the files that it loads. */
+export function readServerFiles(): Record<string, Uint8Array> {
+  const { name, version, license, type, engines } = JSON.parse(String(read('package.json')));
+  const files: Record<string, Uint8Array> = {
+    // This file only states that the other files are ES modules. The server cannot be installed with npm.
+    'package.json': encodeJson({ name, version, license, type, engines }),
+    LICENSE: read('LICENSE'),
   };
   for (const file of listNeededFiles().sort()) files[file] = read(file);
+  return files;
+}
+
+/** Returns the files as a ZIP archive whose bytes depend only on the files. */
+export function zipFiles(files: Record<string, Uint8Array>): Uint8Array {
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
     [content, mode],
   ]);
   // The earliest time that a ZIP archive can store. ZIP archives store local time.
-  const bytes = zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
-  return { name: `${name}-${version}.mcpb`, bytes, policies };
+  return zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
 }
 
 const listFiles = (folder: string): string[] =>
@@ -94,4 +106,4 @@ function listNeededFiles(): string[] {
   return [...files.values()].filter((file) => loaded.has(file) || !/\.(?:js|d\.ts)$/.test(file));
 }
 
-const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);
+export const encodeJson = (value: object): Uint8Array => strToU8(`${JSON.stringify(value, null, 2)}\n`);

@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs';
+import { strToU8 } from 'fflate';
+import { encodeJson, readServerFiles } from './bundle.ts';
+
+const root = new URL('../', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, root));
+
+/** The name of the plugin and of its server in each host. */
+const name = 'ad-library';
+
+/** The fields of `manifest.json` that plugins repeat. `npm run docs` writes them from `package.json`. */
+interface Manifest {
+  version: string;
+  description: string;
+  author: { name: string };
+  license: string;
+  keywords: string[];
+  homepage?: string;
+  repository?: { url: string };
+  server: { mcp_config: { env: Record<string, string> } };
+  user_config: Record<string, object>;
+}
+
+/** A plugin for one kind of host. */
+interface HostPlugin {
+  /** The folder in `dist-plugins`. */
+  folder: string;
+  /** The contents of the files, by path. */
+  files: Record<string, Uint8Array>;
+}
+
+/** Packs the plugins from `dist/`. Each plugin contains the built server and the skill, and needs only Node. */
+export function packPlugins(): HostPlugin[] {
+  const manifest: Manifest = JSON.parse(String(read('manifest.json')));
+  const skillFiles = ['SKILL.md', 'vocabulary.md'].map((file): [string, Uint8Array] => [
+    `skills/ad-research/${file}`,
+    read(`docs/skill/ad-research/${file}`),
+  ]);
+  const sharedFiles = { ...readServerFiles(), ...Object.fromEntries(skillFiles) };
+  const descriptions = [
+    describeAgentPlugin(manifest),
+    describeClaudePlugin(manifest),
+    describeGeminiExtension(manifest),
+  ];
+  return descriptions.map(({ folder, readme, jsonFiles, iconPath }) => ({
+    folder,
+    files: {
+      ...Object.fromEntries(Object.entries(jsonFiles).map(([path, value]) => [path, encodeJson(value)])),
+      ...(iconPath && { [iconPath]: read('docs/pictures/icon.png') }),
+      'README.md': strToU8(`# Ad Library\n\n${manifest.description}.\n\n${readme.join('\n\n')}\n`),
+      ...sharedFiles,
+    },
+  }));
+}
+
+interface PluginDescription {
+  folder: string;
+  /** The paragraphs of the plugin's `README.md`. */
+  readme: string[];
+  jsonFiles: Record<string, object>;
+  /** Where the host looks for the icon. */
+  iconPath?: string;
+}
+
+/** Returns the path of the server, below a placeholder that the host replaces by the folder of the plugin. */
+const mainFileIn = (placeholder: string) => `\${${placeholder}}/dist/main.js`;
+
+/** The file by which Claude Code, Codex and Copilot CLI find the plugin in a folder. */
+const marketplaceFile = '.claude-plugin/marketplace.json';
+
+/** Returns a marketplace that offers only the plugin in the same folder. */
+const describeMarketplace = ({ description, author }: Manifest) => ({
+  name: `${name}-mcp`,
+  description,
+  owner: author,
+  plugins: [{ name, source: './', description }],
+});
+
+const describeMetadata = (manifest: Manifest) => ({
+  name,
+  version: manifest.version,
+  description: manifest.description,
+  author: manifest.author,
+  homepage: manifest.homepage,
+  repository: manifest.repository?.url,
+  license: manifest.license,
+  keywords: manifest.keywords,
+});
+
+/**
+ * Describes the Agent Plugin. The format has no form for a key, and a plugin must not depend on variables of the
+ * environment, so the server starts with demo data.
+ * @see https://github.com/agentplugins/agent-plugins-spec/blob/main/spec/1.0.0.md
+ */
+function describeAgentPlugin(manifest: Manifest): PluginDescription {
+  const schemas = 'https://agent-plugins.org/schemas/1.0.0';
+  const server = {
+    type: 'stdio',
+    command: 'node',
+    args: [mainFileIn('PLUGIN_ROOT')],
+    env: { AD_LIBRARY_DEMO: 'true' },
+  };
+  return {
+    folder: 'agent-plugin',
+    readme: [
+      'This folder is an Agent Plugin (specification 1.0.0). It needs Node 20.19 or newer. It starts with demo data.',
+      'To use your service, open `mcp.json` and replace `AD_LIBRARY_DEMO` in `env` by `AD_LIBRARY_API_KEY` and `AD_LIBRARY_BASE_URL`. Do not share the folder afterwards, because it then contains your key.',
+    ],
+    jsonFiles: {
+      'plugin.json': { $schema: `${schemas}/plugin.schema.json`, ...describeMetadata(manifest) },
+      'mcp.json': { $schema: `${schemas}/mcp.schema.json`, mcpServers: { [name]: server } },
+      [marketplaceFile]: describeMarketplace(manifest),
+    },
+  };
+}
+
+/**
+ * Describes the plugin for Claude Code. The folder is also the marketplace from which Claude Code installs the plugin.
+ * @see https://code.claude.com/docs/en/plugins-reference
+ */
+function describeClaudePlugin(manifest: Manifest): PluginDescription {
+  const server = {
+    command: 'node',
+    args: [mainFileIn('CLAUDE_PLUGIN_ROOT')],
+    env: manifest.server.mcp_config.env,
+  };
+  return {
+    folder: 'claude-plugin',
+    readme: [
+      'This folder is a plugin for Claude Code. It needs Node 20.19 or newer.',
+      `Run \`claude plugin install ${name} --marketplace .\` in this folder, then enter your API key and the API address in Claude Code with \`/plugin\`, or switch on the demo data.`,
+    ],
+    jsonFiles: {
+      '.claude-plugin/plugin.json': {
+        ...describeMetadata(manifest),
+        userConfig: manifest.user_config,
+        mcpServers: { [name]: server },
+      },
+      [marketplaceFile]: describeMarketplace(manifest),
+    },
+    iconPath: '.claude-plugin/icon.png',
+  };
+}
+
+/**
+ * Describes the extension for Gemini CLI, which asks for the settings when somebody installs the extension.
+ * @see https://github.com/google-gemini/gemini-cli/blob/main/docs/extensions/reference.md
+ */
+function describeGeminiExtension(manifest: Manifest): PluginDescription {
+  return {
+    folder: 'gemini-extension',
+    readme: [
+      'This folder is an extension for Gemini CLI. It needs Node 20.19 or newer.',
+      'Run `gemini extensions install .` in this folder. Gemini CLI asks for your API key and the API address, or for demo data.',
+    ],
+    jsonFiles: {
+      'gemini-extension.json': {
+        name,
+        version: manifest.version,
+        description: manifest.description,
+        mcpServers: { [name]: { command: 'node', args: [mainFileIn('extensionPath')] } },
+        settings: [
+          {
+            name: 'API key',
+            description: 'The key of your service; leave empty for demo data',
+            envVar: 'AD_LIBRARY_API_KEY',
+            sensitive: true,
+          },
+          {
+            name: 'API address',
+            description:
+              'Base address of the API of your service, such as https://api.example.com; leave empty for demo data',
+            envVar: 'AD_LIBRARY_BASE_URL',
+          },
+          {
+            name: 'Demo data',
+            description: 'Enter true to use generated, fictional ads, which cost nothing',
+            envVar: 'AD_LIBRARY_DEMO',
+          },
+          {
+            name: 'Credit budget',
+            description: 'Maximum credits to spend until Gemini CLI is restarted; leave empty for no limit',
+            envVar: 'AD_LIBRARY_CREDIT_BUDGET',
+          },
+        ],
+      },
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/**
+ * Writes the plugins for agent hosts into `dist-plugins/`: a folder for each kind of host, and the same files as a ZIP
+ * archive. Run it with `npm run pack:plugins`.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { zipFiles } from './bundle.ts';
+import { packPlugins } from './plugins.ts';
+
+const root = new URL('../', import.meta.url);
+const target = new URL('dist-plugins/', root);
+const { name, version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+
+rmSync(target, { recursive: true, force: true });
+for (const { folder, files } of packPlugins()) {
+  for (const [path, content] of Object.entries(files)) {
+    const file = fileURLToPath(new URL(`${folder}/${path}`, target));
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
+  const archive = `${name}-${version}-${folder}.zip`;
+  const bytes = zipFiles(files);
+  writeFileSync(new URL(archive, target), bytes);
+  process.stdout.write(
+    `dist-plugins/${folder}/ and dist-plugins/${archive}: ${bytes.length.toLocaleString('en')} bytes\n`,
+  );
+}
