@@ -221,11 +221,11 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
 
 async function logLost(log: Log, meter: Meter, { request, owner }: Call): Promise<void> {
   if (!request.operation.gated) return;
-  const { requestBounds, isKnown } = await import('./credits/prices.ts');
-  const bounds = requestBounds(await meter.prices(owner.tenantId), request);
+  const { computeRequestBounds, isExactPrice } = await import('./credits/prices.ts');
+  const bounds = computeRequestBounds(await meter.prices(owner.tenantId), request);
   const fields = {
     operation: request.operation.name,
-    credits: isKnown(bounds) ? bounds.atMost : `${bounds.atLeast} or more`,
+    credits: isExactPrice(bounds) ? bounds.atMost : `${bounds.atLeast} or more`,
   };
   log.warn('a paid call was lost: the server closed before its answer arrived', fields);
 }

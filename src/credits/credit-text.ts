@@ -1,16 +1,24 @@
 import * as z from 'zod';
 import type { ServiceRequest } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
-import { type CreditAccount, fits } from './ledger.ts';
-import { isKnown, isList, isPaid, type Prices, priceBounds, pricesSeen, requestBounds } from './prices.ts';
+import { type CreditAccount, isAffordable } from './ledger.ts';
+import {
+  computePriceBounds,
+  computeRequestBounds,
+  isExactPrice,
+  isListRequest,
+  isPaid,
+  listCharges,
+  type Prices,
+} from './prices.ts';
 
 /** `free`, `10 credits`, `between 3 and 267 credits`; that nothing is known where there is no upper bound. */
-export function priceText({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
+export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
   if (atMost === 0) return 'free';
-  const most = `${creditsFigure(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
+  const most = `${formatCreditNumber(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
   if (atLeast === atMost) return most;
-  return atLeast === 0 ? `at most ${most}` : `between ${creditsFigure(atLeast)} and ${most}`;
+  return atLeast === 0 ? `at most ${most}` : `between ${formatCreditNumber(atLeast)} and ${most}`;
 }
 
 const UncertainCredits = z
@@ -40,60 +48,66 @@ export const Spending = z
   .meta({ title: 'Spending' });
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
-export function spendingOf(
+export function buildSpending(
   account: CreditAccount,
   budget: number | undefined,
   connection?: { account: CreditAccount; budget: number },
 ): Spending {
-  const chargesOf = ({ spent, uncertain }: CreditAccount) => ({
+  const roundCharges = ({ spent, uncertain }: CreditAccount) => ({
     charged: roundCredits(spent),
     ...(uncertain > 0 && { uncertain: roundCredits(uncertain) }),
   });
-  const { charged, ...rest } = chargesOf(account);
+  const { charged, ...uncertainty } = roundCharges(account);
   return {
     charged,
     paidCalls: account.calls,
-    ...rest,
+    ...uncertainty,
     ...(budget !== undefined && { budget }),
     ...(account.day && { day: account.day }),
-    ...(connection && { connection: { budget: connection.budget, ...chargesOf(connection.account) } }),
-    prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
+    ...(connection && { connection: { budget: connection.budget, ...roundCharges(connection.account) } }),
+    prices: Object.fromEntries(
+      listPricedOperations(account).map(([operation, table]) => [operation, listCharges(table)]),
+    ),
   };
 }
 
 /** An operation that the document does not gate, and that never charged, has no price to show. */
-const pricedOperations = ({ prices }: CreditAccount) =>
+const listPricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
 
 /** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
-export function spendingText(spending: Spending): string {
+export function formatSpending(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
-  const maybe = uncertain ? `; about ${creditsFigure(uncertain)} more for calls whose charge is unknown` : '';
-  const limit = budget === undefined ? '' : `; ${budgetText({ budget, charged, uncertain })}`;
-  const learned = Object.entries(prices).flatMap(([operation, charges]) =>
-    charges.length > 0 ? `${operation} ${pricesText(charges)}` : [],
+  const uncertainText = uncertain
+    ? `; about ${formatCreditNumber(uncertain)} more for calls whose charge is unknown`
+    : '';
+  const limitText = budget === undefined ? '' : `; ${formatBudget({ budget, charged, uncertain })}`;
+  const priceTexts = Object.entries(prices).flatMap(([operation, charges]) =>
+    charges.length > 0 ? `${operation} ${formatCharges(charges)}` : [],
   );
   return [
-    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${creditsFigure(charged)} charged in ${creditsFigure(paidCalls)} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${limit}`,
-    ...(connection ? [`this connection: ${creditsFigure(connection.charged)} charged; ${budgetText(connection)}`] : []),
-    learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
+    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${formatCreditNumber(charged)} charged in ${formatCreditNumber(paidCalls)} paid ${paidCalls === 1 ? 'call' : 'calls'}${uncertainText}${limitText}`,
+    ...(connection
+      ? [`this connection: ${formatCreditNumber(connection.charged)} charged; ${formatBudget(connection)}`]
+      : []),
+    priceTexts.length > 0 ? `prices seen: ${priceTexts.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
 }
 
-type Bounded = { budget: number; charged: number; uncertain?: number | undefined };
+type BudgetUse = { budget: number; charged: number; uncertain?: number | undefined };
 
-const budgetText = ({ budget, charged, uncertain = 0 }: Bounded): string =>
-  `budget ${creditsFigure(budget)}, ${creditsFigure(Math.max(0, budget - charged - uncertain))} left`;
+const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUse): string =>
+  `budget ${formatCreditNumber(budget)}, ${formatCreditNumber(Math.max(0, budget - charged - uncertain))} left`;
 
-const pricesText = (charges: readonly SizeCharge[]): string =>
-  charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(chargeText).join(', ');
+const formatCharges = (charges: readonly SizeCharge[]): string =>
+  charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
 
 export interface SizeCharge {
   items: number;
   charged: number;
 }
 
-const chargeText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
+const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
 interface Refusal {
   account: CreditAccount;
@@ -103,37 +117,37 @@ interface Refusal {
 }
 
 /** Says why a budget refuses a call, and which smaller limit would fit. */
-export function budgetProblem({ account, budget, prices, request }: Refusal): string {
+export function explainRefusal({ account, budget, prices, request }: Refusal): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
-    `${creditsFigure(spent)} spent`,
-    uncertain > 0 && `${creditsFigure(uncertain)} counted for calls whose charge is unknown`,
-    reservedAtLeast > 0 && `${creditsFigure(reservedAtLeast)} reserved for calls in progress`,
+    `${formatCreditNumber(spent)} spent`,
+    uncertain > 0 && `${formatCreditNumber(uncertain)} counted for calls whose charge is unknown`,
+    reservedAtLeast > 0 && `${formatCreditNumber(reservedAtLeast)} reserved for calls in progress`,
   ];
-  const bounds = requestBounds(prices, request);
-  const cost = isKnown(bounds)
+  const bounds = computeRequestBounds(prices, request);
+  const cost = isExactPrice(bounds)
     ? `this call is expected to cost ${bounds.atMost}`
     : prices.has(request.operation.name)
       ? `this call is expected to cost ${bounds.atLeast} or more`
       : 'the price of this call is not known yet';
   const remaining = budget - spent - uncertain - reservedAtLeast;
-  return `Budget of ${creditsFigure(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${smallerLimit(request, prices, remaining)}`;
+  return `Budget of ${formatCreditNumber(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
 /** The largest limit that is advised in place of a larger one or of none. */
-const maxLimit = 100;
+const maxSuggestedLimit = 100;
 
-function smallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
-  if (!isList(request)) return '';
-  const { limit: requested = maxLimit + 1 } = { ...request.query, ...request.body } as { limit?: number };
-  for (let limit = Math.min(maxLimit, requested - 1); limit > 0; limit--) {
-    const bounds = priceBounds(prices, request.operation, limit);
-    if (fits(bounds.atMost, remaining))
-      return ` With limit ${limit} it would cost ${isKnown(bounds) ? 'about' : 'at most'} ${bounds.atMost}, which fits.`;
+function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
+  if (!isListRequest(request)) return '';
+  const { limit: requested = maxSuggestedLimit + 1 } = { ...request.query, ...request.body } as { limit?: number };
+  for (let limit = Math.min(maxSuggestedLimit, requested - 1); limit > 0; limit--) {
+    const bounds = computePriceBounds(prices, request.operation, limit);
+    if (isAffordable(bounds.atMost, remaining))
+      return ` With limit ${limit} it would cost ${isExactPrice(bounds) ? 'about' : 'at most'} ${bounds.atMost}, which fits.`;
   }
   return '';
 }
 
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;
 
-export const { format: creditsFigure } = new Intl.NumberFormat('en-US');
+export const { format: formatCreditNumber } = new Intl.NumberFormat('en-US');

@@ -21,10 +21,10 @@ interface DailyAccount {
  * @param file the file of the account, which the error names
  * @throws AdLibraryError `unavailable` if the account counts a day more than one day ahead: one of the clocks is wrong
  */
-export function accountOfDay<Account extends DailyAccount>(account: Account, now: number, file: string): Account {
-  const today = dayOf(now);
+export function updateAccountToDay<Account extends DailyAccount>(account: Account, now: number, file: string): Account {
+  const today = formatUtcDay(now);
   const { day = '' } = account;
-  if (day > dayOf(now + dayMs)) {
+  if (day > formatUtcDay(now + dayMs)) {
     const problem =
       `${file} counts the calls of ${day}, and the clock of this machine says ${today}: one of the two is wrong. ` +
       'If the clock is right, delete that file.';
@@ -36,4 +36,4 @@ export function accountOfDay<Account extends DailyAccount>(account: Account, now
   return { ...account, day: today, spent: 0, uncertain: 0, calls: 0, leases: Object.fromEntries(openLeases) };
 }
 
-const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+const formatUtcDay = (time: number): string => new Date(time).toISOString().slice(0, 10);

@@ -26,11 +26,11 @@ export interface ReserveRequest {
   /** The lowest expected cost. The call is refused if the budget does not cover it. */
   atLeast: number;
   /** Counts towards the limit of concurrent paid calls. */
-  paid: boolean;
+  isPaid: boolean;
   /** The highest price seen for any operation. */
   maxPrice: number;
   /** Calls of unknown price run one at a time: the name of their queue. */
-  line?: string | undefined;
+  queue?: string | undefined;
   /** Credits to count if the process ends before the call is settled; undefined counts the rest of the budget. */
   ifLost?: number | undefined;
 }
@@ -38,7 +38,7 @@ export interface ReserveRequest {
 export interface Lease {
   id: string;
   credits: number;
-  paid: boolean;
+  isPaid: boolean;
 }
 
 export type Admission =
@@ -56,9 +56,9 @@ export interface Settlement {
   isPaidAnswer: boolean;
   remaining?: number | undefined;
   /** The spending counts for longer, as if it had happened just now. */
-  keeps?: true;
+  extendsRetention?: true;
   /** Returns the prices with what the call showed, or the same prices if it showed nothing new. */
-  learn?(prices: Prices): Prices;
+  updatePrices?(prices: Prices): Prices;
 }
 
 /** The usage windows of a tenant, the credits left in them, and when the service was last asked. */
@@ -98,13 +98,13 @@ export interface CreditLedger {
 }
 
 /** Credits that a budget counts as spent or reserved. */
-export const used = ({ spent, uncertain, reserved }: CreditAccount): number => spent + uncertain + reserved;
+export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): number => spent + uncertain + reserved;
 
 /** Returns whether credits fit, with room for rounding errors in sums of fractions. */
-export const fits = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;
+export const isAffordable = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;
 
 /** Concurrent paid calls of one account, if there is a budget. */
-const maxPaidAtOnce = 4;
+const maxConcurrentPaidCalls = 4;
 
 /**
  * Decides whether a call may start under a budget. The call is refused if its lowest cost does not fit beside what is
@@ -112,13 +112,15 @@ const maxPaidAtOnce = 4;
  * calls may cost. Four paid calls may run at once, but only one if less is left than four times the highest price seen:
  * then a price that rises unseen exceeds the budget by the rise of one call at most.
  */
-export function admit(account: CreditAccount, request: ReserveRequest): 'now' | 'later' | 'never' {
-  const { budget, credits, atLeast, paid, maxPrice } = request;
+export function decideAdmission(account: CreditAccount, request: ReserveRequest): 'now' | 'later' | 'never' {
+  const { budget, credits, atLeast, isPaid, maxPrice } = request;
   const { spent, uncertain, reserved, reservedAtLeast, paidInFlight } = account;
   const unspent = budget - spent - uncertain;
-  if ((paid || atLeast > 0) && !fits(atLeast, unspent - reservedAtLeast)) return 'never';
-  if (!paid) return 'now';
-  if (reserved > 0 && !fits(credits, unspent - reserved)) return 'later';
-  const maxPaid = fits(maxPaidAtOnce * maxPrice, unspent - reserved) ? maxPaidAtOnce : 1;
-  return paidInFlight < maxPaid ? 'now' : 'later';
+  if ((isPaid || atLeast > 0) && !isAffordable(atLeast, unspent - reservedAtLeast)) return 'never';
+  if (!isPaid) return 'now';
+  if (reserved > 0 && !isAffordable(credits, unspent - reserved)) return 'later';
+  const maxConcurrentCalls = isAffordable(maxConcurrentPaidCalls * maxPrice, unspent - reserved)
+    ? maxConcurrentPaidCalls
+    : 1;
+  return paidInFlight < maxConcurrentCalls ? 'now' : 'later';
 }

@@ -1,13 +1,20 @@
 import type { Answer, Call, CallOwner, CreditLimit, Send } from '../api/call.ts';
 import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { type Budget, connectionAccount, hasBudget, type Limit, reserveCredits } from './budget.ts';
+import { type Budget, getConnectionAccount, hasBudget, type Limit, reserveCredits } from './budget.ts';
 import { type CallBudget, openCallBudget } from './call-budget.ts';
-import { type Spending, spendingOf } from './credit-text.ts';
+import { buildSpending, type Spending } from './credit-text.ts';
 import type { CreditLedger, FullWindow, FullWindows, Lease } from './ledger.ts';
 import { isPaid } from './prices.ts';
-import { chargeUnder, nothing, type Outcome, settlementOf, statedCharge, unstatedCost } from './settlement.ts';
-import { creditsAsker, usageWindows } from './usage-windows.ts';
+import {
+  buildSettlement,
+  computeCharge,
+  emptySettlement,
+  estimateUnstatedCost,
+  type Outcome,
+  readStatedCharge,
+} from './settlement.ts';
+import { createCreditsReader, trackUsageWindows } from './usage-windows.ts';
 
 interface MeterOptions {
   ledger: CreditLedger;
@@ -46,7 +53,10 @@ export function openMeter(service: Send, options: MeterOptions) {
   const budgetsOf = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
     const server: Limit = { ledger, account: tenantId, budget, scope: 'server' };
     if (connection?.budget === undefined) return [server];
-    return [{ ledger, account: connectionAccount(connection), budget: connection.budget, scope: 'connection' }, server];
+    return [
+      { ledger, account: getConnectionAccount(connection), budget: connection.budget, scope: 'connection' },
+      server,
+    ];
   };
   const limitsOf = (call: Call): Limit[] => {
     const callLimit = call.creditLimit && callLimits.get(call.creditLimit);
@@ -68,12 +78,12 @@ export function openMeter(service: Send, options: MeterOptions) {
       throw error;
     }
     const ofKey = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
-    call.progress.isPaid = operation.gated || (ofKey?.paid ?? isPaid(operation, await pricesOf(call.owner.tenantId)));
+    call.progress.isPaid = operation.gated || (ofKey?.isPaid ?? isPaid(operation, await pricesOf(call.owner.tenantId)));
     return { call, reservations };
   }
 
   const release = async ({ limit, lease }: Reservation) => {
-    if (lease) await limit.ledger.settle(limit.account, nothing, lease);
+    if (lease) await limit.ledger.settle(limit.account, emptySettlement, lease);
   };
 
   /**
@@ -82,21 +92,21 @@ export function openMeter(service: Send, options: MeterOptions) {
   async function end({ call, reservations }: OpenCall, outcome: Outcome): Promise<void> {
     const { tenantId } = call.owner;
     const ended = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
-    const isStated = statedCharge(ended) !== undefined;
+    const isStated = readStatedCharge(ended) !== undefined;
     const prices = isStated ? noPrices : await pricesOf(tenantId);
     const chargeIn = async (account: string, limit: Pick<Limit, 'ledger' | 'budget'>) =>
-      chargeUnder(
+      computeCharge(
         { account: isStated ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
         ended,
       );
     // The key's account first: who waits in another account reads the prices that this call has shown.
     const ofKey = reservations.find(({ limit }) => limit.scope === 'server');
     const charge = await chargeIn(tenantId, { ledger, budget });
-    await ledger.settle(tenantId, settlementOf(ended, charge), ofKey?.lease);
+    await ledger.settle(tenantId, buildSettlement(ended, charge), ofKey?.lease);
     const others = reservations.filter((reservation) => reservation !== ofKey);
     await Promise.all(
       others.map(async ({ limit, lease }) => {
-        const { isPaidAnswer } = settlementOf(ended, charge);
+        const { isPaidAnswer } = buildSettlement(ended, charge);
         await limit.ledger.settle(limit.account, { ...(await chargeIn(limit.account, limit)), isPaidAnswer }, lease);
       }),
     );
@@ -115,8 +125,8 @@ export function openMeter(service: Send, options: MeterOptions) {
     return answer;
   };
 
-  const askCredits = creditsAsker(options);
-  const usage = usageWindows({ ...options, pricesOf }, (call) => askCredits(sendMetered, call));
+  const askCredits = createCreditsReader(options);
+  const usage = trackUsageWindows({ ...options, pricesOf }, (call) => askCredits(sendMetered, call));
 
   return {
     /**
@@ -128,7 +138,7 @@ export function openMeter(service: Send, options: MeterOptions) {
       if (!operation.gated) {
         const answer = await sendMetered(call);
         if (operation.name === 'getCredits')
-          await usage.learn(call.owner.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
+          await usage.recordUsageLimit(call.owner.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
         return answer;
       }
       const window: FullWindow | undefined = await usage.admit(call);
@@ -154,13 +164,16 @@ export function openMeter(service: Send, options: MeterOptions) {
     prices: pricesOf,
     async spending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {
       const account = await ledger.read(tenantId);
-      if (connection?.budget === undefined) return spendingOf(account, budget);
-      const connectionLimit = { account: await ledger.read(connectionAccount(connection)), budget: connection.budget };
-      return spendingOf(account, budget, connectionLimit);
+      if (connection?.budget === undefined) return buildSpending(account, budget);
+      const connectionLimit = {
+        account: await ledger.read(getConnectionAccount(connection)),
+        budget: connection.budget,
+      };
+      return buildSpending(account, budget, connectionLimit);
     },
     /** Keeps the spending of a connection that was renewed: spending is forgotten a month after the last paid call. */
     async keepSpending(connection: { id: string }) {
-      await ledger.settle(connectionAccount(connection), { ...nothing, keeps: true });
+      await ledger.settle(getConnectionAccount(connection), { ...emptySettlement, extendsRetention: true });
     },
     /**
      * Opens a limit for one tool call, however many calls of the API it makes. Budgets still apply. Without
@@ -178,7 +191,7 @@ export function openMeter(service: Send, options: MeterOptions) {
         callLimit,
         limits: budgetsOf(caller),
         prices: () => pricesOf(tenantId),
-        trustsFree: maxCredits === undefined,
+        trustsFreeOperations: maxCredits === undefined,
       });
       callLimits.set(opened, callLimit);
       return opened;
@@ -187,8 +200,8 @@ export function openMeter(service: Send, options: MeterOptions) {
     async settleLost(call: Call, claimId: string) {
       // With a budget, the reservation of the dead process counts already.
       if (budget !== undefined) return;
-      const uncertain = unstatedCost(await pricesOf(call.owner.tenantId), call.request) ?? 0;
-      await ledger.settle(call.owner.tenantId, { ...nothing, id: `lost:${claimId}`, uncertain });
+      const uncertain = estimateUnstatedCost(await pricesOf(call.owner.tenantId), call.request) ?? 0;
+      await ledger.settle(call.owner.tenantId, { ...emptySettlement, id: `lost:${claimId}`, uncertain });
     },
   };
 }

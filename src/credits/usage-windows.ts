@@ -6,35 +6,40 @@ import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { UsageLimitAnswer } from '../api/schemas.ts';
-import type { PricesOf } from './budget.ts';
+import type { ReadPrices } from './budget.ts';
 import type { FullWindow, FullWindows } from './ledger.ts';
-import { requestBounds } from './prices.ts';
+import { computeRequestBounds } from './prices.ts';
 
 /** Asks `GET /v1/credits` on behalf of another call. Undefined if there is no answer soon. */
-export type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
+export type ReadCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
 
 /** How long a call may wait for the balance: in milliseconds, and as a share of the call's time. */
-const maxAskMs = 2000;
-const maxShare = 0.25;
+const maxWaitMs = 2000;
+const maxWaitShare = 0.25;
 /** How long the service is not asked again after it gave no answer in time, in milliseconds. */
-const restMs = 60_000;
+const silenceMs = 60_000;
 /** Tenants that are remembered because the service gave no answer in time. */
-const maxSilent = 10_000;
+const maxSilentTenants = 10_000;
 
-export function creditsAsker({ timeoutMs, now }: { timeoutMs: number; now: () => number }): AskCredits {
-  const silent = new LRUCache<string, true>({ max: maxSilent, ttl: restMs, ttlResolution: 0, perf: { now } });
-  const ms = Math.min(maxAskMs, maxShare * timeoutMs);
+export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
+  const silentTenants = new LRUCache<string, true>({
+    max: maxSilentTenants,
+    ttl: silenceMs,
+    ttlResolution: 0,
+    perf: { now },
+  });
+  const ms = Math.min(maxWaitMs, maxWaitShare * timeoutMs);
   const request = requestWithoutArguments(operations.getCredits);
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
-    if (silent.has(tenantId)) return undefined;
+    if (silentTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], ms }, async (signal) => {
       try {
         // The call costs nothing, so no connection records it.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { sent: false } };
         return (await send(call)).value as CreditStatusAnswer;
       } catch {
-        if (signal.aborted) silent.set(tenantId, true);
+        if (signal.aborted) silentTenants.set(tenantId, true);
         return undefined;
       }
     });
@@ -42,31 +47,31 @@ export function creditsAsker({ timeoutMs, now }: { timeoutMs: number; now: () =>
 }
 
 /** How long a window counts as full before the service is asked again, in milliseconds. */
-const askAgainAfter = 60_000;
+const recheckAfterMs = 60_000;
 
 /**
  * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with its balance. While a window
  * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
  * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
-export function usageWindows(
-  { pricesOf, windows, now }: { pricesOf: PricesOf; windows: FullWindows; now: () => number },
-  askCredits: (call: Call) => Promise<CreditStatusAnswer | undefined>,
+export function trackUsageWindows(
+  { pricesOf, windows, now }: { pricesOf: ReadPrices; windows: FullWindows; now: () => number },
+  readCredits: (call: Call) => Promise<CreditStatusAnswer | undefined>,
 ) {
   const requests = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
-  const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
-    const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
+  const recordUsageLimit = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, isRefused = false) => {
+    const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || isRefused);
     return windows.set(
       tenantId,
-      isFull ? { usageLimit, remaining: remainingIn(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
+      isFull ? { usageLimit, remaining: computeRemaining(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
     );
   };
 
   /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
-  const askOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
+  const readCreditsOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
     const { tenantId } = call.owner;
-    const request = requests.get(tenantId) ?? askCredits(call).finally(() => requests.delete(tenantId));
+    const request = requests.get(tenantId) ?? readCredits(call).finally(() => requests.delete(tenantId));
     requests.set(tenantId, request);
     return request;
   };
@@ -75,44 +80,45 @@ export function usageWindows(
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
-      requestBounds(await pricesOf(call.owner.tenantId), call.request).atLeast > window.remaining
+      computeRequestBounds(await pricesOf(call.owner.tenantId), call.request).atLeast > window.remaining
     );
   };
 
   return {
-    learn,
+    recordUsageLimit,
     /** Throws if the call does not fit into a window; returns what is known of the window. */
     async admit(call: Call): Promise<FullWindow | undefined> {
       const { tenantId } = call.owner;
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
-      if (now() - window.checkedAt < askAgainAfter) throw limitReached(window.usageLimit);
+      if (now() - window.checkedAt < recheckAfterMs) throw createUsageLimitError(window.usageLimit);
       // Recorded first, so that concurrent calls ask once.
       await windows.set(tenantId, { ...window, checkedAt: now() });
-      await learn(tenantId, (await askOnce(call))?.usageLimit);
-      const newer = await windows.get(tenantId);
-      if (newer && (await isTooFull(newer, call))) throw limitReached(newer.usageLimit);
-      return newer;
+      await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
+      const recheckedWindow = await windows.get(tenantId);
+      if (recheckedWindow && (await isTooFull(recheckedWindow, call)))
+        throw createUsageLimitError(recheckedWindow.usageLimit);
+      return recheckedWindow;
     },
-    async explain(error: unknown, call: Call, before: FullWindow | undefined): Promise<unknown> {
+    async explain(error: unknown, call: Call, windowBefore: FullWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // Another call may have found out in the meantime.
-      const found = await windows.get(call.owner.tenantId);
-      if (failure.kind === 'usage_limit' && found && found.id !== before?.id) {
-        return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
+      const newerWindow = await windows.get(call.owner.tenantId);
+      if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== windowBefore?.id) {
+        return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
       }
-      const status = await askOnce(call);
+      const status = await readCreditsOnce(call);
       if (failure.kind === 'payment_required') {
         return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
       }
-      await learn(call.owner.tenantId, status?.usageLimit, true);
+      await recordUsageLimit(call.owner.tenantId, status?.usageLimit, true);
       return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
     },
   };
 }
 
-function remainingIn({
+function computeRemaining({
   isLimitReached,
   hourlyCredits,
   hourlyLimit,
@@ -124,5 +130,5 @@ function remainingIn({
   return Math.max(0, Math.min(remaining(hourlyCredits, hourlyLimit), remaining(dailyCredits, dailyLimit)));
 }
 
-const limitReached = (usageLimit: UsageLimitAnswer) =>
+const createUsageLimitError = (usageLimit: UsageLimitAnswer) =>
   new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, sent: false });

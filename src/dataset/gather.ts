@@ -247,7 +247,7 @@ class GatheringRun {
       contents,
       readCount: this.#adIds.size,
       idsReadByCall: this.#idsReadByCall,
-      spentCredits: await this.#callBudget.used(),
+      spentCredits: await this.#callBudget.readUsedCredits(),
       hasStartedOver: isTooOld && this.#idsReadByCall.size > 0,
       markReturned: () => this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),
     };
@@ -357,7 +357,7 @@ class GatheringRun {
       (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
     let max = isLargestPageCached ? getLargestSize() : remainingAds;
     for (;;) {
-      const limit = await this.#callBudget.pageSize({ operation, max: Math.min(getLargestSize(), max) });
+      const limit = await this.#callBudget.choosePageSize({ operation, max: Math.min(getLargestSize(), max) });
       const startedAt = this.#context.clock();
       try {
         await this.#requestPage(part, { limit, cursor });

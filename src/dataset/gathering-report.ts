@@ -1,5 +1,5 @@
 import type { ErrorKind } from '../api/errors.ts';
-import { priceText } from '../credits/credit-text.ts';
+import { formatPrice } from '../credits/credit-text.ts';
 import { formatMinute } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
@@ -11,7 +11,7 @@ export function formatEstimate({ ads, pages, credits, atLeast, atMost }: Estimat
   if (pages === 0) return '0 credits, because nothing is left to read.';
   const total = formatCount(ads ?? 0, 'ad');
   const all = read === 0 ? total : `${formatNumber(Math.max(0, (ads ?? 0) - read))} of ${total}`;
-  const price = priceText({ atLeast, atMost });
+  const price = formatPrice({ atLeast, atMost });
   return `${all} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
 

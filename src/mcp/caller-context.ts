@@ -3,7 +3,7 @@ import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '
 import { operations } from '../api/operations.ts';
 import type { Answers } from '../cache/answers.ts';
 import type { Meter } from '../credits/meter.ts';
-import { priceBounds } from '../credits/prices.ts';
+import { computePriceBounds } from '../credits/prices.ts';
 import { createAdRowReaders } from '../dataset/ad-rows.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
@@ -62,7 +62,7 @@ export function openCallerContexts(options: CallerContextOptions) {
         exports: () => state.exports.forTenant(tenantId, startedAt),
         spending: () => meter.spending({ tenantId, connection }),
         priceOf: async (list, items) => {
-          const bounds = priceBounds(await meter.prices(tenantId), operations[list], items);
+          const bounds = computePriceBounds(await meter.prices(tenantId), operations[list], items);
           return Number.isFinite(bounds.atMost) ? bounds : undefined;
         },
         cachedTotal: (filters) => answers.cachedTotal(tenantId, filters),

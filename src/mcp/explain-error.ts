@@ -8,7 +8,7 @@ import {
 } from '../api/errors.ts';
 import { isGated } from '../api/operations.ts';
 import type { UsageLimitAnswer } from '../api/schemas.ts';
-import { creditsFigure } from '../credits/credit-text.ts';
+import { formatCreditNumber } from '../credits/credit-text.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { sanitizeValue } from '../views/full-view.ts';
 import { joinNames } from '../views/safe-text.ts';
@@ -278,7 +278,7 @@ function windowsText(limit: UsageLimitAnswer): string {
   const window = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined
       ? ''
-      : `${name} window ${creditsFigure(used)} of ${creditsFigure(max)} credits used`;
+      : `${name} window ${formatCreditNumber(used)} of ${formatCreditNumber(max)} credits used`;
   const windows = [window('hourly', hourlyCredits, hourlyLimit), window('daily', dailyCredits, dailyLimit)];
   const used = windows.filter(Boolean).join(', ');
   return [used && `Usage: ${used}.`, isLimitReached ? endsText(limitType) : neitherIsFull].filter(Boolean).join(' ');
@@ -295,7 +295,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
 function chargeText(failure: Failure, wasSent: boolean): string {
   const { charged, paid, writes, sent, storage } = failure;
-  if (charged) return `The service says it charged ${creditsFigure(charged)} credits for this call.`;
+  if (charged) return `The service says it charged ${formatCreditNumber(charged)} credits for this call.`;
   // The receipt of the tool call states the earlier charges.
   if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';

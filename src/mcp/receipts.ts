@@ -1,6 +1,6 @@
 import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
-import { creditsFigure, roundCredits } from '../credits/credit-text.ts';
+import { formatCreditNumber, roundCredits } from '../credits/credit-text.ts';
 import type { Tool } from '../tools/tool.ts';
 import { dayMs } from '../views/durations.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
@@ -63,7 +63,7 @@ export class Receipts {
     const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
     const requestId = shownId(sent.at(-1));
     const calls = sent.length;
-    const spent = `${charged === null ? 'at least ' : ''}${creditsFigure(atLeast)} charged`;
+    const spent = `${charged === null ? 'at least ' : ''}${formatCreditNumber(atLeast)} charged`;
     const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
     const unusable = this.#all.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
     const receipt = { charged, remaining, cached: calls === 0, requestId, calls, ...(unusable > 0 && { unusable }) };
@@ -79,14 +79,14 @@ function costOfOne(received: Receipt | undefined): Cost {
   const receipt = { charged, remaining, cached, requestId, ...(unusable !== undefined && { unusable }) };
   const shared = requestId === null ? '' : ' (shared with an identical call)';
   const how = age === undefined ? shared : ` (cached ${ageText(age)})`;
-  const spent = charged === null ? 'not reported for this call' : `${creditsFigure(charged)} charged`;
+  const spent = charged === null ? 'not reported for this call' : `${formatCreditNumber(charged)} charged`;
   return { receipt, line: creditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
 }
 
 const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
 function creditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
-  const left = remaining === null ? '' : `, ${creditsFigure(remaining)} left`;
+  const left = remaining === null ? '' : `, ${formatCreditNumber(remaining)} left`;
   const line = `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
   return unusable === undefined ? line : `${unusableText(unusable)}\n${line}`;
 }
@@ -95,7 +95,7 @@ function creditsLine(spent: string, { remaining, requestId, unusable }: ReceiptV
 const unusableText = (unusable: number) =>
   unusable === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'
-    : `${creditsFigure(unusable)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
+    : `${formatCreditNumber(unusable)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
 
 function ageText(ms: number): string {
   if (ms < 1000) return 'just now';

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
-import { accountOfDay } from '../credits/daily-budget.ts';
+import { updateAccountToDay } from '../credits/daily-budget.ts';
 import { hasProcessEnded, identifyThisProcess } from '../lock.ts';
 import { dayMs } from '../views/durations.ts';
 import type { StateOptions } from './call-state.ts';
@@ -66,7 +66,7 @@ export function openFolderState(options: FolderOptions) {
       openLedger(
         { ...keyAccess, queue: noQueue },
         {
-          accountAt: (account, at) => accountOfDay(account, at, path),
+          accountAt: (account, at) => updateAccountToDay(account, at, path),
           onLost: (error) => warn('the cost of a call could not be recorded', { file: path, error: String(error) }),
         },
       ),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
-import { priceText } from '../credits/credit-text.ts';
+import { formatPrice } from '../credits/credit-text.ts';
 import { getListOperation, getMaxPageSize } from '../dataset/gather.ts';
 import { buildCreditRange, CounterChangesView, type EstimateView, StopView } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimit, restartNote } from '../dataset/gathering-report.ts';
@@ -140,7 +140,7 @@ function checksPriceText({
       : `${formatCount(ads, 'ad')} in ${formatCount(pages, 'page')}, as last counted`;
   const limits =
     price.credits === null && price.atMost !== undefined ? ' The limits of the watches allow no more.' : '';
-  return `Estimate: ${size}; ${priceText(price)}.${limits}`;
+  return `Estimate: ${size}; ${formatPrice(price)}.${limits}`;
 }
 
 /**
@@ -154,7 +154,7 @@ async function maxChargeOf(watch: Watch, ads: number | undefined, { callBudget, 
   const size = Math.min(maxAds, getMaxPageSize(question, adFilters));
   const budget = await callBudget(0);
   const priceOf = async (items: number) =>
-    (await budget.costOf({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
+    (await budget.estimateCost({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
   const all = await priceOf(maxAds);
   // If more ads match than were counted, the reading needs one more page.
   const onePageMore = ads === undefined || ads >= maxAds ? 0 : await priceOf(Math.min(size, Math.max(1, ads)));

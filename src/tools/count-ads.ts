@@ -4,7 +4,7 @@ import { readTotalHits } from '../api/counts.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
-import { priceText } from '../credits/credit-text.ts';
+import { formatPrice } from '../credits/credit-text.ts';
 import { getAnswerTime } from '../dataset/gather.ts';
 import { buildCreditRange, estimateMeanings, StopView } from '../dataset/gathering-output.ts';
 import { findGatherings } from '../dataset/gatherings.ts';
@@ -111,7 +111,7 @@ export const countAds = defineTool({
   },
   render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }) => {
     if (estimate)
-      return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${priceText(estimate)}. Nothing was sent.`;
+      return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${formatPrice(estimate)}. Nothing was sent.`;
     const ofAll = total.notes ?? [];
     return joinLines([
       total.total === null ? noTotal : `${formatCount(total.total, 'ad')} in all${remarks(total)}.`,
@@ -237,7 +237,7 @@ async function estimate(
   );
   const calls = isFree.filter((free) => !free).length;
   const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
-  const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.costOf(page);
+  const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(page);
   const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
 }

@@ -176,7 +176,7 @@ async function priceOfParts(question: GatheringQuestion, parts: readonly Part[],
   const prices = await Promise.all(
     parts.map(({ isTotalKnown }, index) => {
       const items = rests[index] ?? 0;
-      return items === 0 ? nothing : callBudget.costOf({ operation, items, size, isTotalKnown });
+      return items === 0 ? nothing : callBudget.estimateCost({ operation, items, size, isTotalKnown });
     }),
   );
   const knownPrices = prices.filter((price) => price !== undefined);

@@ -1,4 +1,4 @@
-import { Spending, spendingText } from '../credits/credit-text.ts';
+import { formatSpending, Spending } from '../credits/credit-text.ts';
 import { CreditsView, formatCredits, viewCredits } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
 import { defineTool, readOnly } from './tool.ts';
@@ -23,5 +23,5 @@ export const getCredits = defineTool({
     const thisServer = { ...spent, prices: byTool(spent.prices) };
     return { data: { ...viewCredits(raw), thisServer } };
   },
-  render: (output) => `${formatCredits(output)}\n${spendingText(output.thisServer as Spending)}`,
+  render: (output) => `${formatCredits(output)}\n${formatSpending(output.thisServer as Spending)}`,
 });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { priceText } from '../credits/credit-text.ts';
+import { formatPrice } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import { type AdTextCache, type AdView, formatAdList, viewAd } from '../views/ad.ts';
 import { formatDay } from '../views/dates.ts';
@@ -141,7 +141,7 @@ function fitPage<View, Heading>(
     const nextPrice = next && (to < total && answer.isCached ? free : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
     const part = items.length < total ? { firstNumber: position.shown + 1, sentCount: total } : undefined;
-    const costs = nextPrice && priceText(nextPrice);
+    const costs = nextPrice && formatPrice(nextPrice);
     const list = views.text({ total: totalHits, price: costs, items, ...page, ...part, ...shared });
     return {
       next,

@@ -1,5 +1,5 @@
 import type { Admission, CreditAccount, ReserveRequest, Settlement } from '../../src/credits/ledger.ts';
-import { maxPrice } from '../../src/credits/prices.ts';
+import { getOverallMaxPrice } from '../../src/credits/prices.ts';
 
 /** Creates the settlement of a paid answer. */
 export const chargedSettlement = (credits: number): Settlement => ({
@@ -13,7 +13,7 @@ export const requestCredits =
   (request: Partial<ReserveRequest> = {}) =>
   ({ prices }: CreditAccount): ReserveRequest => {
     const { credits = 1 } = request;
-    return { budget: 10, credits, atLeast: credits, paid: true, maxPrice: maxPrice(prices), ...request };
+    return { budget: 10, credits, atLeast: credits, isPaid: true, maxPrice: getOverallMaxPrice(prices), ...request };
   };
 
 /** Returns the lease of a granted reservation. @throws Error if the reservation was not granted */

@@ -10,7 +10,7 @@ import { chargedSettlement, getLease, requestCredits } from './charges.ts';
 import { testCursors } from './cursors-suite.ts';
 import { exportFile, testExports } from './exports-suite.ts';
 
-const options = { ttlMs: ttlMs };
+const options = { ttlMs };
 
 describe('Cached answers in memory', () => {
   testAnswers(async () => {
@@ -137,8 +137,8 @@ describe('The tenant cache', () => {
 describe('The ledger in memory', () => {
   test('waiting for a change of an account ends when the caller cancels', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
-    await ledger.reserve('t', requestCredits({ line: 'paid' }));
-    const admission = await ledger.reserve('t', requestCredits({ line: 'paid' }));
+    await ledger.reserve('t', requestCredits({ queue: 'paid' }));
+    const admission = await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     if (admission.kind !== 'wait') throw new Error(admission.kind);
     const caller = new AbortController();
     const changed = ledger.changed('t', admission.version, caller.signal);
@@ -183,7 +183,7 @@ describe('The ledger in memory', () => {
     expect((await ledger.read('t')).spent).toBe(10);
     await expect(ledger.reserve('other', requestCredits())).rejects.toMatchObject({ failure: { kind: 'busy' } });
     // A connection that continues keeps its spending.
-    await ledger.settle('t', { ...chargedSettlement(0), isPaidAnswer: false, keeps: true });
+    await ledger.settle('t', { ...chargedSettlement(0), isPaidAnswer: false, extendsRetention: true });
     time += 29 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     time += 2 * 86_400_000;

@@ -10,7 +10,7 @@ import type {
   ReserveRequest,
   Settlement,
 } from '../../src/credits/ledger.ts';
-import { learnPrice, maxPrice } from '../../src/credits/prices.ts';
+import { getOverallMaxPrice, learnPrice } from '../../src/credits/prices.ts';
 import type { ReadResult, Store, SwapResult } from '../../src/storage/storage.ts';
 import { Documents } from '../../src/storage/store/documents.ts';
 import { noEncryption } from '../../src/storage/store/encryption.ts';
@@ -37,8 +37,8 @@ const request = fc
   .record({
     credits,
     atLeast: credits,
-    paid: fc.boolean(),
-    line: fc.constantFrom(undefined, undefined, 'paid'),
+    isPaid: fc.boolean(),
+    queue: fc.constantFrom(undefined, undefined, 'paid'),
     ifLost: fc.constantFrom(undefined, 0, 1, 4),
   })
   .map((one) => ({ ...one, atLeast: Math.min(one.atLeast, one.credits) }));
@@ -127,12 +127,13 @@ class ExpectedLedger {
   readonly bookedCredits = new Map<string, number>();
   readonly settledIds = new Set<string>();
 
-  decideAdmission({ budget, credits, atLeast, paid, line }: FixedRequest): Admission['kind'] {
+  decideAdmission({ budget, credits, atLeast, isPaid, queue }: FixedRequest): Admission['kind'] {
     const { reserved, reservedAtLeast, paidInFlight } = this.readTotals();
-    if (line !== undefined && [...this.openRequests.values()].some((one) => one.line === line)) return 'wait';
+    if (queue !== undefined && [...this.openRequests.values()].some((request) => request.queue === queue))
+      return 'wait';
     const unspent = budget - this.spent - this.uncertain + 1e-6;
-    if ((paid || atLeast > 0) && atLeast > unspent - reservedAtLeast) return 'refused';
-    if (!paid) return 'granted';
+    if ((isPaid || atLeast > 0) && atLeast > unspent - reservedAtLeast) return 'refused';
+    if (!isPaid) return 'granted';
     if (reserved > 0 && credits > unspent - reserved) return 'wait';
     return paidInFlight >= (4 * this.maxCharged <= unspent - reserved ? 4 : 1) ? 'wait' : 'granted';
   }
@@ -152,7 +153,7 @@ class ExpectedLedger {
     this.uncertain += countedCredits;
   }
 
-  settle(id: string, { charged, uncertain, isPaidAnswer, learn }: Settlement): void {
+  settle(id: string, { charged, uncertain, isPaidAnswer, updatePrices: learn }: Settlement): void {
     assert.ok(!this.settledIds.has(id), 'the store counted a settlement twice');
     this.settledIds.add(id);
     this.openRequests.delete(id);
@@ -172,13 +173,13 @@ class ExpectedLedger {
       maxCharged: this.maxCharged,
       reserved: openRequests.reduce((sum, one) => sum + one.credits, 0),
       reservedAtLeast: openRequests.reduce((sum, one) => sum + one.atLeast, 0),
-      paidInFlight: openRequests.filter(({ paid }) => paid).length,
+      paidInFlight: openRequests.filter(({ isPaid }) => isPaid).length,
     };
   }
 }
 
 const readFigures = ({ prices, spent, uncertain, calls, reserved, reservedAtLeast, paidInFlight }: CreditAccount) => ({
-  ...{ spent, uncertain, calls, maxCharged: maxPrice(prices), reserved, reservedAtLeast, paidInFlight },
+  ...{ spent, uncertain, calls, maxCharged: getOverallMaxPrice(prices), reserved, reservedAtLeast, paidInFlight },
 });
 
 function hasEqualFigures(first: object, second: object): boolean {
@@ -383,7 +384,7 @@ class Simulation {
 
   #reserve(replica: Replica, request: FixedRequest, tries: number): void {
     if (!replica.isRunning || tries === 0) return;
-    const buildRequest = ({ prices }: CreditAccount) => ({ ...request, maxPrice: maxPrice(prices) });
+    const buildRequest = ({ prices }: CreditAccount) => ({ ...request, maxPrice: getOverallMaxPrice(prices) });
     const answer = replica.ledger.reserve('t', buildRequest).then((admission) => ({ admission }));
     void this.#recordQuery({ replica, id: replica.lastId, request }, answer).then(async ({ admission }) => {
       if (admission?.kind === 'granted') replica.openLeases.push(admission.lease);
@@ -404,8 +405,8 @@ class Simulation {
 
   #endCall(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
     const request = { operation: operations.getAd, query: {} };
-    const learn: Settlement['learn'] = (prices) => learnPrice(prices, request, { value: {} }, figures.charged);
-    const settlement: Settlement = { id, ...figures, ...(learns && { learn }) };
+    const learn: Settlement['updatePrices'] = (prices) => learnPrice(prices, request, { value: {} }, figures.charged);
+    const settlement: Settlement = { id, ...figures, ...(learns && { updatePrices: learn }) };
     this.#settlements.set(id, { replica, settlement });
     void replica.ledger.settle('t', settlement, lease);
   }

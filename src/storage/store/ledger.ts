@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
-  admit,
   type CreditAccount,
   type CreditLedger,
+  decideAdmission,
   type FullWindow,
   type FullWindows,
   type ReserveRequest,
@@ -30,10 +30,15 @@ interface LedgerOptions {
 }
 
 const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
-const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, keeps }: Settlement): boolean =>
-  charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined && !keeps;
+const isEmptySettlement = ({
+  charged,
+  uncertain,
+  isPaidAnswer,
+  remaining,
+  extendsRetention: keeps,
+}: Settlement): boolean => charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined && !keeps;
 
-const changesPrices = ({ learn }: Settlement, prices: Prices): boolean =>
+const changesPrices = ({ updatePrices: learn }: Settlement, prices: Prices): boolean =>
   learn !== undefined && learn(prices) !== prices;
 
 /** Opens the ledger of all tenants in a store. */
@@ -107,8 +112,8 @@ export function openLedger(
       });
       const { kind, request } = result;
       if (kind === 'granted') {
-        const { credits, paid } = request;
-        const lease = { id, credits, paid };
+        const { credits, isPaid } = request;
+        const lease = { id, credits, isPaid };
         return { kind, lease, account: summarizeAccount(account) };
       }
       leases.close(id);
@@ -196,7 +201,7 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
     // Leases that an earlier version of this program wrote have no `atLeast`.
     reservedAtLeast: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
-    paidInFlight: leases.filter(({ paid }) => paid).length,
+    paidInFlight: leases.filter(({ isPaid }) => isPaid).length,
     prices: parsePricesCached(prices),
     ...(day !== undefined && { day }),
   };
@@ -231,8 +236,9 @@ function reserve(
   request: ReserveRequest,
   { id, ...lease }: { id: string; owner: string; at: number },
 ): 'granted' | 'wait' | 'refused' {
-  if (request.line !== undefined && listOpenLeases(account).some(({ line }) => line === request.line)) return 'wait';
-  const admission = admit(summarizeAccount(account), request);
+  if (request.queue !== undefined && listOpenLeases(account).some(({ queue }) => queue === request.queue))
+    return 'wait';
+  const admission = decideAdmission(summarizeAccount(account), request);
   if (admission !== 'now') return admission === 'never' ? 'refused' : 'wait';
   account.leases[id] = { ...lease, ...request };
   return 'granted';
@@ -249,7 +255,7 @@ function settle(
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
-  const { charged, uncertain, isPaidAnswer, remaining, keeps, learn } = settlement;
+  const { charged, uncertain, isPaidAnswer, remaining, extendsRetention: keeps, updatePrices: learn } = settlement;
   if (keeps && account.paidAt === 0) return false;
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;

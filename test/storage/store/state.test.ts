@@ -101,7 +101,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
-    const state = replica.state({ ttlMs: ttlMs, now: Date.now, monotonicNow: Date.now });
+    const state = replica.state({ ttlMs, now: Date.now, monotonicNow: Date.now });
     const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
     const claim = (signal = createSignalWithoutAbort()) =>
       state.answers.claim(createCall('t', signal), adAnswerName, { onLost: async () => {} });
@@ -151,7 +151,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       const pass = async (ms: number) => {
         network.clockOffsetMs += ms;
       };
-      return { answers: state({ ttlMs: ttlMs, now, monotonicNow: now }).answers, now, advanceTime: pass };
+      return { answers: state({ ttlMs, now, monotonicNow: now }).answers, now, advanceTime: pass };
     }));
   testCursors('in a shared store', async () => (await startReplica()).cursorsOf);
   testDatasets('in a shared store', async () => (await startReplica()).datasets);
@@ -281,7 +281,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
 
   test('the slot, claim and credits of a dead replica stay reserved until the deadline of its call has passed', async () => {
     const [dead, living] = await startTwoReplicas();
-    const request = { budget: 10, credits: 10, atLeast: 10, paid: true, maxPrice: 10, ifLost: 4 };
+    const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, ifLost: 4 };
     await dead.slots.acquire('a question', createSignalWithoutAbort());
     await claimCall(dead.answers, adAnswerName);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
@@ -306,7 +306,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
         budget: 10,
         credits: 5,
         atLeast: 5,
-        paid: true,
+        isPaid: true,
         maxPrice: 5,
         ifLost: 5,
       })),
