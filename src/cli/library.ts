@@ -15,6 +15,7 @@ import {
   importFiles,
   type KeyInfo,
   type KeyOptions,
+  listFormats,
   listKeys,
   type PicturesReport,
   revokeKey,
@@ -63,6 +64,9 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       return importAndReport(job, target, options);
     case 'library pictures':
       return fetchAndReport({ ...job.options, shouldRetryFailed: true }, target, options);
+    case 'library formats':
+      print(`${formatFormatList()}\n`);
+      return 0;
     case 'library filters':
       print(`${JSON.stringify(libraryFilters, null, 2)}\n`);
       return 0;
@@ -81,14 +85,15 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
 async function importAndReport(
   {
     words: files,
-    options: { pictures: shouldFetchPictures, folder, maxMb },
+    options: { pictures: shouldFetchPictures, folder, maxMb, format },
   }: Extract<LibraryJob, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
   const { stdin, say } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
-  const reports = await importFiles(target, files, stdin).catch((error) => {
+  checkFormatName(format);
+  const reports = await importFiles(target, files, { stdin, format }).catch((error) => {
     throw toReadableError(error);
   });
   for (const report of reports) say(`${formatImportReport(report)}\n`);
@@ -96,6 +101,13 @@ async function importAndReport(
   const exitCode = reports.some(({ ads, pages, skipped }) => skipped > 0 || ads + pages === 0) ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
   return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
+}
+
+/** @throws SettingsError that lists all formats, if no format has the name. */
+function checkFormatName(format: string | undefined): void {
+  const names = listFormats().map(({ name }) => name);
+  if (format === undefined || names.includes(format)) return;
+  throw new SettingsError([`--format takes one of ${names.join(', ')}; "library formats" describes them`]);
 }
 
 /** Fetches pictures and reports the progress. Returns the exit code: 1 if the folder is full. */
@@ -205,19 +217,19 @@ function formatStored({ database, ads, pages }: Record<'ads' | 'pages', number> 
 }
 
 /** Returns the report about one imported file as text. */
-export function formatImportReport({ name, columns, ...report }: ImportedFile): string {
-  const { ads, pages, updated, repeated, fromPublicArchive, skipped, notes, problems, reasons } = report;
-  const archiveNote = fromPublicArchive ? ` (${fromPublicArchive} in the format of the public ad library)` : '';
+export function formatImportReport({ name, columns, formats, ...report }: ImportedFile): string {
+  const { ads, pages, updated, repeated, skipped, notes, problems, reasons } = report;
   const counts = [
     ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
     ...(repeated > 0 ? [`${formatCount(repeated, 'record')} with the id of another record in the file`] : []),
     ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
   ];
-  const imported = `${formatCount(ads, 'ad')}${archiveNote} and ${formatCount(pages, 'page')}`;
+  const imported = `${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
   const summary = [ads + pages === 0 ? `nothing was read, ${imported}` : imported, ...counts].join(', ');
   const unlistedCount = skipped - problems.length;
   return [
     `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,
+    ...formatFormats(formats),
     ...(columns ? [`  columns: ${columns}`] : []),
     ...notes.map((note) => `  ${note}`),
     ...problems.map((problem) => `  ${formatProblem(problem)}`),
@@ -226,12 +238,27 @@ export function formatImportReport({ name, columns, ...report }: ImportedFile): 
   ].join('\n');
 }
 
+/** Returns the line of a report that names the recognized formats and counts their records. */
+function formatFormats(formats: ImportedFile['formats']): string[] {
+  const counts = Object.entries(formats).map(([name, { ads, pages }]) => {
+    const parts = [ads > 0 ? formatCount(ads, 'ad') : '', pages > 0 ? formatCount(pages, 'page') : ''].filter(Boolean);
+    return `${name} (${parts.join(', ')})`;
+  });
+  return counts.length > 0 ? [`  ${counts.length > 1 ? 'formats' : 'format'}: ${counts.join(', ')}`] : [];
+}
+
 /** Returns a problem with its place: `line 12: id: …`, or `data[3].id: …` in a document. */
 function formatProblem({ line, path, problem }: ImportedFile['problems'][number]): string {
   const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
   const separator = place === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
   return `${place}${separator}${problem}`;
 }
+
+/** Returns the list of formats, with the page that describes each format. */
+const formatFormatList = (): string =>
+  listFormats()
+    .map(({ name, title, description }) => `${name}\n  ${title}\n  described in: ${description}`)
+    .join('\n');
 
 const formatMegabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 

@@ -62,7 +62,8 @@ const pictureFolderOptions = [
 const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
 
 const importHelp = `
-Formats. The import recognises them by content. Files may be compressed (.gz):
+Formats. The import recognises them by content, and "library formats" lists
+them. Files may be compressed (.gz):
   JSON    ads and pages in the shapes of the API, ads of the Meta Ad Library,
           or rows that export_ads wrote: JSON Lines, a list, an answer of a
           service around a list, or one record; on one line or on many
@@ -72,8 +73,8 @@ Formats. The import recognises them by content. Files may be compressed (.gz):
           wrote
 
 A record replaces an earlier record with the same id. Records that cannot be
-used are skipped. The report names their line or path and the reason, and it
-counts keys and values that are not understood. The exit code is 1 if a record
+used are skipped. The report names their line or path and the reason, the
+recognised format, and the keys and values that are not understood. The exit code is 1 if a record
 was skipped or if a file contains no ad and no page.`;
 
 const callHelp = `
@@ -150,6 +151,10 @@ const commands = {
     description: 'load ads and pages into the database',
     ...pictureCommand,
     options: [
+      [
+        '--format <name>',
+        'Format of all files, if the import does not recognise it; "library formats" lists the names',
+      ],
       ['--pictures', 'After the import, fetch the pictures of ads that have none yet'],
       ...pictureFolderOptions,
     ],
@@ -159,6 +164,7 @@ const commands = {
       'ad-library-mcp library import ads.jsonl pages.jsonl --database ads.db',
       'cat ads.jsonl | ad-library-mcp library import -',
       'ad-library-mcp library import ads.jsonl --pictures',
+      'ad-library-mcp library import table.csv --format own-ads',
     ],
   },
   'library pictures': {
@@ -166,6 +172,11 @@ const commands = {
     ...pictureCommand,
     options: pictureFolderOptions,
     examples: ['ad-library-mcp library pictures', 'ad-library-mcp library pictures --folder pictures --max-mb 500'],
+  },
+  'library formats': {
+    description: 'list the formats that an import reads',
+    settings: ['logLevel'],
+    examples: ['ad-library-mcp library formats'],
   },
   'library filters': {
     description: 'print the filter keys of the library in the form of AD_LIBRARY_SEARCH_FILTERS',

@@ -77,7 +77,7 @@ describe('The command library import', () => {
   const validLine = '{"pageId":"p","pageName":"P"}\n';
 
   test.for([
-    ['with valid lines only', validLine, 0, /^standard input: 0 ads and 1 page\n$/],
+    ['with valid lines only', validLine, 0, /^standard input: 0 ads and 1 page\n {2}format: api \(1 page\)\n$/],
     ['with one invalid line', '{"id":"x"}\n', 1, /nothing was read, 0 ads and 0 pages, 1 skipped:\n {2}line 1: id: /],
     [
       'with 500 invalid lines',
@@ -86,10 +86,10 @@ describe('The command library import', () => {
       /\n {2}and 450 more:\n {4}450 × id: an ad's id is a UUID\n/,
     ],
     [
-      'in the format of the public ad library',
-      '{"ad_archive_id":"1","page_id":"2"}\n',
+      'with ads of two formats',
+      '{"ad_archive_id":"1","page_id":"2"}\n{"id":"00000000-0000-4000-8000-000000000001"}\n',
       0,
-      /1 ad \(1 in the format of the public ad lib/,
+      /: 2 ads and 0 pages\n {2}formats: meta-ad-library \(1 ad\), api \(1 ad\)\n/,
     ],
     [
       'of an empty file',
@@ -113,7 +113,7 @@ describe('The command library import', () => {
       'of the same ad twice',
       '{"ad_archive_id":"1"}\n'.repeat(2),
       0,
-      /: 1 ad .* and 0 pages, 1 record with the id of another/,
+      /: 1 ad and 0 pages, 1 record with the id of another/,
     ],
   ] as const)(
     'an import %s prints its report and returns the exit code',
@@ -122,6 +122,24 @@ describe('The command library import', () => {
       expect(result).toEqual({ code, out: '', err: expect.stringMatching(err) });
     },
   );
+
+  test('library formats lists the names that library import takes with --format', async ({ database }) => {
+    const { out } = await run(['formats']);
+    const names = out.split('\n').filter((line) => /^\S/.test(line));
+    expect(names).toContain('meta-ad-library');
+    await expect(run(['import', '-', '--format', 'excel', ...databaseFlag(database)])).rejects.toThrow(
+      `--format takes one of ${names.join(', ')}`,
+    );
+  });
+
+  test('an import with --format reads a table that no format recognises', async ({ database }) => {
+    const input = 'Brand,Start\nSock Shop,2026-01-05\n';
+    const importTable = (options: string[]) => run(['import', '-', ...options, ...databaseFlag(database)], { input });
+    expect((await importTable([])).err).toMatch(/neither JSON nor a table of ads/);
+    const { err } = await importTable(['--format', 'own-ads']);
+    expect(err).toMatch(/columns: pageName ← Brand, startedAt ← Start/);
+    expect(err).toMatch(/line 2: neither a headline nor a body/);
+  });
 
   test('an import of a missing file or of a folder is refused and names the path', async ({ folder, database }) => {
     const missingFile = join(folder, 'nowhere.jsonl');

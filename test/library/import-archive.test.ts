@@ -108,7 +108,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
   'an import converts %s to an ad in the shape of the API',
   async ([_, mappings, filters, wrap], { libraryServer }) => {
     const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
-    const counts = { ads: 1, fromPublicArchive: 1, skipped: 0 };
+    const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
     expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
     expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
     const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
@@ -226,7 +226,8 @@ test.for([
       row.join(delimiter),
     );
     const report = await libraryServer.importRecords(`\uFEFF${lines.join(lineEnd)}${lineEnd}${lineEnd}`);
-    expect(report).toMatchObject({ ads: 1, fromPublicArchive: 1, skipped: 0, problems: [] });
+    expect(report).toMatchObject({ ads: 1, skipped: 0, problems: [] });
+    expect(report.formats).toEqual({ 'meta-ad-library': { ads: 1, pages: 0 } });
     const ads = await findAds(libraryServer, { query: '"and another" two friends' });
     expect(ads).toEqual([{ ...buildExpectedAd(tableMappings), id: expect.any(String) }]);
   },

@@ -9,7 +9,9 @@ const folder = new URL('import-files/', import.meta.url);
 interface ExpectedImport {
   /** Some fields of each ad in the file. */
   ads: object[];
-  /** The lines of the report, without the first line and without the line of the columns. */
+  /** The format that the report names. Not given for files of which nothing is read. */
+  format?: string;
+  /** The lines of the report, without the first line and without the lines of the format and the columns. */
   reportLines?: (string | RegExp)[];
   /** The filters of searches that find all ads of the file. */
   searches?: object[];
@@ -18,6 +20,7 @@ interface ExpectedImport {
 const toDateTime = (day: string) => `${day}T00:00:00.000Z`;
 const park = { headline: 'Save the park', body: "Vote for the park.\nIt's ours" };
 const wrappedAd: ExpectedImport = {
+  format: 'meta-ad-library',
   ads: [{ adArchiveId: '7001', headline: 'T', body: 'Hello', page: { pageName: 'P' } }],
 };
 const facebookRender = 'https://www.facebook.com/ads/archive/render_ad/';
@@ -26,6 +29,7 @@ const describeInvalidDate = (date: string) => `startedAt: not an ISO 8601 date-t
 /** What the import of each file gives, by the name of the file. */
 const expectedImports: Record<string, ExpectedImport> = {
   'flattened-scrape.csv': {
+    format: 'meta-ad-library',
     ads: [
       {
         ...{ headline: 'Float on', body: 'Soap that floats', offerLink: 'https://soap.example/x', ctaType: 'SHOP_NOW' },
@@ -41,6 +45,7 @@ const expectedImports: Record<string, ExpectedImport> = {
     ],
   },
   'python-literals.csv': {
+    format: 'meta-ad-library',
     ads: [
       {
         ...{ ...park, bodies: [park.body, 'Second version'], adSpendMin: 100, adSpendMax: 199, impressionsMin: 1000 },
@@ -51,6 +56,7 @@ const expectedImports: Record<string, ExpectedImport> = {
     searches: [{ publisherPlatform: ['FACEBOOK'] }, { language: ['en'] }],
   },
   'snapshot-as-python.csv': {
+    format: 'meta-ad-library',
     ads: [
       {
         ...{ headline: 'Light on', body: 'All about light', offerLink: 'https://lamp.example/a', ctaType: 'SHOP_NOW' },
@@ -59,6 +65,7 @@ const expectedImports: Record<string, ExpectedImport> = {
     ],
   },
   'lists-in-three-notations.csv': {
+    format: 'meta-ad-library',
     ads: [
       { body: 'Double quoted', publisherPlatform: ['FACEBOOK', 'INSTAGRAM'] },
       { body: 'Single quoted', publisherPlatform: ['FACEBOOK'], languages: ['en'] },
@@ -66,9 +73,11 @@ const expectedImports: Record<string, ExpectedImport> = {
     ],
   },
   'lists-as-text.jsonl': {
+    format: 'meta-ad-library',
     ads: [{ publisherPlatform: ['FACEBOOK', 'INSTAGRAM'], bodies: ['One', 'Two'], languages: ['en', 'de'] }],
   },
   'dates-of-a-spreadsheet.csv': {
+    format: 'meta-ad-library',
     ads: [
       { startedAt: toDateTime('2025-01-05'), endDate: toDateTime('2025-01-13') },
       { startedAt: toDateTime('2025-01-13'), endDate: toDateTime('2025-02-20') },
@@ -82,12 +91,14 @@ const expectedImports: Record<string, ExpectedImport> = {
     ),
   },
   'is-active-as-text.csv': {
+    format: 'meta-ad-library',
     ads: [
       ...Array.from({ length: 3 }, () => ({ endDate: null, lastSeenAt: toDateTime('2024-02-01') })),
       { endDate: toDateTime('2024-02-01') },
     ],
   },
   'radlibrary.csv': {
+    format: 'meta-ad-library',
     ads: [
       {
         ...{ adSpendMin: 100, adSpendMax: 199, impressionsMin: 1000, impressionsMax: 1999, audienceSizeMin: 50_000 },
@@ -97,25 +108,35 @@ const expectedImports: Record<string, ExpectedImport> = {
     searches: [{ adSpendFrom: 150 }, { impressionsFrom: 1500 }],
   },
   'german-numbers.csv': {
+    format: 'own-ads',
     ads: [
       { audienceReach: 1234, adSpendMin: 1250.5, adSpendMax: 1250.5 },
       { audienceReach: 12_000, adSpendMin: 99, adSpendMax: 99 },
       { audienceReach: 1_234_567, adSpendMin: 10, adSpendMax: 10 },
     ],
   },
-  'german-counts.csv': { ads: [{ audienceReach: 1234 }, { audienceReach: 12_000 }, { audienceReach: 999 }] },
+  'german-counts.csv': {
+    format: 'own-ads',
+    ads: [{ audienceReach: 1234 }, { audienceReach: 12_000 }, { audienceReach: 999 }],
+  },
   'one-invalid-byte.jsonl': {
+    format: 'meta-ad-library',
     ads: [{ adArchiveId: '9001' }, { adArchiveId: '9004' }],
     reportLines: ['line 2: bytes that are not UTF-8; save the file as UTF-8 and import it again'],
   },
   'wrapped-in-ads.json': wrappedAd,
   'wrapped-in-results.json': wrappedAd,
   'wrapped-in-search-results.json': wrappedAd,
-  'asynchronous-answer.json': { ads: [{ adArchiveId: '7002', headline: 'T', page: { pageName: 'P' } }] },
+  'asynchronous-answer.json': {
+    format: 'meta-ad-library',
+    ads: [{ adArchiveId: '7002', headline: 'T', page: { pageName: 'P' } }],
+  },
   'access-tokens.jsonl': {
+    format: 'meta-ad-library',
     ads: [{ snapshotUrl: `${facebookRender}?id=7007`, offerLink: `${facebookRender}?id=7` }],
   },
   'character-references.jsonl': {
+    format: 'meta-ad-library',
     ads: [
       {
         body: "We can't wait & you won't either\n5 < 6 €  now link",
@@ -125,20 +146,38 @@ const expectedImports: Record<string, ExpectedImport> = {
       },
     ],
   },
-  'carriage-returns.csv': { ads: [{ headline: 'Old Mac' }, { headline: 'Second' }] },
-  'indented-values.json': { ads: [{ headline: 'one' }, { headline: 'two' }] },
+  'carriage-returns.csv': {
+    format: 'own-ads',
+    ads: [{ headline: 'Old Mac' }, { headline: 'Second' }],
+  },
+  'indented-values.json': {
+    format: 'meta-ad-library',
+    ads: [{ headline: 'one' }, { headline: 'two' }],
+  },
   'not-a-number.jsonl': {
+    format: 'meta-ad-library',
     ads: [{ headline: 'Nan ad' }, { headline: 'ok' }],
     reportLines: ['1 × NaN or Infinity: JSON does not allow this value, so it was read as null (first: line 1)'],
   },
-  'separator-line.csv': { ads: [{ headline: 'Mit sep', startedAt: toDateTime('2026-01-05') }] },
+  'separator-line.csv': {
+    format: 'own-ads',
+    ads: [{ headline: 'Mit sep', startedAt: toDateTime('2026-01-05') }],
+  },
   'title-and-pipes.csv': {
+    format: 'own-ads',
     ads: [{ headline: 'With a title', page: { pageName: 'A' } }],
     reportLines: ['the line above the column names was ignored'],
   },
-  'capitals-and-tabs.tsv': { ads: [{ adArchiveId: '1', body: 'In capitals' }] },
-  'one-column-with-template.csv': { ads: [{ headline: '{{product.name}}' }, { headline: 'Second' }] },
+  'capitals-and-tabs.tsv': {
+    format: 'meta-ad-library',
+    ads: [{ adArchiveId: '1', body: 'In capitals' }],
+  },
+  'one-column-with-template.csv': {
+    format: 'own-ads',
+    ads: [{ headline: '{{product.name}}' }, { headline: 'Second' }],
+  },
   'ads-manager.csv': {
+    format: 'own-ads',
     ads: [
       {
         ...{ headline: 'H', body: 'B', offerLink: 'https://x.example', currency: 'USD', audienceReach: 999 },
@@ -147,6 +186,7 @@ const expectedImports: Record<string, ExpectedImport> = {
     ],
   },
   'own-export.jsonl': {
+    format: 'dataset-export',
     ads: [
       {
         id: 'a12eeed2-18f5-822c-a132-b8a4edc1717b',
@@ -159,6 +199,7 @@ const expectedImports: Record<string, ExpectedImport> = {
     searches: [{ advertiser: 'Made Page' }],
   },
   'own-export.csv': {
+    format: 'dataset-export',
     ads: [
       {
         ...{ id: 'a12eeed2-18f5-822c-a132-b8a4edc1717b', pageId: '77', page: { pageName: 'Made Page' }, body: 'Vote' },
@@ -167,6 +208,7 @@ const expectedImports: Record<string, ExpectedImport> = {
     ],
   },
   'metrics-only.json': {
+    format: 'meta-ad-library',
     ads: [{ adArchiveId: '8001', adSpendMax: 99, impressionsMax: 999, page: { pageName: 'Only metrics' } }],
     reportLines: ['no ad has a headline or a body'],
   },
@@ -181,7 +223,8 @@ test.for(Object.entries(expectedImports))(
   async ([name, expected], { libraryServer }) => {
     const report = await libraryServer.library.import(createReadStream(new URL(name, folder)));
     const [, ...lines] = formatImportReport({ name, ...report }).split('\n  ');
-    expect(lines.filter((line) => !line.startsWith('columns: '))).toEqual(expected.reportLines ?? []);
+    expect(Object.keys(report.formats)).toEqual(expected.format === undefined ? [] : [expected.format]);
+    expect(lines.filter((line) => !/^(?:columns|format): /.test(line))).toEqual(expected.reportLines ?? []);
     const { items } = await libraryServer.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
     expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);
     for (const ad of expected.ads) expect(items).toContainEqual(expect.objectContaining(ad));

@@ -122,7 +122,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     'line 4: id: an ad\'s id is a UUID; got "seven"',
     /^line 5: duplicates: /,
     'line 6: startedAt: not an ISO 8601 date-time; got "yesterday"',
-    /^line 7: neither an ad \(id\) nor a page \(pageId, pageName\) nor an ad of the Meta Ad Library \(ad_archive_id\);/,
+    /^line 7: neither an ad \(id\) nor a page \(pageId, pageName\) nor an ad of an ad library/,
     /^line 8: pageName: /,
     'line 9: not a JSON object; a record is an ad or a page',
     'line 10, [1].id: an ad\'s id is a UUID; got "eight"',
@@ -224,7 +224,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
     const [, ...lines] = formatImportReport({ name: 'file', ...report }).split('\n  ');
-    expect(lines).toEqual(
+    expect(lines.filter((line) => !line.startsWith('format: '))).toEqual(
       problems.map((problem) => (typeof problem === 'string' ? problem : expect.stringMatching(problem))),
     );
   },
@@ -247,7 +247,7 @@ test('the report counts repeated records, and counts skipped records by reason',
   const report = await libraryServer.importRecords(createAd(1), createAd(1), createAd(2), ...invalidRecords);
   const lines = formatImportReport({ name: 'file', ...report }).split('\n');
   expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another record in the file, 100 skipped:');
-  expect(lines).toHaveLength(1 + 50 + 3);
+  expect(lines).toHaveLength(2 + 50 + 3);
   const [notAnObject, invalidId] = ['not a JSON object', "id: an ad's id is a UUID"].map(
     (reason) => `    25 × ${reason}`,
   );

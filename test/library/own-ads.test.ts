@@ -112,6 +112,7 @@ test('an import accepts names and codes of countries, and the report lists which
   );
   expect(formatImportReport({ name: 'file', ...report }).split('\n')).toEqual([
     'file: 1 ad and 0 pages, 1 skipped:',
+    '  format: own-ads (1 ad)',
     '  columns: headline ← Ad headline, pageName ← Brand name, countries ← Country; not used: Headline, My note',
     '  line 3: countries: "Atlantis" is not a country such as DE or Germany; use the two-letter country code',
   ]);

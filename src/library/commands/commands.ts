@@ -3,7 +3,8 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type HolderEndpoint, LockHeldError } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
-import type { ImportReport } from '../import/import.ts';
+import { importFormats } from '../import/formats/formats.ts';
+import type { ImportOptions, ImportReport } from '../import/import.ts';
 import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
 import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
@@ -73,10 +74,14 @@ export type ImportedFile = ImportReport & { name: string };
  * Imports files into a library. The file name `-` stands for `stdin`. If another process serves the database, the import
  * goes through that process.
  *
- * @throws LockHeldError if another process uses the database without serving it, and Error if a file cannot be read. Files
- * before that file are imported then.
+ * @throws LockHeldError if another process uses the database without serving it, and Error if a file cannot be read or if
+ * no format has the given name. Files before an unreadable file are imported.
  */
-export async function importFiles(target: DatabaseOptions, files: readonly string[], stdin: AsyncIterable<Uint8Array>) {
+export async function importFiles(
+  target: DatabaseOptions,
+  files: readonly string[],
+  { stdin, ...options }: ImportOptions & { stdin: AsyncIterable<Uint8Array> },
+) {
   for (const file of files)
     if (file !== '-' && (await stat(file)).isDirectory())
       throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
@@ -84,11 +89,14 @@ export async function importFiles(target: DatabaseOptions, files: readonly strin
     const reports: ImportedFile[] = [];
     for (const file of files) {
       const [name, source] = file === '-' ? ['standard input', stdin] : [file, readFileLazily(file)];
-      reports.push({ name, ...(await library.import(source)) });
+      reports.push({ name, ...(await library.import(source, options)) });
     }
     return reports;
   });
 }
+
+/** Returns the formats that an import reads. */
+export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
 
 /**
  * Fetches the pictures of ads into a folder. If another process serves the database, that process stores which pictures
@@ -121,7 +129,7 @@ const createLocalCommands = ({
   keys: { create, list, revoke },
   pictures: { findMissing, savePictures },
 }: Library) => ({
-  import: async (source: AsyncIterable<Uint8Array>) => importSource(source),
+  import: async (source: AsyncIterable<Uint8Array>, options: ImportOptions) => importSource(source, options),
   create: async (options: KeyOptions) => create(options),
   list: async () => list(),
   revoke: async (keyIdOrPrefix: string) => revoke(keyIdOrPrefix),
@@ -181,7 +189,11 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   const commands: Record<string, unknown> = otherCommands;
   async function runCommand(request: Request, name: string): Promise<unknown> {
     if (name === 'owner') return {};
-    if (name === 'import') return importSource(request.body ?? ReadableStream.from([]));
+    if (name === 'import')
+      return importSource(
+        request.body ?? ReadableStream.from([]),
+        parseImportOptions(new URL(request.url).searchParams),
+      );
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (typeof command !== 'function') throw new Error(`This version of the library does not know ${name}.`);
     return (await command(...((await request.json()) as unknown[]))) ?? {};
@@ -198,6 +210,13 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
     }
   };
 }
+
+/** Reads the options of an import from the query of a request. */
+const parseImportOptions = (query: URLSearchParams): ImportOptions => ({ format: query.get('format') ?? undefined });
+
+/** Writes the options of an import as the query of a request. */
+const formatImportQuery = ({ format }: ImportOptions): string =>
+  format === undefined ? '' : `?${new URLSearchParams({ format })}`;
 
 /** Creates a request to the process that serves a database. */
 const createCommandRequest = ({ url, token }: HolderEndpoint, name: string, options: RequestInit) =>
@@ -226,7 +245,7 @@ function createRemoteCommands(owner: HolderEndpoint): LibraryCommands {
     (...args: Parameters<LibraryCommands[Name]>) =>
       send<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(args));
   return {
-    import: (source) => send('import', ReadableStream.from(source)),
+    import: (source, options) => send(`import${formatImportQuery(options)}`, ReadableStream.from(source)),
     create: createCommand('create'),
     list: createCommand('list'),
     revoke: createCommand('revoke'),

@@ -2,8 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
 import type { RecordStore } from '../database/records.ts';
 import { isNestedTooDeep } from '../service/request.ts';
-import { detectRecordFormat } from './formats/formats.ts';
-import { metaAdLibraryFormat } from './formats/meta-ad-library.ts';
+import { FormatDetector } from './formats/formats.ts';
 import { SourceRecord } from './formats/source-record.ts';
 import { createRowReader } from './formats/table-rows.ts';
 import { type ImportReport, ImportReporter } from './report.ts';
@@ -23,6 +22,12 @@ const transactionMs = 50;
 /** An import stops when it has found this many unusable records, because the source is then not an archive of ads. */
 const maxUnusableRecords = 100_000;
 
+/** Options for an import. */
+export interface ImportOptions {
+  /** The name of the format of all records. By default, the import recognizes the format of each record. */
+  format?: string | undefined;
+}
+
 interface ImportTarget {
   database: Database;
   records: RecordStore;
@@ -37,12 +42,15 @@ interface ImportTarget {
  * The import goes through all records twice. The first pass finds out how each column writes its numbers and dates, and
  * stores nothing. The second pass stores the records. The work is divided into short transactions, and other requests
  * can run between them.
+ *
+ * @throws Error if no format has the given name
  */
 export async function importRecords(
   target: ImportTarget,
   source: AsyncIterable<string | Uint8Array>,
+  options: ImportOptions = {},
 ): Promise<ImportReport> {
-  const importing = new Import(target);
+  const importing = new Import(target, options);
   try {
     await importing.observeRecords(source);
     return await importing.storeRecords();
@@ -56,6 +64,7 @@ type SpoolEntry = [line: number, path: string, kind: 'value' | 'text' | 'cells' 
 
 class Import {
   readonly #target: ImportTarget;
+  readonly #detector: FormatDetector;
   readonly #parser: ColumnValueParser;
   readonly #reporter = new ImportReporter();
   readonly #spool = new Spool();
@@ -65,8 +74,9 @@ class Import {
   #sourceError: { line: number; error: Error } | undefined;
   #hasAdText = false;
 
-  constructor(target: ImportTarget) {
+  constructor(target: ImportTarget, { format }: ImportOptions) {
     this.#target = target;
+    this.#detector = new FormatDetector(format);
     this.#parser = new ColumnValueParser(target.now());
   }
 
@@ -89,7 +99,7 @@ class Import {
         'NaN or Infinity: JSON does not allow this value, so it was read as null',
       );
     try {
-      for await (const entries of readSource(source, { onTable, onNaN })) {
+      for await (const entries of readSource(source, { detector: this.#detector, onTable, onNaN })) {
         let pauseAt = performance.now() + transactionMs;
         for (const sourceEntry of entries) {
           const entry = this.#observeEntry(sourceEntry);
@@ -120,10 +130,10 @@ class Import {
     const { line, path } = entry;
     if ('value' in entry && isNestedTooDeep(entry.value)) return { line, path, problem: tooDeepProblem };
     const record = 'cells' in entry ? this.#readRow?.(entry.cells) : SourceRecord.fromObject(entry.value);
-    const format = this.#table?.format ?? (record && detectRecordFormat(record));
+    const format = this.#table?.format ?? (record && this.#detector.detectRecordFormat(record));
     if (!record || !format) return { line, path, problem: unknownFormatProblem };
     try {
-      format.toAd(record, this.#parser);
+      format.toPage?.(record, this.#parser) ?? format.toAd(record, this.#parser);
     } catch {}
     this.#clearRecordNotes();
     return entry;
@@ -179,21 +189,17 @@ class Import {
 
   /** @throws Error that says why the record cannot be used */
   #storeRecord(kind: SpoolEntry[2], content: unknown, writer: RecordWriter): void {
-    const { report } = this.#reporter;
     const record =
       kind === 'cells'
         ? this.#readRow?.(content as string[])
         : SourceRecord.fromObject((kind === 'text' ? JSON.parse(String(content)) : content) as Record<string, unknown>);
     if (!record) return;
-    const format = this.#table?.format ?? detectRecordFormat(record);
+    const format = this.#table?.format ?? this.#detector.detectRecordFormat(record);
     if (!format) throw new Error(unknownFormatProblem);
     const text = kind === 'text' ? String(content) : undefined;
     const { ad, page, json } = validateRecord(record, { format, text, parser: this.#parser });
     const outcome = ad ? writer.putAd(ad, json) : writer.putPage(page, json);
-    if (outcome === 'repeated') report.repeated++;
-    else report[ad ? 'ads' : 'pages']++;
-    if (outcome === 'updated') report.updated++;
-    if (outcome !== 'repeated' && format === metaAdLibraryFormat) report.fromPublicArchive++;
+    this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
     if (ad && (ad.headline || ad.body || ad.cards?.length)) this.#hasAdText = true;
   }
 }

@@ -1,5 +1,6 @@
 import { countReason } from './stored-pictures.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
+import type { WriteOutcome } from './writer.ts';
 
 /** The result of an import, for people. */
 export type ImportReport = {
@@ -11,8 +12,8 @@ export type ImportReport = {
   updated: number;
   /** How many records replaced an earlier record of the same import with the same id. */
   repeated: number;
-  /** How many of the ads came from the Meta Ad Library. */
-  fromPublicArchive: number;
+  /** How many ads and pages had each format, not counting repeated records. */
+  formats: Record<string, { ads: number; pages: number }>;
   /** How many records were not stored. */
   skipped: number;
   /** Which columns of a table became which fields. */
@@ -44,11 +45,23 @@ const maxListedKeys = 20;
 /** Counts the records of an import, and collects what the import does not understand. */
 export class ImportReporter {
   readonly report: ImportReport = {
-    ...{ ads: 0, pages: 0, updated: 0, repeated: 0, fromPublicArchive: 0, skipped: 0 },
-    ...{ notes: [], problems: [], reasons: {} },
+    ...{ ads: 0, pages: 0, updated: 0, repeated: 0, skipped: 0 },
+    ...{ formats: {}, notes: [], problems: [], reasons: {} },
   };
   readonly #unusedKeyCounts = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstPlace: Place; message: string }>();
+
+  /** Counts a record that was stored. */
+  countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
+    if (outcome === 'repeated') {
+      this.report.repeated++;
+      return;
+    }
+    this.report.formats[formatName] ??= { ads: 0, pages: 0 };
+    this.report.formats[formatName][kind]++;
+    this.report[kind]++;
+    if (outcome === 'updated') this.report.updated++;
+  }
 
   /** Counts a record that cannot be used, and stores the reason. */
   countSkipped({ line, path }: Place, error: unknown): void {

@@ -28,7 +28,7 @@ type ValidRecord = { json: string } & ({ ad: Ad; page?: undefined } | { page: Pa
  */
 export function validateRecord(record: SourceRecord, { format, text, parser }: ValidationOptions): ValidRecord {
   const source = record.toObject();
-  const convertedPage = format.toPage?.(record);
+  const convertedPage = format.toPage?.(record, parser);
   if (convertedPage) {
     const page = removeTokens(convertedPage);
     return { page: validatePage(page), json: toStoredJson(page, page === source ? text : undefined) };
@@ -44,7 +44,7 @@ export const tooDeepProblem = `nested deeper than ${maxNestingDepth} levels`;
 
 /** The problem of a record that matches no format. */
 export const unknownFormatProblem =
-  'neither an ad (id) nor a page (pageId, pageName) nor an ad of the Meta Ad Library (ad_archive_id); "library import --help" lists the formats';
+  'neither an ad (id) nor a page (pageId, pageName) nor an ad of an ad library (ad_archive_id …); "library formats" lists the formats';
 
 /**
  * Removes access tokens. Returns the same object if it contains none, so that callers can tell that nothing changed.

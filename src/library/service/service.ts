@@ -4,6 +4,7 @@ import { type OperationName, operations } from '../../api/operations.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { createRecordStore, type ExternalRecords, type RecordStore } from '../database/records.ts';
+import type { ImportOptions } from '../import/import.ts';
 import { openStoredPictures, type StoredPictures } from '../import/stored-pictures.ts';
 import { libraryFilters } from '../search/filters.ts';
 import { parseSearchRequest, runSearch } from '../search/search-request.ts';
@@ -83,8 +84,8 @@ export async function openLibrary(options: LibraryOptions) {
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
     keys,
     /** Imports ads and pages from a source in any supported format. */
-    import: async (source: AsyncIterable<string | Uint8Array>) =>
-      (await import('../import/import.ts')).importRecords(context, source),
+    import: async (source: AsyncIterable<string | Uint8Array>, importOptions?: ImportOptions) =>
+      (await import('../import/import.ts')).importRecords(context, source, importOptions),
     pictures: context.pictures,
     /** Returns the number of stored ads and pages. */
     countRecords: () => database.get<{ ads: number; pages: number }>(countSql) ?? { ads: 0, pages: 0 },

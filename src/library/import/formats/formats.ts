@@ -1,5 +1,6 @@
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
+import { quoteValue } from '../../service/request.ts';
 import { apiFormat } from './api.ts';
 import { datasetExportFormat } from './dataset-export.ts';
 import type { ImportFormat } from './import-format.ts';
@@ -8,24 +9,61 @@ import { ownAdsFormat } from './own-ads.ts';
 import { normalizeKey, SourceRecord } from './source-record.ts';
 
 /** All formats. The import uses the first format that matches a record. */
-const formats: readonly ImportFormat[] = [datasetExportFormat, metaAdLibraryFormat, apiFormat, ownAdsFormat];
+export const importFormats: readonly ImportFormat[] = [
+  datasetExportFormat,
+  metaAdLibraryFormat,
+  apiFormat,
+  ownAdsFormat,
+];
 
-/** Returns the format of a record in JSON, or undefined if no format matches. */
-export function detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
-  return formats.find((format) => format.layouts.includes('json') && format.matches(record));
-}
+/** Finds the format of records and tables, or uses the format that the user named. */
+export class FormatDetector {
+  readonly #formats: readonly ImportFormat[];
+  readonly #namedFormat: ImportFormat | undefined;
 
-/**
- * Returns true if a value can only be a record. An object whose `id` is not a UUID may also be a wrapper that a service
- * puts around its records.
- */
-export function isUnambiguousRecord(value: unknown): boolean {
-  if (!isObject(value)) return false;
-  const record = new SourceRecord(Object.entries(value));
-  const format = detectRecordFormat(record);
-  if (format !== apiFormat) return format !== undefined;
-  const id = record.get('id');
-  return record.has('id') ? typeof id === 'string' && isUuid(id) : typeof record.get('pagename') === 'string';
+  /**
+   * @param formatName the format of all records. Without a name, the format of each record is detected.
+   * @throws Error that lists all names, if no format has this name
+   */
+  constructor(formatName?: string) {
+    this.#namedFormat = importFormats.find(({ name }) => name === formatName);
+    if (formatName !== undefined && !this.#namedFormat)
+      throw new Error(
+        `${quoteValue(formatName)} is not a format; the formats are ${importFormats.map(({ name }) => name).join(', ')}`,
+      );
+    this.#formats = this.#namedFormat ? [this.#namedFormat] : importFormats;
+  }
+
+  /** Returns the format of a record in JSON, or undefined if no format matches. */
+  detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
+    return this.#namedFormat ?? this.#findMatchingFormat(record);
+  }
+
+  #findMatchingFormat(record: SourceRecord): ImportFormat | undefined {
+    return this.#formats.find((format) => format.layouts.includes('json') && format.matches(record));
+  }
+
+  /**
+   * Returns true if a value can only be a record. An object whose `id` is not a UUID may also be a wrapper that a
+   * service puts around its records.
+   */
+  isUnambiguousRecord(value: unknown): boolean {
+    if (!isObject(value)) return false;
+    const record = new SourceRecord(Object.entries(value));
+    const format = this.#findMatchingFormat(record);
+    if (format !== apiFormat) return format !== undefined;
+    const id = record.get('id');
+    return record.has('id') ? typeof id === 'string' && isUuid(id) : typeof record.get('pagename') === 'string';
+  }
+
+  /** Returns the format of a table with these columns, or undefined if no format matches. */
+  detectTableFormat(columns: readonly string[]): TableFormat | undefined {
+    const header = new SourceRecord(columns.map((name) => [name, undefined]));
+    const format =
+      this.#namedFormat ??
+      this.#formats.find((candidate) => candidate.layouts.includes('table') && candidate.matches(header));
+    return format && { format, fields: mapColumnsToFields(format, columns) };
+  }
 }
 
 /** Returns true if an object with this key must be a record, and cannot be a wrapper around records. */
@@ -48,13 +86,6 @@ export interface TableFormat {
    * field.
    */
   fields: (string | undefined)[];
-}
-
-/** Returns the format of a table with these columns, or undefined if no format matches. */
-export function detectTableFormat(columns: readonly string[]): TableFormat | undefined {
-  const header = new SourceRecord(columns.map((name) => [name, undefined]));
-  const format = formats.find((candidate) => candidate.layouts.includes('table') && candidate.matches(header));
-  return format && { format, fields: mapColumnsToFields(format, columns) };
 }
 
 function mapColumnsToFields(format: ImportFormat, columns: readonly string[]): (string | undefined)[] {

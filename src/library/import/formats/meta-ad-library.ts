@@ -157,7 +157,8 @@ const sharedKeys = [
  */
 export const metaAdLibraryFormat: ImportFormat = {
   name: 'meta-ad-library',
-  title: 'the Meta Ad Library: its API, scrapes of it, and tables of either',
+  title: 'ads of the Meta Ad Library: its API, scrapes of it, and tables of either',
+  description: 'https://developers.facebook.com/docs/graph-api/reference/archived-ad/',
   layouts: ['json', 'table'],
   keysByField,
   hasColumnPaths: true,

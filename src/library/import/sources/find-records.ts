@@ -1,5 +1,5 @@
 import { isObject } from '../../../views/view.ts';
-import { isUnambiguousRecord } from '../formats/formats.ts';
+import type { FormatDetector } from '../formats/formats.ts';
 
 /** A value and its place in a document. */
 export interface LocatedValue {
@@ -21,18 +21,22 @@ export const recordListKeys = ['data', 'items'];
  * @returns `isCertain` is false if no value is unambiguously a record. Then `records` holds the values that were
  *   probably meant to be records.
  */
-export function findRecords(value: unknown, path = ''): { records: LocatedValue[]; isCertain: boolean } {
-  const records = collectRecords(value, path, 0);
+export function findRecords(
+  value: unknown,
+  path: string,
+  detector: FormatDetector,
+): { records: LocatedValue[]; isCertain: boolean } {
+  const records = collectRecords(value, path, 0, detector);
   return records.length > 0
     ? { records, isCertain: true }
     : { records: guessRecords(value, path, 0), isCertain: false };
 }
 
-function collectRecords(value: unknown, path: string, depth: number): LocatedValue[] {
-  if (isUnambiguousRecord(value)) return [{ path, value }];
+function collectRecords(value: unknown, path: string, depth: number, detector: FormatDetector): LocatedValue[] {
+  if (detector.isUnambiguousRecord(value)) return [{ path, value }];
   if (depth >= maxWrapperDepth) return [];
   if (Array.isArray(value)) {
-    const recordsByItem = value.map((item, index) => collectRecords(item, `${path}[${index}]`, depth + 1));
+    const recordsByItem = value.map((item, index) => collectRecords(item, `${path}[${index}]`, depth + 1, detector));
     if (!recordsByItem.some((records) => records.length > 0)) return [];
     return recordsByItem.flatMap((records, index) =>
       records.length > 0 ? records : guessRecords(value[index], `${path}[${index}]`, depth + 1),
@@ -40,7 +44,7 @@ function collectRecords(value: unknown, path: string, depth: number): LocatedVal
   }
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, child]) =>
-    typeof child === 'object' && child !== null ? collectRecords(child, joinPath(path, key), depth + 1) : [],
+    typeof child === 'object' && child !== null ? collectRecords(child, joinPath(path, key), depth + 1, detector) : [],
   );
 }
 

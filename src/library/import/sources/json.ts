@@ -1,5 +1,5 @@
 import { isObject } from '../../../views/view.ts';
-import { isRecordKey } from '../formats/formats.ts';
+import { type FormatDetector, isRecordKey } from '../formats/formats.ts';
 import { parseLiteral } from '../values/literals.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { findRecords, joinPath, maxWrapperDepth, recordListKeys } from './find-records.ts';
@@ -16,18 +16,21 @@ import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entr
  * that begins with a bracket.
  *
  * @param text the source, in chunks
- * @param onNaN called with the line of each value that contains `NaN` or `Infinity`; both are read as null
  */
-export async function* readJson(
-  text: AsyncIterable<string>,
-  onNaN: (line: number) => void,
-): AsyncGenerator<SourceEntry[]> {
-  const reader = new JsonReader(onNaN);
+export async function* readJson(text: AsyncIterable<string>, options: JsonOptions): AsyncGenerator<SourceEntry[]> {
+  const reader = new JsonReader(options);
   for await (const chunk of text) {
     reader.append(chunk);
     yield* reader.read(false);
   }
   yield* reader.read(true);
+}
+
+/** Options for reading JSON. */
+export interface JsonOptions {
+  detector: FormatDetector;
+  /** Called with the line of each value that contains `NaN` or `Infinity`. Both are read as null. */
+  onNaN(line: number): void;
 }
 
 /** A list or an object that has begun and not yet ended. */
@@ -75,7 +78,7 @@ const maxScriptGuardLength = 100;
 const closingBracketsPattern = /^[\]},\s]+$/;
 
 class JsonReader {
-  readonly #onNaN: (line: number) => void;
+  readonly #options: JsonOptions;
   readonly #tokenizer = new JsonTokenizer();
   /** The lists and objects around the current position, from the outermost to the innermost. */
   #frames: Frame[] = [];
@@ -90,8 +93,8 @@ class JsonReader {
   #isDamaged = false;
   #entries: SourceEntry[] = [];
 
-  constructor(onNaN: (line: number) => void) {
-    this.#onNaN = onNaN;
+  constructor(options: JsonOptions) {
+    this.#options = options;
   }
 
   append(chunk: string): void {
@@ -361,7 +364,7 @@ class JsonReader {
    *   `text` is the text of the value if the value is a whole line.
    */
   #addRecords(value: unknown, place: { line: number; itemLine: number; path: string; text?: string }): void {
-    const { records, isCertain } = findRecords(value, place.path);
+    const { records, isCertain } = findRecords(value, place.path, this.#options.detector);
     const parent = this.#frames[this.#openedCount - 1];
     const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
     // A wrapper around records usually contains other values, too, which are not reported as problems.
@@ -384,7 +387,7 @@ class JsonReader {
     } catch {}
     const value = parseLiteral(text);
     if (value === undefined) return { problem: notJsonProblem };
-    if (/\b(?:NaN|Infinity)\b/.test(text)) this.#onNaN(line);
+    if (/\b(?:NaN|Infinity)\b/.test(text)) this.#options.onNaN(line);
     return { value };
   }
 }

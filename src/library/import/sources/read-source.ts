@@ -1,14 +1,12 @@
 import { decodeText, hasInvalidBytes, notUtf8Problem, peekFirst } from './decode-text.ts';
-import { readJson } from './json.ts';
+import { type JsonOptions, readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 import { detectTable, readTableRows, type Table } from './table.ts';
 
-/** Callbacks for what a reader learns about a source besides its records. */
-export interface SourceCallbacks {
+/** Options for reading a source. */
+export interface SourceOptions extends JsonOptions {
   /** Called once if the source is a table. */
   onTable(table: Table): void;
-  /** Called with the line of each value that contains `NaN` or `Infinity`. Both are read as null. */
-  onNaN(line: number): void;
 }
 
 /**
@@ -18,11 +16,11 @@ export interface SourceCallbacks {
  */
 export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
-  { onTable, onNaN }: SourceCallbacks,
+  { onTable, ...options }: SourceOptions,
 ): AsyncGenerator<SourceEntry[]> {
   const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source));
   if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(firstBatch.slice(0, 1000))) {
-    const table = await detectTable(firstBatch);
+    const table = await detectTable(firstBatch, options.detector);
     if (table) {
       onTable(table);
       yield* readTableRows(batches, table);
@@ -31,7 +29,7 @@ export async function* readSource(
     if (firstBatch.trim() !== '' && !jsonLinePattern.test(firstBatch))
       throw new UnreadableSourceError(describeProblem(firstBatch));
   }
-  yield* readJson(batches, onNaN);
+  yield* readJson(batches, options);
 }
 
 /** Matches a line that begins like JSON. The lines before this line are then reported as damaged. */

@@ -1,5 +1,5 @@
 import type { CsvError, InfoRecord, Parser, parse } from 'csv-parse';
-import { detectTableFormat, type TableFormat } from '../formats/formats.ts';
+import type { FormatDetector, TableFormat } from '../formats/formats.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 
@@ -28,7 +28,7 @@ const delimiters = [',', ';', '\t', '|'];
  * @returns undefined if no row names the columns of a format
  * @throws UnreadableSourceError if the table has too many columns
  */
-export async function detectTable(text: string): Promise<Table | undefined> {
+export async function detectTable(text: string, detector: FormatDetector): Promise<Table | undefined> {
   const { parse } = await import('csv-parse/sync');
   const head = text.slice(0, maxHeadLength);
   const lineEndings = detectLineEndings(head);
@@ -51,7 +51,7 @@ export async function detectTable(text: string): Promise<Table | undefined> {
     }
     for (const [headerRowIndex, cells] of rows.entries()) {
       const columns = cells.map((cell) => cell.trim());
-      const tableFormat = detectTableFormat(columns.slice(0, maxColumns));
+      const tableFormat = detector.detectTableFormat(columns.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
       // Excel reads the delimiter from a first line such as `sep=;`, so some programs write this line.
