@@ -6,7 +6,7 @@ import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from
 import { computeRequestBounds, getOverallMaxPrice, isExactPrice, isPaid, type Prices } from './prices.ts';
 import { estimateUnstatedCost } from './settlement.ts';
 
-/** A limit of credits, and the account that records what was spent of it. */
+/** A limit of credits, and the account that records the spending under this limit. */
 export interface Limit {
   ledger: CreditLedger;
   account: string;
@@ -15,19 +15,22 @@ export interface Limit {
   scope: 'tool call' | 'connection' | 'server';
 }
 
+/** A limit that bounds spending. */
 export type Budget = Limit & { budget: number };
 
+/** Returns whether a limit bounds spending. */
 export const hasBudget = (limit: Limit): limit is Budget => limit.budget !== undefined;
 
+/** Returns the name of the account in which the ledger records the spending of a connection. */
 export const getConnectionAccount = ({ id }: Connection) => `connection ${id}`;
 
-/** Reads the prices that the call's key has seen. They belong to the key, whichever limits its calls have. */
+/** Reads the prices of a key. Prices belong to the key, and all limits of its calls use them. */
 export type ReadPrices = (tenantId: string) => Promise<Prices>;
 
 /**
- * Reserves what a call may cost under a budget, and waits while it has to. Returns undefined if the account cannot be
- * reached and the call is not known to cost anything: then it goes on without a reservation.
- * @throws AdLibraryError `credit_budget` if the call does not fit
+ * Reserves the highest expected cost of a call under a budget. Waits if calls in progress have to end first. Returns
+ * undefined if the account cannot be read and the call is probably free. Such a call is sent without a reservation.
+ * @throws AdLibraryError `credit_budget` if the cost of the call exceeds the budget
  */
 export async function reserveCredits(call: Call, budget: Budget, readPrices: ReadPrices): Promise<Lease | undefined> {
   try {
@@ -43,7 +46,7 @@ async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrice
   const { ledger, account: accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {
-    // The account of the key holds the prices, so there they are as new as the reservations.
+    // The account of the key contains the prices. For this account, prices and reservations are read in one step.
     const keyPrices = scope === 'server' ? undefined : await readPrices(owner.tenantId);
     const admission = await ledger.reserve(accountId, ({ prices }) =>
       buildReserveRequest(request, keyPrices ?? prices, budget),
@@ -65,12 +68,12 @@ async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrice
   }
 }
 
-/** The queue in which paid calls of unknown price run one at a time. */
+/** The name of the queue in which paid calls of unknown price run one at a time. */
 const paidQueue = 'paid';
 
 /**
- * Reserves the highest cost of a call. A call of unknown price runs alone, so that at most one such call can exceed the
- * budget.
+ * Builds the request to reserve the highest cost of a call. Calls of unknown price run one at a time, so that at most
+ * one of them can exceed the budget.
  */
 function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: number): ReserveRequest {
   const bounds = computeRequestBounds(prices, request);
@@ -87,7 +90,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
   };
 }
 
-/** Returns the error of a call that a limit refuses. */
+/** Creates the error for a call that a limit refuses. */
 export function createBudgetError(
   { scope, budget }: Budget,
   { problem, transient }: { problem: string; transient: boolean },

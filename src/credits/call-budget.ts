@@ -7,39 +7,42 @@ import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type P
 
 type ListName = Extract<OperationName, 'searchAds' | 'listCollectionItems'>;
 
+/** The pages of a list that a tool call intends to read. */
 interface PagesToRead {
   operation: ListName;
+  /** The number of items of all pages together. */
   items: number;
-  /** Items of each page but the last. */
+  /** The number of items of each page. The last page may have fewer. */
   size: number;
-  /** Whether the number of items is known when the first page is asked for: otherwise the first page is a full one. */
+  /** Whether the number of items is known before the first page is read. If not, the first page is requested at full size. */
   isTotalKnown: boolean;
 }
 
-/** A limit of credits for all calls of the API that one tool call makes. */
+/** A limit of credits for all API calls that one tool call makes. */
 export interface CallBudget extends CreditLimit {
-  /** Returns the credits that the calls of the tool call cost, may have cost, and may still cost. */
+  /** Returns the credits that the API calls have cost, may have cost, and may still cost while they are in progress. */
   readUsedCredits(): Promise<number>;
   /**
    * Returns the largest page size, up to `max`, whose highest cost fits the remaining credits of every limit.
    * @throws AdLibraryError `credit_budget` if no page fits
    */
   choosePageSize(page: { operation: ListName; max: number }): Promise<number>;
-  /** Returns the bounds of what reading pages costs; undefined while no charge bounds it. */
+  /** Estimates the lowest and the highest cost of reading pages. Returns undefined if no charge was seen that bounds the cost. */
   estimateCost(pages: PagesToRead): Promise<PriceBounds | undefined>;
-  /** Returns whether every charge seen for an operation was 0, and there was one. */
+  /** Returns whether the operation has charged 0 credits every time so far. False if there was no charge yet. */
   isFree(operation: ListName): Promise<boolean>;
 }
 
 interface CallBudgetOptions {
   callLimit: Budget;
-  /** The limits that apply besides: of the connection and of the server. */
+  /** The other limits that apply to the calls: the limit of the connection and the limit of the server. */
   limits: readonly Limit[];
   prices(): Promise<Prices>;
-  /** Trusts that an operation whose charges were all 0 stays free, whatever the size of the page. */
+  /** Whether an operation that charged 0 credits every time so far is assumed to be free for pages of any size. */
   trustsFreeOperations: boolean;
 }
 
+/** Opens the limit of one tool call. */
 export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations }: CallBudgetOptions): CallBudget {
   return {
     maxCredits: callLimit.budget,
@@ -76,9 +79,10 @@ export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations
   };
 }
 
-/** Page sizes while their price is not known: whole groups of whatever a service may charge by. */
+/** Returns whether a page size is tried while its price is unknown. Services may charge by groups of 5 or 10 items. */
 const isRoundPageSize = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
 
+/** A page whose size has to fit the remaining credits. */
 interface PageToFit {
   operation: Operation;
   prices: Prices;
@@ -87,7 +91,10 @@ interface PageToFit {
   trustsFreeOperations: boolean;
 }
 
-/** Returns the largest page that fits the credits, or 0. While no charge bounds the price, an item counts as a credit. */
+/**
+ * Returns the largest page size whose highest cost fits the credits, or 0 if no size fits. If no charge bounds the
+ * price, each item is assumed to cost one credit.
+ */
 function findLargestPageSize({ operation, prices, max, credits, trustsFreeOperations }: PageToFit): number {
   const isFree = trustsFreeOperations && getMaxPrice(prices, operation.name) === 0;
   for (let size = max; size > 0; size--) {
@@ -99,5 +106,6 @@ function findLargestPageSize({ operation, prices, max, credits, trustsFreeOperat
   return 0;
 }
 
+/** Explains why no page fits the remaining credits. */
 const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
   `${formatCreditNumber(spent)} of ${formatCreditNumber(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the rest.`;

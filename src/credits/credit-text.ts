@@ -12,7 +12,7 @@ import {
   type Prices,
 } from './prices.ts';
 
-/** `free`, `10 credits`, `between 3 and 267 credits`; that nothing is known where there is no upper bound. */
+/** Formats a price: `free`, `10 credits`, `between 3 and 267 credits`, or `at an unknown price` without an upper bound. */
 export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
   if (atMost === 0) return 'free';
@@ -46,8 +46,10 @@ export const Spending = z
     prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
   })
   .meta({ title: 'Spending' });
+/** The spending of a key on this server. */
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
+/** Builds the spending of a key, with its budget and with the budget of its connection. */
 export function buildSpending(
   account: CreditAccount,
   budget: number | undefined,
@@ -71,11 +73,11 @@ export function buildSpending(
   };
 }
 
-/** An operation that the document does not gate, and that never charged, has no price to show. */
+/** Returns the operations that have a price to show. An ungated operation that never charged has none. */
 const listPricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
 
-/** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
+/** Formats spending: `this server since it started: 12 charged in 5 paid calls …` and the charges of each operation. */
 export function formatSpending(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
   const uncertainText = uncertain
@@ -94,14 +96,17 @@ export function formatSpending(spending: Spending): string {
   ].join('\n');
 }
 
+/** A budget and the credits that count toward it. */
 type BudgetUse = { budget: number; charged: number; uncertain?: number | undefined };
 
+/** Formats a budget and the credits left of it, such as `budget 50, 38 left`. */
 const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUse): string =>
   `budget ${formatCreditNumber(budget)}, ${formatCreditNumber(Math.max(0, budget - charged - uncertain))} left`;
 
 const formatCharges = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
 
+/** The charge that was seen for a number of items. */
 export interface SizeCharge {
   items: number;
   charged: number;
@@ -109,6 +114,7 @@ export interface SizeCharge {
 
 const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
+/** A call that does not fit a budget. */
 interface Refusal {
   account: CreditAccount;
   budget: number;
@@ -116,7 +122,7 @@ interface Refusal {
   request: ServiceRequest;
 }
 
-/** Says why a budget refuses a call, and which smaller limit would fit. */
+/** Explains why a budget refuses a call, and which smaller `limit` would fit. */
 export function explainRefusal({ account, budget, prices, request }: Refusal): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
@@ -134,9 +140,10 @@ export function explainRefusal({ account, budget, prices, request }: Refusal): s
   return `Budget of ${formatCreditNumber(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
-/** The largest limit that is advised in place of a larger one or of none. */
+/** The largest `limit` that is suggested for a call with a larger `limit` or without `limit`. */
 const maxSuggestedLimit = 100;
 
+/** Suggests a smaller `limit` whose highest cost fits the remaining credits. Returns an empty text if none fits. */
 function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
   if (!isListRequest(request)) return '';
   const { limit: requested = maxSuggestedLimit + 1 } = { ...request.query, ...request.body } as { limit?: number };
@@ -148,6 +155,8 @@ function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining:
   return '';
 }
 
+/** Rounds credits to six decimals, because sums of binary fractions have rounding errors. */
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;
 
+/** Formats a number of credits with thousands separators, such as `1,250`. */
 export const { format: formatCreditNumber } = new Intl.NumberFormat('en-US');

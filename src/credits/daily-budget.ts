@@ -2,24 +2,24 @@ import { AdLibraryError } from '../api/errors.ts';
 
 const dayMs = 86_400_000;
 
-/** The part of an account that the start of a day changes. */
+/** The fields of an account that change when a new day begins. */
 interface DailyAccount {
-  /** The day (UTC, ISO text) whose spending the account counts; undefined before the first call. */
+  /** The UTC day of the spending, such as `2026-11-22`. Undefined before the first call. */
   day?: string;
   spent: number;
   uncertain: number;
   calls: number;
-  /** Reservations of calls. A booked one has been counted as spent. */
+  /** The reservations of calls, by id. The credits of a booked reservation already count as spent. */
   leases: Readonly<Record<string, { booked?: unknown }>>;
 }
 
 /**
- * Returns the account as it is on the day of `now`: a budget opens once for each day (UTC). On a new day, spending starts
- * at 0; prices and the reservations of calls in progress stay. If the clock goes back by at most a day, the account
- * continues to count the later day, so that no budget opens twice.
- * @param now in milliseconds since the epoch
- * @param file the file of the account, which the error names
- * @throws AdLibraryError `unavailable` if the account counts a day more than one day ahead: one of the clocks is wrong
+ * Updates an account to the UTC day of `now`. On a new day, the spending starts at 0. The prices and the reservations of
+ * calls in progress stay. If the clock goes back by at most a day, the account stays on the later day, so that no budget
+ * can be spent twice.
+ * @param now the current time in milliseconds since the epoch
+ * @param file the path of the account's file, for the text of the error
+ * @throws AdLibraryError `unavailable` if the day of the account is more than one day ahead, because a clock is wrong
  */
 export function updateAccountToDay<Account extends DailyAccount>(account: Account, now: number, file: string): Account {
   const today = formatUtcDay(now);

@@ -1,47 +1,52 @@
 import type { Answer, Receipt, ServiceRequest } from '../api/call.ts';
 import type { Operation } from '../api/operations.ts';
 
-/** The charges seen for calls that asked for a number of items. */
+/** The charges of the calls with the same page size. */
 interface SizePrice {
   /** The highest charge of any answer. */
   maxCharged: number;
-  /** The items of the fullest answer, and its charge. */
+  /** The number of items of the answer with the most items. */
   items: number;
+  /** The charge of the answer with the most items. */
   charged: number;
 }
 
+/** The charges of one operation. */
 export interface PriceTable {
-  /** By the number of items asked for, which is 1 for operations that return one object. */
+  /** The charges by the requested number of items. The number is 1 for operations that return one object. */
   bySize: Map<number, SizePrice>;
-  /** For calls without a limit while the service's page size is unknown. */
+  /** The charges of calls without `limit`, while the default page size of the service is unknown. */
   unsized?: SizePrice;
-  /** The service's default page size. */
+  /** The number of items that the service sends for a call without `limit`. */
   defaultPageSize?: number;
 }
 
-/** The charges seen, by operation. The document gives no prices (*Limits*, 6), so nothing else is known about them. */
+/** The charges by operation. The document states no prices (*Limits*, 6), so prices follow from charges alone. */
 export type Prices = Map<string, PriceTable>;
 
 /** The parts of a request on which its price depends. */
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
-/** A price rule that the charges seen follow: credits for each group of items begun, or for a call of any size. */
+/**
+ * A rule that explains all charges of an operation. It charges `credits` for each started group of `perItems` items, or
+ * for a call of any size if `perItems` is undefined.
+ */
 interface PriceRule {
   credits: number;
   perItems?: number;
 }
 
-/** Sizes remembered for one operation. Bounded, because callers choose them. */
+/** The most page sizes that the table of an operation stores. It is bounded, because callers choose page sizes. */
 const maxStoredSizes = 32;
 
-/** The part of an answer that tells what was charged for. */
+/** The part of an answer that its price depends on. */
 export interface PricedAnswer extends Pick<Answer, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }
 
 /**
- * Adds a stated charge to the prices. Returns the same prices, unchanged, if the charge says nothing new. A free answer
- * that brought or added nothing tells nothing about prices.
+ * Adds a stated charge to the prices. Returns the same object if the charge adds nothing new. A free answer without items,
+ * or that added nothing to a collection, is ignored: such an answer may be free although other answers cost credits.
  */
 export function learnPrice(
   prices: Prices,
@@ -73,6 +78,7 @@ export function learnPrice(
   return new Map([...prices, [operation.name, table]]);
 }
 
+/** Merges a charge into the charges of the same page size. Returns the same object if nothing changes. */
 function mergeCharge(before: SizePrice | undefined, { items, charged }: Omit<SizePrice, 'maxCharged'>): SizePrice {
   if (before === undefined) return { maxCharged: charged, items, charged };
   const maxCharged = Math.max(charged, before.maxCharged);
@@ -81,23 +87,24 @@ function mergeCharge(before: SizePrice | undefined, { items, charged }: Omit<Siz
   return maxCharged === before.maxCharged ? before : { ...before, maxCharged };
 }
 
-/** The lowest and the highest cost of a call in credits. The price is known where both are equal. */
+/** The lowest and the highest cost of a call in credits. The price is known exactly if both are equal. */
 export interface PriceBounds {
   atLeast: number;
-  /** Infinity if no charge says what the call may cost at most. */
+  /** Infinity if no charge bounds the cost. */
   atMost: number;
 }
 
+/** Returns whether the bounds state an exact price. */
 export const isExactPrice = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
 
-/** Returns the bounds of what a call costs, by every charge seen for its operation. */
+/** Computes the bounds of the cost of a call from all charges of its operation. */
 export const computeRequestBounds = (prices: Prices, request: PricedRequest): PriceBounds =>
   computePriceBounds(prices, request.operation, getPageSize(request, prices.get(request.operation.name)));
 
 /**
- * Returns the bounds of what a page of `size` items costs, by every charge seen for the operation. The price is known
- * if a full page of that size was charged, or if all price rules that fit every full page agree.
- * @param size undefined for a page of unknown size, which costs no more than the largest page of the document
+ * Computes the bounds of the cost of a page of `size` items from all charges of the operation. The price is known exactly
+ * if a full page of that size was charged, or if all price rules that explain the charges agree.
+ * @param size undefined for a page of unknown size. Such a page costs at most as much as the largest page of the document.
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const table = prices.get(operation.name);
@@ -110,7 +117,7 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
     };
   const charged = table.bySize.get(size);
   if (charged?.items === size) return { atLeast: charged.maxCharged, atMost: charged.maxCharged };
-  // A page costs no less than a smaller one.
+  // A page costs at least as much as a smaller page.
   const smaller = [...table.bySize].filter(([pageSize]) => pageSize <= size).map(([, { maxCharged }]) => maxCharged);
   const [lowByRules = 0, highByRules] = computeRuleBounds(table, size);
   const atLeast = Math.max(...smaller, smaller.length > 0 ? 0 : lowest, lowByRules);
@@ -120,8 +127,9 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
 }
 
 /**
- * Returns the highest cost of a page. A page costs no more than as many items in smaller pages, nor than a larger page.
- * An answer without items says nothing about prices, and a free one says nothing beyond its size.
+ * Computes the highest cost of a page. A page costs at most as much as the same items in several smaller pages, and at
+ * most as much as a larger page. Answers without items are ignored. A free answer proves only that pages up to its size
+ * are free.
  */
 function computeHighestCost({ bySize, unsized }: PriceTable, size: number): number {
   const withItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
@@ -130,9 +138,10 @@ function computeHighestCost({ bySize, unsized }: PriceTable, size: number): numb
   return Math.min(...paid.map(({ maxCharged, items }) => maxCharged * Math.ceil(size / items)));
 }
 
-/** Group sizes in price rules that charge for each started group of items. */
+/** The group sizes of price rules that charge for each started group of items. */
 const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
+/** Computes the bounds of the cost of a page from the price rules. Returns no bounds if no rule explains the charges. */
 function computeRuleBounds(table: PriceTable, size: number): [low?: number, high?: number] {
   const full = listFullPages(table);
   if (full.every((page) => page.charged === 0 && page.size < size)) return [];
@@ -140,16 +149,19 @@ function computeRuleBounds(table: PriceTable, size: number): [low?: number, high
   return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
 
+/** The charge of a full page. */
 interface SizeCharge {
   size: number;
   charged: number;
 }
 
+/** Lists the charges of pages that were full. One page alone proves no rule, so at least two pages are required. */
 function listFullPages({ bySize }: PriceTable): SizeCharge[] {
   const full = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
   return full.length < 2 ? [] : full;
 }
 
+/** Returns the price rules that explain all charges. If all charges are whole numbers, rules with fractions are left out. */
 function findFittingRules(charges: readonly SizeCharge[]): PriceRule[] {
   const [first] = charges;
   if (first === undefined) return [];
@@ -165,11 +177,13 @@ function findFittingRules(charges: readonly SizeCharge[]): PriceRule[] {
   );
 }
 
+/** Returns the price of a page by a rule, rounded to six decimals. */
 const applyRule = ({ credits, perItems }: PriceRule, size: number): number =>
   Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
 const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
 
+/** Removes one page size from a full table. The page size with the highest charge stays, because it bounds all costs. */
 function removeOneSize({ bySize }: PriceTable): void {
   const max = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
   for (const [size, { maxCharged }] of bySize) if (maxCharged < max) return void bySize.delete(size);
@@ -179,7 +193,11 @@ function removeOneSize({ bySize }: PriceTable): void {
 const hasLimit = ({ body, query }: PricedRequest) => (body?.limit ?? query.limit) !== undefined;
 const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cursor) !== undefined;
 
-/** Items a call asks for. A cursor without a limit keeps the page size it began with, which may be any size seen. */
+/**
+ * Returns the number of items that a call requests, or undefined if the number is unknown. A call with a cursor and
+ * without `limit` continues with the page size of its first call. That may be any page size in the table, so the largest
+ * one is returned.
+ */
 function getPageSize(request: PricedRequest, table?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
   const { bySize = new Map<number, SizePrice>(), defaultPageSize = request.operation.defaultLimit } = table ?? {};
@@ -192,11 +210,12 @@ function getPageSize(request: PricedRequest, table?: PriceTable): number | undef
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
+/** Returns whether a request is for a page of a list. */
 export const isListRequest = ({ operation }: PricedRequest): boolean => operation.list === true;
 
 const maxListedCharges = 4;
 
-/** Returns the charges that were seen, each for the number of items that came, the largest answers last. */
+/** Lists the highest charge for each number of returned items, in the order of this number. Only the last few are listed. */
 export function listCharges({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const charges = new Map<number, number>();
   for (const { items, charged } of [...(unsized ? [unsized] : []), ...bySize.values()])
@@ -207,20 +226,22 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
     .slice(-maxListedCharges);
 }
 
+/** Returns the highest charge of an operation, or undefined if the operation has charged nothing yet. */
 export function getMaxPrice(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
   return table && getMaxCharge(table);
 }
 
-/** An operation that the document does not gate counts as paid once it has charged. */
+/** Returns whether an operation costs credits. An ungated operation counts as paid once it has charged credits. */
 export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
   gated || (getMaxPrice(prices, name) ?? 0) > 0;
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));
 
-/** The largest page of the document, which bounds the cost of a call whose page size is unknown. */
+/** The largest page size of the document. It bounds the cost of a call whose page size is unknown. */
 const maxPageSize = 100;
 
+/** Returns the highest charge of all operations. */
 export const getOverallMaxPrice = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => getMaxPrice(prices, operation) ?? 0));

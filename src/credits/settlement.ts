@@ -4,9 +4,10 @@ import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditAccount, Settlement } from './ledger.ts';
 import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
-/** How a call ended. */
+/** The answer of a call, or the error with which the call failed. */
 export type Outcome = { answer: Answer } | { error: unknown };
 
+/** A call that has ended. */
 interface EndedCall {
   request: ServiceRequest;
   outcome: Outcome;
@@ -14,9 +15,10 @@ interface EndedCall {
   isPaid: boolean;
 }
 
+/** The settlement of a call that cost nothing. */
 export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 
-/** Returns what the service stated it charged for a call; undefined if it may have charged an amount that it did not state. */
+/** Returns the charge that the service stated for a call, or undefined if the charge is unknown. */
 export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undefined {
   if ('answer' in outcome) {
     const { charged, chargeUnreadable } = outcome.answer.receipt;
@@ -28,7 +30,7 @@ export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undef
   return charged ?? ((isPaid || chargeUnreadable) && mayBeCharged(error.failure) ? undefined : 0);
 }
 
-/** Returns what the account of the key records of a call: its charge, the balance that it stated, and its price. */
+/** Builds the settlement of a call for the account of its key: the charge, the stated balance and the price. */
 export function buildSettlement(ended: EndedCall, charge: Charge): Settlement {
   const { request, outcome } = ended;
   const answer = 'answer' in outcome ? outcome.answer : undefined;
@@ -41,7 +43,7 @@ export function buildSettlement(ended: EndedCall, charge: Charge): Settlement {
     uncertain,
     isPaidAnswer: answer !== undefined && request.operation.gated,
     remaining: answer?.receipt.remaining ?? status?.credits ?? undefined,
-    // The charge of a failure is a price, too, but for an unknown number of items.
+    // A failed call with a charge also shows a price, although the number of its items is unknown.
     updatePrices: (prices) =>
       isStated && (answer || charged > 0) ? learnPrice(prices, request, answer ?? noItems, charged) : prices,
   };
@@ -49,12 +51,13 @@ export function buildSettlement(ended: EndedCall, charge: Charge): Settlement {
 
 const noItems = { value: { items: [] } };
 
+/** The credits of a call that count under a limit. */
 type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
 
 /**
- * Returns what a call counts under a limit. A charge that the service did not state counts as the highest price seen
- * for the operation, or as the highest cost of its page if that is more. If no price was seen, it counts as the rest of
- * the budget; without a budget, as nothing.
+ * Computes the credits of a call that count under a limit. An unknown charge counts as the highest charge of the
+ * operation, or as the highest cost of its page if that is more. If the operation has no price yet, an unknown charge
+ * counts as all remaining credits of the budget. Without a budget, it then counts as 0.
  */
 export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },
@@ -68,7 +71,7 @@ export function computeCharge(
   return { charged: 0, uncertain: Math.max(1, estimateUnstatedCost(prices, ended.request) ?? remainingCredits) };
 }
 
-/** Returns what a call counts whose charge is unknown; undefined if no charge seen tells. */
+/** Estimates the charge of a call whose charge is unknown. Returns undefined if its operation has no price yet. */
 export function estimateUnstatedCost(prices: Prices, request: ServiceRequest): number | undefined {
   const { atMost } = computeRequestBounds(prices, request);
   const cost = Math.max(atMost, getMaxPrice(prices, request.operation.name) ?? 0);

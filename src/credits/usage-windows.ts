@@ -10,17 +10,19 @@ import type { ReadPrices } from './budget.ts';
 import type { FullWindow, FullWindows } from './ledger.ts';
 import { computeRequestBounds } from './prices.ts';
 
-/** Asks `GET /v1/credits` on behalf of another call. Undefined if there is no answer soon. */
+/** Reads `GET /v1/credits` on behalf of another call. Returns undefined if no answer arrives in time. */
 export type ReadCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
 
-/** How long a call may wait for the balance: in milliseconds, and as a share of the call's time. */
+/** The longest time that a call waits for the balance, in milliseconds. */
 const maxWaitMs = 2000;
+/** The longest time that a call waits for the balance, as a share of the time limit of the call. */
 const maxWaitShare = 0.25;
-/** How long the service is not asked again after it gave no answer in time, in milliseconds. */
+/** The time without further requests for the balance after one got no answer in time, in milliseconds. */
 const silenceMs = 60_000;
-/** Tenants that are remembered because the service gave no answer in time. */
+/** The most tenants whose last request for the balance is remembered as unanswered. */
 const maxSilentTenants = 10_000;
 
+/** Creates a function that reads the balance. It sends nothing for a minute after a request without an answer. */
 export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
   const silentTenants = new LRUCache<string, true>({
     max: maxSilentTenants,
@@ -35,7 +37,7 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     if (silentTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], ms }, async (signal) => {
       try {
-        // The call costs nothing, so no connection records it.
+        // The call is free, so it is not counted toward a connection.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { sent: false } };
         return (await send(call)).value as CreditStatusAnswer;
       } catch {
@@ -46,13 +48,16 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
   };
 }
 
-/** How long a window counts as full before the service is asked again, in milliseconds. */
+/** How long a window counts as full before the server requests it again, in milliseconds. */
 const recheckAfterMs = 60_000;
 
 /**
- * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with its balance. While a window
- * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
- * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
+ * Tracks the usage windows of keys. A 429 is explained with the windows of `GET /v1/credits`, which is not gated, and a
+ * 402 with the balance.
+ *
+ * While a window has fewer credits left than a gated call costs, the server refuses the call without sending it. This
+ * ends when an answer of `GET /v1/credits` shows enough credits. If a repeated `GET /v1/credits` gets no answer, the
+ * server sends the call.
  */
 export function trackUsageWindows(
   { pricesOf, windows, now }: { pricesOf: ReadPrices; windows: FullWindows; now: () => number },
@@ -68,7 +73,7 @@ export function trackUsageWindows(
     );
   };
 
-  /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
+  /** Reads the balance and the windows. Concurrent calls share one request. Returns undefined if no answer arrives. */
   const readCreditsOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
     const { tenantId } = call.owner;
     const request = requests.get(tenantId) ?? readCredits(call).finally(() => requests.delete(tenantId));
@@ -76,7 +81,7 @@ export function trackUsageWindows(
     return request;
   };
 
-  /** Returns whether a window has less left than the lowest cost of the call. */
+  /** Returns whether a window has fewer credits left than the lowest cost of the call. */
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
@@ -86,13 +91,16 @@ export function trackUsageWindows(
 
   return {
     recordUsageLimit,
-    /** Throws if the call does not fit into a window; returns what is known of the window. */
+    /**
+     * Returns the full window of the key, if one is known.
+     * @throws AdLibraryError `usage_limit` if the call does not fit into the window
+     */
     async admit(call: Call): Promise<FullWindow | undefined> {
       const { tenantId } = call.owner;
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
       if (now() - window.checkedAt < recheckAfterMs) throw createUsageLimitError(window.usageLimit);
-      // Recorded first, so that concurrent calls ask once.
+      // The time is recorded before the request, so that concurrent calls send only one request.
       await windows.set(tenantId, { ...window, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
@@ -103,7 +111,7 @@ export function trackUsageWindows(
     async explain(error: unknown, call: Call, windowBefore: FullWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
-      // Another call may have found out in the meantime.
+      // Another call may have read the windows in the meantime.
       const newerWindow = await windows.get(call.owner.tenantId);
       if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== windowBefore?.id) {
         return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
@@ -118,6 +126,7 @@ export function trackUsageWindows(
   };
 }
 
+/** Computes the credits left in the hourly or the daily window, whichever has less. */
 function computeRemaining({
   isLimitReached,
   hourlyCredits,
@@ -130,5 +139,6 @@ function computeRemaining({
   return Math.max(0, Math.min(remaining(hourlyCredits, hourlyLimit), remaining(dailyCredits, dailyLimit)));
 }
 
+/** Creates the error for a call that does not fit into a usage window. */
 const createUsageLimitError = (usageLimit: UsageLimitAnswer) =>
   new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, sent: false });
