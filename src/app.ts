@@ -15,7 +15,7 @@ import { escapeControlCharacters, type Log, logCalls, type OnCall } from './logg
 import type { OpenCalls } from './mcp/caller-context.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import { type Catalog, createCatalog } from './mcp/served.ts';
-import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
+import type { Resolve, ServedPictures } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
 import type { AcceptedKeys } from './storage/call-state.ts';
 import type { ExportTarget } from './storage/exports.ts';
@@ -64,7 +64,7 @@ interface Upstream {
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
   searchFilters?(): Promise<SearchFilters | undefined>;
-  ownPictures?: OwnPictures;
+  servedPictures?: ServedPictures;
   notice?: string;
   close?(): Promise<void>;
 }
@@ -114,7 +114,7 @@ export async function openApp(options: AppOptions) {
     /** A connection was renewed: its spending counts for longer. */
     keepSpending: async (connection: Connection) => (await opened()).keepSpending(connection),
     findLinked: async (link: string, name: string) => (await opened()).findLinked(link, name),
-    pictures: upstream.ownPictures?.answer,
+    pictures: upstream.servedPictures?.answer,
     /** Makes long calls return what they have, because the process ends soon. */
     drain: () => draining.abort(),
     /** Ends all calls, but waits up to `drainMs` for paid calls that were sent, because they are charged anyway. */
@@ -232,12 +232,12 @@ async function logLost(log: Log, meter: Meter, { request, owner }: Call): Promis
 
 const userAgent = `ad-library-mcp/${version}`;
 
-function picturesOf({ config, elapsed, random, resolve }: AppOptions, { baseUrl, ownPictures }: Upstream) {
+function picturesOf({ config, elapsed, random, resolve }: AppOptions, { baseUrl, servedPictures }: Upstream) {
   let opened: Promise<OpenPictures> | undefined;
   const open = () => {
     const hosts = withLoopback(config.mediaHosts, baseUrl);
     opened ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
-      openPictures({ hosts, ownPictures, userAgent, now: elapsed, random, resolve }),
+      openPictures({ hosts, servedPictures, userAgent, now: elapsed, random, resolve }),
     );
     return opened;
   };
@@ -306,7 +306,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: AppOptions): Prom
     },
     baseUrl: 'http://demo.invalid',
     key: apiKey,
-    ownPictures: { address: `${mediaUrl}/`, answer: fetch },
+    servedPictures: { urlPrefix: `${mediaUrl}/`, answer: fetch },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
     searchFilters: async () => libraryFilters,
     close,

@@ -85,7 +85,7 @@ function countBits(number: number): number {
 export interface FetchedPicture {
   adId: string;
   picture: AdPicture;
-  fetched: { print?: string; reason?: string; isLate?: boolean } | undefined;
+  fetched: { perceptualHash?: string; reason?: string; isLate?: boolean } | undefined;
 }
 
 /**
@@ -131,7 +131,7 @@ const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 export async function storePerceptualHashes(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
   const newHashes = new Map<string, string>();
   for (const { adId, picture, fetched: came } of fetched)
-    if (came?.print && representsAd(picture)) newHashes.set(normalizeAdId(adId), came.print);
+    if (came?.perceptualHash && representsAd(picture)) newHashes.set(normalizeAdId(adId), came.perceptualHash);
   const failedIds = fetched.flatMap(({ adId, picture, fetched: came }) =>
     came?.reason !== undefined && !came.isLate && representsAd(picture) ? normalizeAdId(adId) : [],
   );

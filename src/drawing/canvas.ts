@@ -25,31 +25,31 @@ export class Canvas implements Raster {
 
   fillRect({ x, y, width, height }: Rect, colour: Colour): void {
     const left = Math.max(0, Math.round(x));
-    const shown = Math.min(this.width, Math.round(x + width)) - left;
+    const visibleWidth = Math.min(this.width, Math.round(x + width)) - left;
     const bottom = Math.min(this.height, Math.round(y + height));
-    if (shown <= 0) return;
-    const pixels = rowOf(colour, shown);
+    if (visibleWidth <= 0) return;
+    const pixels = createRowOfColour(colour, visibleWidth);
     for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blend(left, row, pixels);
   }
 
   fillPath(path: Path, colour: Colour): void {
-    const mask = maskOf(path, this.width, this.height);
+    const mask = computeCoverage(path, this.width, this.height);
     if (mask === undefined) return;
     const { x, y, width, height, coverage } = mask;
-    const pixels = rowOf(colour, width);
+    const pixels = createRowOfColour(colour, width);
     for (let row = 0; row < height; row++)
       this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
   /** A picture, made as large as its frame. */
-  draw(raster: Raster, frame: Rect): void {
+  drawRaster(raster: Raster, frame: Rect): void {
     const size = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
     const left = Math.round(frame.x);
     const hidden = Math.max(0, -left);
     let row = Math.round(frame.y);
-    for (const pixels of resample(raster, size)) {
-      const shown = pixels.subarray(hidden * 4, Math.max(hidden, this.width - left) * 4);
-      if (row >= 0 && row < this.height) this.#blend(left + hidden, row, shown);
+    for (const pixels of resampleRows(raster, size)) {
+      const visiblePixels = pixels.subarray(hidden * 4, Math.max(hidden, this.width - left) * 4);
+      if (row >= 0 && row < this.height) this.#blend(left + hidden, row, visiblePixels);
       row++;
     }
   }
@@ -59,17 +59,17 @@ export class Canvas implements Raster {
     const { data, width } = this;
     let at = (y * width + left) * 4;
     for (let from = 0; from < pixels.length; from += 4, at += 4) {
-      const share = coverage === undefined ? 1 : (coverage[from / 4] as number);
-      if (share === 0) continue;
-      const below = 1 - ((pixels[from + 3] as number) / 255) * share;
-      data[at] = (data[at] as number) * below + (pixels[from] as number) * share;
-      data[at + 1] = (data[at + 1] as number) * below + (pixels[from + 1] as number) * share;
-      data[at + 2] = (data[at + 2] as number) * below + (pixels[from + 2] as number) * share;
+      const coverageShare = coverage === undefined ? 1 : (coverage[from / 4] as number);
+      if (coverageShare === 0) continue;
+      const below = 1 - ((pixels[from + 3] as number) / 255) * coverageShare;
+      data[at] = (data[at] as number) * below + (pixels[from] as number) * coverageShare;
+      data[at + 1] = (data[at + 1] as number) * below + (pixels[from + 1] as number) * coverageShare;
+      data[at + 2] = (data[at + 2] as number) * below + (pixels[from + 2] as number) * coverageShare;
     }
   }
 }
 
-const rowOf = ([red, green, blue]: Colour, width: number): Float32Array =>
+const createRowOfColour = ([red, green, blue]: Colour, width: number): Float32Array =>
   Float32Array.from({ length: width * 4 }, (_, at) => [red, green, blue, 255][at % 4] as number);
 
 /** Closed outlines. Outlines that turn the same way add up; an outline that turns the other way cuts a hole. */
@@ -83,9 +83,9 @@ export type Command =
   | { type: 'Q'; x1: number; y1: number; x: number; y: number }
   | { type: 'Z' };
 
-const curvePieces = 10;
+const curveSegments = 10;
 
-export function pathOf(commands: Iterable<Command>): Path {
+export function buildPath(commands: Iterable<Command>): Path {
   const path: Point[][] = [];
   let last: Point = [0, 0];
   for (const command of commands) {
@@ -93,21 +93,24 @@ export function pathOf(commands: Iterable<Command>): Path {
     const end: Point = [command.x, command.y];
     if (command.type === 'M') path.push([end]);
     else if (command.type === 'L') path.at(-1)?.push(end);
-    else path.at(-1)?.push(...curve(last, [command.x1, command.y1], end));
+    else path.at(-1)?.push(...flattenCurve(last, [command.x1, command.y1], end));
     last = end;
   }
   return path;
 }
 
-const along = ([x, y]: Point, [toX, toY]: Point, way: number): Point => [x + (toX - x) * way, y + (toY - y) * way];
+const interpolate = ([x, y]: Point, [toX, toY]: Point, ratio: number): Point => [
+  x + (toX - x) * ratio,
+  y + (toY - y) * ratio,
+];
 
-const curve = (start: Point, control: Point, end: Point): Point[] =>
-  Array.from({ length: curvePieces }, (_, at) => {
-    const way = (at + 1) / curvePieces;
-    return along(along(start, control, way), along(control, end, way), way);
+const flattenCurve = (start: Point, control: Point, end: Point): Point[] =>
+  Array.from({ length: curveSegments }, (_, at) => {
+    const ratio = (at + 1) / curveSegments;
+    return interpolate(interpolate(start, control, ratio), interpolate(control, end, ratio), ratio);
   });
 
-function circle(x: number, y: number, radius: number): Point[] {
+function buildCircle(x: number, y: number, radius: number): Point[] {
   const sides = 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
   return Array.from({ length: sides }, (_, at) => {
     const angle = (at / sides) * 2 * Math.PI;
@@ -116,15 +119,15 @@ function circle(x: number, y: number, radius: number): Point[] {
 }
 
 /** A line of some width with round ends and corners. */
-export function stroke(line: readonly Point[], width: number): Path {
+export function buildStroke(line: readonly Point[], width: number): Path {
   const half = width / 2;
   return line.flatMap(([x, y], at) => {
-    const end = circle(x, y, half);
+    const end = buildCircle(x, y, half);
     const [toX, toY] = line[at + 1] ?? [x, y];
     const length = Math.hypot(toX - x, toY - y);
     if (length === 0) return [end];
     const [acrossX, acrossY] = [(-(toY - y) / length) * half, ((toX - x) / length) * half];
-    const beside = (px: number, py: number, way: 1 | -1): Point => [px + way * acrossX, py + way * acrossY];
+    const beside = (px: number, py: number, side: 1 | -1): Point => [px + side * acrossX, py + side * acrossY];
     return [end, [beside(x, y, -1), beside(toX, toY, -1), beside(toX, toY, 1), beside(x, y, 1)]];
   });
 }
@@ -133,14 +136,19 @@ export function stroke(line: readonly Point[], width: number): Path {
  * How much of each pixel of a rectangle a path covers, from 0 to 1, row by row; undefined for a path that lies outside,
  * or that is not made of numbers.
  */
-function maskOf(path: Path, width: number, height: number) {
-  const box = boundsOf(path, width, height);
+function computeCoverage(path: Path, width: number, height: number) {
+  const box = computeBounds(path, width, height);
   if (box === undefined) return;
   // Each edge says at which pixel the inside begins or ends; going along the row then adds up to what is covered.
   const changes = new Float32Array(box.width * box.height);
   for (const outline of path)
     outline.forEach((point, at) => {
-      addEdge(changes, box, inside(point, box), inside(outline[(at + 1) % outline.length] ?? point, box));
+      addEdge(
+        changes,
+        box,
+        toBoxCoordinates(point, box),
+        toBoxCoordinates(outline[(at + 1) % outline.length] ?? point, box),
+      );
     });
   for (let row = 0; row < box.height; row++) {
     let sum = 0;
@@ -152,9 +160,9 @@ function maskOf(path: Path, width: number, height: number) {
   return { ...box, coverage: changes };
 }
 
-const inside = ([x, y]: Point, box: Rect): Point => [x - box.x, y - box.y];
+const toBoxCoordinates = ([x, y]: Point, box: Rect): Point => [x - box.x, y - box.y];
 
-function boundsOf(path: Path, width: number, height: number): Rect | undefined {
+function computeBounds(path: Path, width: number, height: number): Rect | undefined {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const outline of path)
     for (const [x, y] of outline) {
@@ -180,15 +188,16 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
   for (let row = Math.max(0, Math.floor(topY)); row < last; row++) {
     const from = Math.max(row, topY);
     const to = Math.min(row + 1, bottomY);
-    const here = topX + (from - topY) * slope;
-    const there = topX + (to - topY) * slope;
-    const [left, right] = here < there ? [here, there] : [there, here];
+    const crossingAtTop = topX + (from - topY) * slope;
+    const crossingAtBottom = topX + (to - topY) * slope;
+    const [left, right] =
+      crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
     // The pixels that the edge crosses in this row are covered in part.
     const first = Math.max(0, Math.floor(left));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
-    let [before, upTo] = [0, coveredUpTo(first, left, right)];
+    let [before, upTo] = [0, computeAreaLeftOf(first, left, right)];
     for (let column = first; column <= lastColumn; column++) {
-      const next = coveredUpTo(column + 1, left, right);
+      const next = computeAreaLeftOf(column + 1, left, right);
       const at = row * width + column;
       changes[at] = (changes[at] ?? 0) + direction * (to - from) * (next - upTo - before);
       before = next - upTo;
@@ -198,7 +207,7 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
 }
 
 /** How much an edge from `left` to `right` covers of the area to the left of `x`. */
-function coveredUpTo(x: number, left: number, right: number): number {
+function computeAreaLeftOf(x: number, left: number, right: number): number {
   if (x <= left) return 0;
   return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));
 }
@@ -207,9 +216,9 @@ function coveredUpTo(x: number, left: number, right: number): number {
  * The rows of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that pass into
  * each other. The colours are weighed by their opacity. Only one row is held at a time, however large the picture.
  */
-function* resample({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
-  const columns = sharesOf(width, size.width);
-  const rows = sharesOf(height, size.height);
+function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
+  const columns = computeWeights(width, size.width);
+  const rows = computeWeights(height, size.height);
   const sums = new Float32Array(width * 4);
   const pixels = new Float32Array(size.width * 4);
   for (const { from, weights } of rows) {
@@ -239,15 +248,15 @@ function* resample({ width, height, data }: Raster, size: Pick<Rect, 'width' | '
  * How `count` pixels are made of `length` pixels: those from one on, and how much each counts, which is more the nearer
  * its middle is.
  */
-function sharesOf(length: number, count: number) {
+function computeWeights(length: number, count: number) {
   const scale = length / count;
   const reach = Math.max(1, scale);
   return Array.from({ length: count }, (_, at) => {
     const middle = (at + 0.5) * scale - 0.5;
     const from = Math.min(length - 1, Math.max(0, Math.ceil(middle - reach)));
     const to = Math.max(from, Math.min(length - 1, Math.floor(middle + reach)));
-    const weights = Float32Array.from({ length: to - from + 1 }, (_, nr) =>
-      Math.max(1e-6, 1 - Math.abs(from + nr - middle) / reach),
+    const weights = Float32Array.from({ length: to - from + 1 }, (_, offset) =>
+      Math.max(1e-6, 1 - Math.abs(from + offset - middle) / reach),
     );
     const sum = weights.reduce((total, weight) => total + weight, 0);
     return { from, weights: weights.map((weight) => weight / sum) };

@@ -17,55 +17,55 @@ export const packagedFiles = {
   webpDecoder: '@jsquash/webp/codec/dec/webp_dec.wasm',
 } as const;
 
-export function packagedFile(path: string): string | URL {
+export function locatePackagedFile(path: string): string | URL {
   const fromSources = import.meta.url.endsWith('.ts');
   return fromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
 }
 
-type Decode = (bytes: ArrayBuffer) => Promise<Raster>;
+type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
 
 /**
  * The options of Emscripten modules. By default these print problems of a picture, but standard output belongs to the
  * protocol.
  */
-const moduleOf = async (name: keyof typeof packagedFiles) => ({
-  wasmBinary: await readFile(packagedFile(packagedFiles[name])),
+const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
+  wasmBinary: await readFile(locatePackagedFile(packagedFiles[name])),
   print: () => {},
   printErr: () => {},
 });
 
 /** Loaded with the first picture, and again after one that cannot be read, because that leaves its memory behind. */
-function decoder(load: () => Promise<Decode>): (bytes: Uint8Array) => Promise<Raster> {
-  let loaded: Promise<Decode> | undefined;
+function createDecoder(load: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
+  let decodePromise: Promise<DecodePicture> | undefined;
   return async (bytes) => {
-    loaded ??= load();
-    const decode = await loaded;
+    decodePromise ??= load();
+    const decode = await decodePromise;
     try {
       // biome-ignore lint/nursery/useAwaitThenable: the rule does not see that `loaded` holds a function that returns a promise.
       return await decode(new Uint8Array(bytes).buffer);
     } catch (cause) {
-      loaded = undefined;
+      decodePromise = undefined;
       throw new Error('The picture is broken, or not of the format it was read as.', { cause });
     }
   };
 }
 
 /** The decoded picture, turned upright as the camera noted it. */
-export const decodeJpeg = decoder(async () => {
+export const decodeJpeg = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/jpeg/decode.js');
-  await init(await moduleOf('jpegDecoder'));
+  await init(await loadModuleOptions('jpegDecoder'));
   return (bytes) => decode(bytes, { preserveOrientation: true });
 });
 
-export const decodePng = decoder(async () => {
+export const decodePng = createDecoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
-  await init(await readFile(packagedFile(packagedFiles.pngDecoder)));
+  await init(await readFile(locatePackagedFile(packagedFiles.pngDecoder)));
   return decode;
 });
 
-export const decodeWebp = decoder(async () => {
+export const decodeWebp = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/webp/decode.js');
-  await init(await moduleOf('webpDecoder'));
+  await init(await loadModuleOptions('webpDecoder'));
   return decode;
 });
 
@@ -73,7 +73,7 @@ let encoder: Promise<typeof import('@jsquash/jpeg/encode.js').default> | undefin
 
 async function loadEncoder() {
   const { default: encode, init } = await import('@jsquash/jpeg/encode.js');
-  await init(await moduleOf('jpegEncoder'));
+  await init(await loadModuleOptions('jpegEncoder'));
   return encode;
 }
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import createBidi from 'bidi-js';
 import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
-import { type Canvas, type Colour, type Point, pathOf } from './canvas.ts';
-import { packagedFile } from './codecs.ts';
+import { buildPath, type Canvas, type Colour, type Point } from './canvas.ts';
+import { locatePackagedFile } from './codecs.ts';
 
 interface Lettering {
   /** Height of the font, in pixels. */
@@ -21,126 +21,128 @@ interface TextPosition extends Lettering {
   maxWidth?: number;
 }
 
-const inter = (part: string, weight = 400) => `@fontsource/inter/files/inter-${part}-${weight}-normal.woff`;
-const noto = (name: string, part: string | number) =>
+const getInterPath = (part: string, weight = 400) => `@fontsource/inter/files/inter-${part}-${weight}-normal.woff`;
+const getNotoPath = (name: string, part: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${part}-400-normal.woff`;
 /** The commonest letters of a large font: it comes in slices by frequency, of which the last is the commonest. */
-const slices = (name: string, first: number, last = 119) =>
-  Array.from({ length: last - first + 1 }, (_, index) => noto(name, last - index));
+const listFontSlices = (name: string, first: number, last = 119) =>
+  Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
 
-const latin = { regular: inter('latin'), bold: inter('latin', 700) };
-const chinese = [...slices('sc', 108), ...slices('tc', 117, 118)];
-const japanese = slices('jp', 104);
+const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
+const chinese = [...listFontSlices('sc', 108), ...listFontSlices('tc', 117, 118)];
+const japanese = listFontSlices('jp', 104);
 /** The fonts that may have a letter, by its script. */
-const scripts: readonly [letters: RegExp, files: readonly string[]][] = [
+const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japanese],
   [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chinese, ...japanese]],
-  [/\p{Script=Hangul}/u, slices('kr', 102)],
-  [/\p{scx=Arabic}/u, [noto('arabic', 'arabic')]],
-  [/\p{Script=Hebrew}/u, [noto('hebrew', 'hebrew')]],
-  [/\p{Script=Thai}/u, [noto('thai', 'thai')]],
+  [/\p{Script=Hangul}/u, listFontSlices('kr', 102)],
+  [/\p{scx=Arabic}/u, [getNotoPath('arabic', 'arabic')]],
+  [/\p{Script=Hebrew}/u, [getNotoPath('hebrew', 'hebrew')]],
+  [/\p{Script=Thai}/u, [getNotoPath('thai', 'thai')]],
   [
     /[\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Latin}₫]/u,
-    ['greek', 'cyrillic', 'latin-ext', 'vietnamese'].map((part) => inter(part)),
+    ['greek', 'cyrillic', 'latin-ext', 'vietnamese'].map((part) => getInterPath(part)),
   ],
 ];
 
-export const fontFiles = [...new Set([...Object.values(latin), ...scripts.flatMap(([, files]) => files)])];
+export const fontFiles = [...new Set([...Object.values(latinFonts), ...fontsByScript.flatMap(([, files]) => files)])];
 
 const fonts = new Map<string, Font>();
 
-function fontOf(file: string): Font {
-  const font = fonts.get(file) ?? parse(new Uint8Array(readFileSync(packagedFile(file))).buffer);
+function loadFont(file: string): Font {
+  const font = fonts.get(file) ?? parse(new Uint8Array(readFileSync(locatePackagedFile(file))).buffer);
   fonts.set(file, font);
   return font;
 }
 
-const glyphIn = (font: Font, letter: string) => {
+const readGlyph = (font: Font, letter: string) => {
   const { advanceWidth, path } = font.charToGlyph(letter);
-  return { advanceWidth, outline: pathOf(path.commands), unitsPerEm: font.unitsPerEm };
+  return { advanceWidth, outline: buildPath(path.commands), unitsPerEm: font.unitsPerEm };
 };
 
 /** Letters that were looked for; undefined for one that no font has. Bounded by what Unicode has. */
-const glyphs = new Map<string, ReturnType<typeof glyphIn> | undefined>();
+const glyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
-function glyphOf(letter: string, bold = false) {
+function findGlyph(letter: string, bold = false) {
   const key = bold ? `bold ${letter}` : letter;
   if (!glyphs.has(key)) {
-    const files = scripts.find(([letters]) => letters.test(letter))?.[1] ?? [];
-    const file = [bold ? latin.bold : latin.regular, ...files].find(
-      (file) => fontOf(file).charToGlyphIndex(letter) > 0,
+    const files = fontsByScript.find(([letters]) => letters.test(letter))?.[1] ?? [];
+    const file = [bold ? latinFonts.bold : latinFonts.regular, ...files].find(
+      (file) => loadFont(file).charToGlyphIndex(letter) > 0,
     );
-    glyphs.set(key, file === undefined ? undefined : glyphIn(fontOf(file), letter));
+    glyphs.set(key, file === undefined ? undefined : readGlyph(loadFont(file), letter));
   }
   return glyphs.get(key);
 }
 
-const widthOf = (letter: string, { size, bold }: Lettering): number => {
-  const found = glyphOf(letter, bold);
-  return found ? (found.advanceWidth * size) / found.unitsPerEm : 0;
+const measureLetter = (letter: string, { size, bold }: Lettering): number => {
+  const glyph = findGlyph(letter, bold);
+  return glyph ? (glyph.advanceWidth * size) / glyph.unitsPerEm : 0;
 };
 
 /** The letters of a text, each accent as one letter with its base, because fonts have few accents alone. */
-const lettersOf = (text: string) => text.normalize('NFC');
+const composeLetters = (text: string) => text.normalize('NFC');
 
-export const textWidth = (text: string, lettering: Lettering): number =>
-  inDrawingOrder(lettersOf(text)).reduce((width, letter) => width + widthOf(letter, lettering), 0);
+export const measureText = (text: string, lettering: Lettering): number =>
+  orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, lettering), 0);
 
 /** Whether a font has at least one letter of the text: the others are left out. */
 export const canDraw = (text: string): boolean =>
-  [...lettersOf(text)].some((letter) => letter.trim() !== '' && glyphOf(letter) !== undefined);
+  [...composeLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
 
 /** Draws one line, without the letters that no font has. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
   const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour, anchor = 'start' } = position;
-  const shown = shorten(text, position, maxWidth);
-  let x = position.x - (anchor === 'start' ? 0 : textWidth(shown, position) / (anchor === 'middle' ? 2 : 1));
-  for (const letter of inDrawingOrder(shown)) {
-    const found = glyphOf(letter, bold);
-    if (found === undefined) continue;
-    const scale = size / found.unitsPerEm;
+  const shortenedText = shortenWithEllipsis(text, position, maxWidth);
+  let x = position.x - (anchor === 'start' ? 0 : measureText(shortenedText, position) / (anchor === 'middle' ? 2 : 1));
+  for (const letter of orderLettersForDrawing(shortenedText)) {
+    const glyph = findGlyph(letter, bold);
+    if (glyph === undefined) continue;
+    const scale = size / glyph.unitsPerEm;
     // In fonts y goes up.
-    const placed = found.outline.map((line) =>
+    const placed = glyph.outline.map((line) =>
       line.map(([px, py]): Point => [px * scale + x, position.y - py * scale]),
     );
     canvas.fillPath(placed, colour);
-    x += found.advanceWidth * scale;
+    x += glyph.advanceWidth * scale;
   }
 }
 
 /** Breaks a text at its spaces; the last line ends in an ellipsis if something is left out. */
-export function linesOf(
+export function breakIntoLines(
   text: string,
   { maxWidth, maxLines, ...lettering }: Lettering & { maxWidth: number; maxLines: number },
 ): string[] {
   const lines: string[] = [];
-  let rest = lettersOf(text).trim();
-  while (rest !== '' && lines.length < maxLines) {
-    const { kept } = cut(rest, lettering, maxWidth);
-    const space = kept === rest ? kept.length : kept.lastIndexOf(' ');
+  let remainingText = composeLetters(text).trim();
+  while (remainingText !== '' && lines.length < maxLines) {
+    const { fittingText } = fitLetters(remainingText, lettering, maxWidth);
+    const space = fittingText === remainingText ? fittingText.length : fittingText.lastIndexOf(' ');
     const isLast = lines.length === maxLines - 1;
-    const line = isLast ? shorten(rest, lettering, maxWidth) : rest.slice(0, space > 0 ? space : kept.length || 1);
+    const line = isLast
+      ? shortenWithEllipsis(remainingText, lettering, maxWidth)
+      : remainingText.slice(0, space > 0 ? space : fittingText.length || 1);
     lines.push(line);
-    rest = isLast ? '' : rest.slice(line.length).trimStart();
+    remainingText = isLast ? '' : remainingText.slice(line.length).trimStart();
   }
   return lines;
 }
 
-function shorten(text: string, lettering: Lettering, maxWidth: number): string {
-  const { kept, isWhole } = cut(text, lettering, maxWidth);
-  if (isWhole) return kept;
-  return `${cut(text, lettering, maxWidth - textWidth('…', lettering)).kept.trimEnd()}…`;
+function shortenWithEllipsis(text: string, lettering: Lettering, maxWidth: number): string {
+  const { fittingText, isWhole } = fitLetters(text, lettering, maxWidth);
+  if (isWhole) return fittingText;
+  return `${fitLetters(text, lettering, maxWidth - measureText('…', lettering)).fittingText.trimEnd()}…`;
 }
 
 /** As many letters as fit. Letters that stand alone are as wide as joined ones at least. */
-function cut(text: string, lettering: Lettering, maxWidth: number) {
-  let [kept, width] = ['', 0];
-  for (const letter of lettersOf(text)) {
-    width += widthOf(letter, lettering);
-    if (width > maxWidth) return { kept, isWhole: false };
-    kept += letter;
+function fitLetters(text: string, lettering: Lettering, maxWidth: number) {
+  let [fittingText, width] = ['', 0];
+  for (const letter of composeLetters(text)) {
+    width += measureLetter(letter, lettering);
+    if (width > maxWidth) return { fittingText, isWhole: false };
+    fittingText += letter;
   }
-  return { kept, isWhole: true };
+  return { fittingText, isWhole: true };
 }
 
 const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
@@ -154,7 +156,7 @@ const bidi = createBidi();
  * Algorithm, and the first letter with a direction decides the direction of the text. Arabic letters are in the forms
  * that join them, and brackets in a part that is read from right to left are mirrored.
  */
-export function inDrawingOrder(text: string): string[] {
+export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeft.test(text)) return [...text];
   const letters = joinArabic([...text].filter((letter) => !vowelSign.test(letter)));
   // The algorithm counts UTF-16 units. A letter of two units becomes one unit without a direction, as an emoji has.
@@ -190,16 +192,16 @@ function joinArabic(letters: readonly string[]): string[] {
   const pairs: string[] = [];
   for (let index = 0; index < letters.length; index++) {
     const pair = `${letters[index]}${letters[index + 1] ?? ''}`;
-    const isOne = pair.length > 1 && arabicForms.has(pair);
-    pairs.push(isOne ? pair : (letters[index] ?? ''));
-    if (isOne) index++;
+    const isLigature = pair.length > 1 && arabicForms.has(pair);
+    pairs.push(isLigature ? pair : (letters[index] ?? ''));
+    if (isLigature) index++;
   }
-  const joins = (letter = '', forms: 2 | 4) => letter === 'ـ' || (arabicForms.get(letter)?.length ?? 0) >= forms;
+  const canJoin = (letter = '', forms: 2 | 4) => letter === 'ـ' || (arabicForms.get(letter)?.length ?? 0) >= forms;
   return pairs.map((letter, index) => {
     const forms = arabicForms.get(letter);
     if (forms === undefined) return letter;
-    const isAfter = joins(letter, 2) && joins(pairs[index - 1], 4);
-    const isBefore = joins(letter, 4) && joins(pairs[index + 1], 2);
-    return forms[(isAfter ? 1 : 0) + (isBefore ? 2 : 0)] ?? letter;
+    const joinsPrevious = canJoin(letter, 2) && canJoin(pairs[index - 1], 4);
+    const joinsNext = canJoin(letter, 4) && canJoin(pairs[index + 1], 2);
+    return forms[(joinsPrevious ? 1 : 0) + (joinsNext ? 2 : 0)] ?? letter;
   });
 }

@@ -8,27 +8,27 @@ import {
   fetchPicture,
   type GuardedAgent,
   type MediaHosts,
-  type OwnPictures,
   openGuardedAgent,
   type PictureFormat,
   type Resolve,
-  readHeader,
+  readPictureHeader,
   resolveInDns,
+  type ServedPictures,
 } from './fetch-picture.ts';
 
 interface ThumbnailOptions {
   side: number;
   signal: AbortSignal;
   /** Aborts with `signal`, or sooner: a picture that has not come by then is not shown. */
-  timeUp?: AbortSignal;
+  timeUpSignal?: AbortSignal;
 }
 
 /** `print`: as `picturePrint` writes it. `isLate`: the picture may come if it is asked for again. */
-type Thumbnail = { jpeg: Uint8Array; print: string } | { reason: string; isLate?: true };
+type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
-export type SheetTile = TileTexts & ({ address: string } | { reason: string });
+export type SheetTile = TileCaption & ({ address: string } | { reason: string });
 
-interface TileTexts {
+interface TileCaption {
   number: number;
   label?: string | undefined;
   /** What stands in place of a picture that is not shown, beside the reason. */
@@ -49,10 +49,10 @@ interface SheetOptions extends DrawingOptions {
 }
 
 /** Times in milliseconds. */
-const defaults = {
+const defaultLimits = {
   maxBytes: 10_000_000,
   fetchMs: 8000,
-  notPublicMs: 2000,
+  nonPublicAnswerMs: 2000,
   maxWorkers: 2,
   /** For decoding one picture. Drawing a sheet or a chart may take three times as long. */
   drawMs: 5000,
@@ -62,33 +62,33 @@ const defaults = {
   maxFetches: 24,
   maxFetchesPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
-  cachedMs: 15 * 60_000,
+  cacheTtlMs: 15 * 60_000,
 };
 
 /** Each call waits with as many pictures as it shows, a report with 240. */
-const maxPicturesWaiting = 4096;
+const maxWaitingPictures = 4096;
 
 export interface PictureOptions {
   hosts: MediaHosts;
-  ownPictures?: OwnPictures | undefined;
+  servedPictures?: ServedPictures | undefined;
   userAgent: string;
   now: () => number;
   random: () => number;
   resolve?: Resolve | undefined;
-  limits?: Partial<typeof defaults>;
+  limits?: Partial<typeof defaultLimits>;
 }
 
 export type OpenPictures = ReturnType<typeof openPictures>;
 /** Pictures of ads for one caller. */
 export type Pictures = ReturnType<OpenPictures['forTenant']>;
 
-const failures = {
+const decodeProblems = {
   damaged: 'the picture is damaged',
   slow: 'decoding it takes too long',
   ended: 'decoding it failed',
 } as const;
 
-const drawingFailures = {
+const drawProblems = {
   damaged: 'drawing it failed',
   slow: 'the server is busy, and drawing it took too long; the same call may draw it later',
   ended: 'drawing it failed; the same call may draw it later',
@@ -97,32 +97,32 @@ const drawingFailures = {
 
 /** Pictures for all callers until it is closed, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
-  const { hosts, ownPictures, userAgent, now, random } = options;
-  const limits = { ...defaults, ...options.limits };
-  const { maxWorkers, idleMs, drawMs, maxFetches: maxRunning, maxFetchesPerTenant: perKey } = limits;
-  let opened: Promise<GuardedAgent> | undefined;
+  const { hosts, servedPictures, userAgent, now, random } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const { maxWorkers, idleMs, drawMs, maxFetches: maxRunning, maxFetchesPerTenant: maxRunningPerKey } = limits;
+  let agentPromise: Promise<GuardedAgent> | undefined;
   const agent = () => {
     // A name that is not found in time counts as one that does not exist.
-    opened ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.notPublicMs * 0.9 });
-    return opened;
+    agentPromise ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.nonPublicAnswerMs * 0.9 });
+    return agentPromise;
   };
   // One job at a time for each tenant.
   const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
   /** A turn lasts until the bytes of the picture are released, so that few wait in memory for a decoder. */
   const fetches = new Semaphore({
     maxRunning,
-    maxRunningPerKey: perKey,
-    maxWaiting: maxPicturesWaiting,
+    maxRunningPerKey,
+    maxWaiting: maxWaitingPictures,
     workName: 'pictures',
   });
-  const cached = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cachedMs, now });
+  const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
   /** Thumbnails that are being made, each for everyone who has asked for it since. */
   const inFlight = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
-  function draw(tenantId: string, request: DrawRequest, signal: AbortSignal) {
+  function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const ms = request.type === 'thumbnail' ? drawMs : 3 * drawMs;
     // An abort does not stop the thread; its turn ends when it does.
-    const turn = workers.runInSlot(tenantId, signal, async () => {
+    const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { ms });
@@ -135,7 +135,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         workers.returnToIdle(worker);
       }
     });
-    return raceAbort(turn, signal);
+    return raceAbort(drawing, signal);
   }
 
   /**
@@ -148,39 +148,45 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     { signal, drawingMs }: DrawingOptions,
   ): Promise<Drawing | { reason: string }> {
     try {
-      const drawing = await withDeadline({ signals: [signal], ms: drawingMs() }, (timeUp) =>
-        draw(tenantId, request, timeUp),
+      const drawing = await withDeadline({ signals: [signal], ms: drawingMs() }, (timeUpSignal) =>
+        drawInWorker(tenantId, request, timeUpSignal),
       );
-      return 'failed' in drawing ? { reason: drawingFailures[drawing.failed] } : drawing;
+      return 'failed' in drawing ? { reason: drawProblems[drawing.failed] } : drawing;
     } catch (error) {
       signal.throwIfAborted();
       const isBusy = error instanceof AdLibraryError && error.failure.kind === 'busy';
       const isLate = error instanceof DOMException && error.name === 'TimeoutError';
       if (!isBusy && !isLate) throw error;
-      return { reason: drawingFailures[isBusy ? 'busy' : 'slow'] };
+      return { reason: drawProblems[isBusy ? 'busy' : 'slow'] };
     }
   }
 
   /** A picture with its thumbnail. One that is `undecodable` need not be tried again at once. */
   const decode = (tenantId: string, address: string, side: number, signal: AbortSignal) =>
     fetches.run(tenantId, signal, async () => {
-      const fetched = await fetchPicture(address, { hosts, agent, ownPictures, userAgent, limits }, signal);
+      const fetched = await fetchPicture(address, { hosts, agent, servedPictures, userAgent, limits }, signal);
       if ('reason' in fetched) return fetched;
       const { bytes } = fetched;
-      const header = readHeader(bytes);
+      const header = readPictureHeader(bytes);
       if ('reason' in header) return header;
       const { format } = header;
-      const drawing = await draw(tenantId, { type: 'thumbnail', format, bytes, side }, signal);
-      if ('failed' in drawing) return { reason: failures[drawing.failed], undecodable: true };
-      return { bytes, format, jpeg: drawing.jpeg, print: drawing.print ?? '' };
+      const drawing = await drawInWorker(tenantId, { type: 'thumbnail', format, bytes, side }, signal);
+      if ('failed' in drawing) return { reason: decodeProblems[drawing.failed], undecodable: true };
+      return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
 
-  async function make(tenantId: string, address: string, side: number, signal: AbortSignal): Promise<Thumbnail> {
+  async function loadThumbnail(
+    tenantId: string,
+    address: string,
+    side: number,
+    signal: AbortSignal,
+  ): Promise<Thumbnail> {
     const decoded = await decode(tenantId, address, side, signal);
     if ('reason' in decoded && !('undecodable' in decoded)) return decoded;
-    const value = 'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg, print: decoded.print };
+    const value =
+      'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg, perceptualHash: decoded.perceptualHash };
     const bytes = 'jpeg' in value ? value.jpeg.length : 0;
-    cached.set(tenantId, `${side} ${address}`, { value, bytes });
+    thumbnails.set(tenantId, `${side} ${address}`, { value, bytes });
     return value;
   }
 
@@ -192,31 +198,34 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
      * Callers that ask for the same picture at the same time share one promise. The work ends early when the last of
      * them has left.
      */
-    async function thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
-      const before = cached.get(tenantId, `${side} ${address}`);
-      if (before) return before;
+    async function thumbnail(
+      address: string,
+      { side, signal, timeUpSignal = signal }: ThumbnailOptions,
+    ): Promise<Thumbnail> {
+      const cachedThumbnail = thumbnails.get(tenantId, `${side} ${address}`);
+      if (cachedThumbnail) return cachedThumbnail;
       const key = `${tenantId} ${side} ${address}`;
       try {
-        timeUp.throwIfAborted();
-        let shared = inFlight.get(key);
-        if (shared === undefined) {
+        timeUpSignal.throwIfAborted();
+        let sharedWork = inFlight.get(key);
+        if (sharedWork === undefined) {
           const abort = new AbortController();
-          shared = { result: make(tenantId, address, side, abort.signal), abort, callers: 0 };
-          inFlight.set(key, shared);
+          sharedWork = { result: loadThumbnail(tenantId, address, side, abort.signal), abort, callers: 0 };
+          inFlight.set(key, sharedWork);
         }
-        shared.callers++;
+        sharedWork.callers++;
         try {
-          return await raceAbort(shared.result, timeUp);
+          return await raceAbort(sharedWork.result, timeUpSignal);
         } finally {
-          shared.callers--;
-          if (shared.callers === 0) {
+          sharedWork.callers--;
+          if (sharedWork.callers === 0) {
             inFlight.delete(key);
-            shared.abort.abort(timeUp.reason);
+            sharedWork.abort.abort(timeUpSignal.reason);
           }
         }
       } catch (error) {
         signal.throwIfAborted();
-        if (timeUp.aborted) return { reason: 'there was no time left for it', isLate: true };
+        if (timeUpSignal.aborted) return { reason: 'there was no time left for it', isLate: true };
         throw error;
       }
     }
@@ -224,8 +233,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     return {
       thumbnail,
       /** The picture as a full sheet shows it. */
-      preview: (address: string, given: Omit<ThumbnailOptions, 'side'>) =>
-        thumbnail(address, { ...given, side: previewSide }),
+      preview: (address: string, thumbnailOptions: Omit<ThumbnailOptions, 'side'>) =>
+        thumbnail(address, { ...thumbnailOptions, side: previewSide }),
       /** The bytes as the host sent them, if they could be decoded within the limits; otherwise the reason why not. */
       original: (address: string, signal: AbortSignal) => decode(tenantId, address, previewSide, signal),
       /**
@@ -235,21 +244,21 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       async sheet(
         tiles: readonly SheetTile[],
         { signal, waitMs, drawingMs, isOverview = false }: SheetOptions,
-      ): Promise<{ tiles: DrawnTile[]; jpeg?: Uint8Array; reason?: string }> {
-        const grid = gridOf(isOverview ? maxTiles : tiles.length);
-        const shown = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
+      ): Promise<{ tiles: FetchedTile[]; jpeg?: Uint8Array; reason?: string }> {
+        const grid = computeGrid(isOverview ? maxTiles : tiles.length);
+        const fetchedTiles = await withDeadline({ signals: [signal], ms: waitMs }, (timeUpSignal) =>
           Promise.all(
-            tiles.map(async (tile): Promise<DrawnTile> => {
+            tiles.map(async (tile): Promise<FetchedTile> => {
               if ('reason' in tile) return tile;
               const { address, ...texts } = tile;
-              return { ...texts, ...(await thumbnail(address, { side: grid.side, signal, timeUp })) };
+              return { ...texts, ...(await thumbnail(address, { side: grid.side, signal, timeUpSignal })) };
             }),
           ),
         );
-        if (shown.every((tile) => 'reason' in tile)) return { tiles: shown };
-        const request = { type: 'sheet', word: wordAt(random()), grid, tiles: shown } as const;
+        if (fetchedTiles.every((tile) => 'reason' in tile)) return { tiles: fetchedTiles };
+        const request = { type: 'sheet', word: generateWord(random()), grid, tiles: fetchedTiles } as const;
         const drawing = await drawOrExplain(tenantId, request, { signal, drawingMs });
-        return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: shown };
+        return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: fetchedTiles };
       },
       /** Draws a chart as JPEG of at most 200,000 bytes, or returns the reason why it was not drawn. */
       chart: (chart: Chart, options: DrawingOptions) => drawOrExplain(tenantId, { type: 'chart', chart }, options),
@@ -260,7 +269,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     forTenant,
     async close() {
       await workers.close();
-      await (await opened)?.destroy();
+      await (await agentPromise)?.destroy();
     },
   };
 }
@@ -271,11 +280,11 @@ const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath:
 export type DrawRequest =
   /** Shrinks a picture to fit a square. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
-  | { type: 'sheet'; word: string; grid: Grid; tiles: readonly DrawnTile[] }
+  | { type: 'sheet'; word: string; grid: Grid; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };
 
 /** A tile of a sheet, with the picture as `thumbnail` made it or the reason why there is none. */
-export type DrawnTile = TileTexts & ({ jpeg: Uint8Array; print?: string } | { reason: string });
+export type FetchedTile = TileCaption & ({ jpeg: Uint8Array; perceptualHash?: string } | { reason: string });
 
 /** Undefined where the picture cannot be decoded. */
 export type DrawReply = Drawing | undefined;
@@ -283,38 +292,38 @@ export type DrawReply = Drawing | undefined;
 export interface Drawing {
   jpeg: Uint8Array;
   /** For a thumbnail: as `picturePrint` writes it. */
-  print?: string;
+  perceptualHash?: string;
   /** For a chart: whether names with letters that the font lacks are replaced by their row or column. */
   isNumbered?: boolean;
 }
 
-export type Grid = ReturnType<typeof gridOf>;
+export type Grid = ReturnType<typeof computeGrid>;
 
 /** Of a full sheet. */
 const maxTiles = 12;
 
 /** The number of columns for a number of tiles: the pictures fill the sheet, and the sheet is about as high as wide. */
-const columnsFor = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
+const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
 /** How a sheet is divided, in pixels; `side` is the longest side of a picture. */
-export function gridOf(tiles: number) {
-  const columns = columnsFor[tiles] ?? 4;
+export function computeGrid(tiles: number) {
+  const columns = columnCounts[tiles] ?? 4;
   const [width, gap] = [1100, 14];
   const side = Math.floor((width - gap * (columns + 1)) / columns);
   return { columns, side, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
 /** Pictures of one size have one hash: so large are those that are compared. */
-const previewSide = gridOf(maxTiles).side;
+const previewSide = computeGrid(maxTiles).side;
 
 /** A word of six letters that stands in no ad. @param random from 0 to less than 1 */
-function wordAt(random: number): string {
-  let left = random;
+function generateWord(random: number): string {
+  let fraction = random;
   return Array.from({ length: 6 }, (_, at) => {
     const letters = at % 2 === 0 ? 'BDFGKLMNPRSTVZ' : 'AEIOU';
-    left *= letters.length;
-    const index = Math.floor(left);
-    left -= index;
+    fraction *= letters.length;
+    const index = Math.floor(fraction);
+    fraction -= index;
     return letters[index];
   }).join('');
 }

@@ -58,7 +58,7 @@ export interface ReportMethod {
   /** The gatherings that are listed. */
   gatherings: ReturnType<typeof selectPaidGatherings>;
   /** How many earlier gatherings are not listed. */
-  more: number;
+  unlistedGatherings: number;
   /** From the first to the last reading of all gatherings; undefined if nothing was gathered. */
   period: ReturnType<typeof getReadingPeriod>;
   /** What all gatherings cost, including those that are not listed. */
@@ -79,8 +79,8 @@ export async function writeReportPage(
   head: ReportHead,
   sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
   pictures: () => Promise<readonly CardAd['picture'][]>,
-): Promise<{ html: string; missing: number }> {
-  const writer = pageWriter();
+): Promise<{ html: string; missingPictures: number }> {
+  const writer = createPageWriter();
   const cards: { part: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const page = <Page title={head.title} contentSecurityPolicy={policy} styles={styles} />;
@@ -101,18 +101,18 @@ export async function writeReportPage(
       </footer>,
     );
   });
-  const found = cards.length > 0 ? await pictures() : [];
-  let missing = 0;
+  const pictureList = cards.length > 0 ? await pictures() : [];
+  let missingPictures = 0;
   for (const [index, { part, ad }] of cards.entries()) {
-    const picture = found[index] ?? ad.picture;
+    const picture = pictureList[index] ?? ad.picture;
     const isPicture = picture !== undefined && 'src' in picture;
-    const fits = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />);
-    if (!fits && isPicture)
+    const isWritten = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />);
+    if (!isWritten && isPicture)
       writer.rewrite(part, <AdCard ad={{ ...ad, picture: { reason: 'the report would pass 5 MB' } }} />);
-    if (!fits || !isPicture) missing++;
+    if (!isWritten || !isPicture) missingPictures++;
     await setImmediate();
   }
-  return { html: writer.html(), missing };
+  return { html: writer.html(), missingPictures };
 }
 
 const maxBytes = 5_000_000;
@@ -121,7 +121,7 @@ const maxBytes = 5_000_000;
  * Returns a writer of a page in parts that each take a few milliseconds. Bytes are counted as the parts are made, and
  * other callers get an event-loop turn after each part.
  */
-function pageWriter() {
+function createPageWriter() {
   const parts = ['<!doctype html>\n'];
   let bytes = 16;
   function push(html: string): number {
@@ -163,7 +163,7 @@ function pageWriter() {
 /** The tags that close an element and those around it: content of the innermost element goes before them. */
 const closingTags = /(?:<\/[a-z\d]+>)+$/;
 
-type PageWriter = ReturnType<typeof pageWriter>;
+type PageWriter = ReturnType<typeof createPageWriter>;
 
 function Cover({ head: { title, at, isDemo, headings, method } }: { head: ReportHead }) {
   return (
@@ -171,7 +171,7 @@ function Cover({ head: { title, at, isDemo, headings, method } }: { head: Report
       {isDemo && demoNotice}
       <h1 dir="auto">{sanitizeLine(title)}</h1>
       <p class="soft">
-        <time dateTime={new Date(at).toISOString()}>{formatDay(at)}</time> · {restsOn(method)}
+        <time dateTime={new Date(at).toISOString()}>{formatDay(at)}</time> · {formatBasis(method)}
       </p>
       <nav aria-label="Contents">
         <ol>
@@ -187,18 +187,18 @@ function Cover({ head: { title, at, isDemo, headings, method } }: { head: Report
 }
 
 /** Returns how many ads the report rests on, and on which days they were read. */
-function restsOn({ ads, gatheredAds, gatherings, more, period }: ReportMethod): string {
+function formatBasis({ ads, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
   if (period === undefined) return `${formatCount(ads, 'ad')} that searches brought; no gathering covers them`;
   const [first, last] = [formatDay(period.from), formatDay(period.to)];
   const when = first === last ? `on ${first}` : `from ${first} to ${last}`;
-  const some = gatheredAds < ads ? `${formatNumber(gatheredAds)} of them ` : '';
-  return `${formatCount(ads, 'ad')}, ${some}read in ${formatCount(gatherings.length + more, 'gathering')} ${when}`;
+  const gatheredText = gatheredAds < ads ? `${formatNumber(gatheredAds)} of them ` : '';
+  return `${formatCount(ads, 'ad')}, ${gatheredText}read in ${formatCount(gatherings.length + unlistedGatherings, 'gathering')} ${when}`;
 }
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
   const { heading, text = '', writtenAt, last, charts, table, ads = [], problem } = section;
   const cards: { part: number; ad: CardAd }[] = [];
-  const figures = table && figuresOf(table, last?.row);
+  const figures = table && buildFigures(table, last?.row);
   await writer.write(
     <>
       <h2 dir="auto">{sanitizeLine(heading)}</h2>
@@ -225,31 +225,31 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
 
 const maxFigures = 8;
 /** Characters of a text beside a number. */
-const maxFigure = 60;
+const maxFigureChars = 60;
 
 /**
  * The one row of a table as figures, each a number or a short text with its title and what it was on an earlier day;
  * undefined for any other table.
  */
-function figuresOf({ columns, rows: [row, ...others] }: ReportTable, last: Readonly<Record<string, number>> = {}) {
+function buildFigures({ columns, rows: [row, ...others] }: ReportTable, last: Readonly<Record<string, number>> = {}) {
   if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
   const figures = columns.map((name, index) => {
     const cell = row[index] ?? null;
-    const before = typeof cell === 'number' && Object.hasOwn(last, name) ? last[name] : undefined;
-    const format = createColumnFormat(name, [cell, ...(before === undefined ? [] : [before])]);
-    const written = (value: unknown) =>
+    const earlierValue = typeof cell === 'number' && Object.hasOwn(last, name) ? last[name] : undefined;
+    const format = createColumnFormat(name, [cell, ...(earlierValue === undefined ? [] : [earlierValue])]);
+    const formatFigure = (value: unknown) =>
       format && typeof value === 'number' ? format(value) : value === null ? '–' : formatCell(value);
     return {
       title: formatColumnTitle(name),
-      text: written(cell),
-      last: before === undefined ? undefined : written(before),
+      text: formatFigure(cell),
+      last: earlierValue === undefined ? undefined : formatFigure(earlierValue),
     };
   });
-  return figures.every(({ text }) => text.length <= maxFigure) ? figures : undefined;
+  return figures.every(({ text }) => text.length <= maxFigureChars) ? figures : undefined;
 }
 
 interface FiguresProps {
-  figures: NonNullable<ReturnType<typeof figuresOf>>;
+  figures: NonNullable<ReturnType<typeof buildFigures>>;
   lastDay: string | undefined;
 }
 
@@ -268,7 +268,7 @@ const Figures = ({ figures, lastDay }: FiguresProps) => (
 );
 
 /** How many cells are written before other callers get an event-loop turn. */
-const cellsAtOnce = 100;
+const cellsPerPart = 100;
 
 async function writeTable(
   writer: PageWriter,
@@ -289,14 +289,14 @@ async function writeTable(
     </details>
   );
   await writer.wrap(charts ? folded : frame, async () => {
-    const atOnce = Math.max(1, Math.floor(cellsAtOnce / columns.length));
-    for (let start = 0; start < rows.length; start += atOnce) {
-      await writer.write(<TableRows rows={rows.slice(start, start + atOnce)} formats={formats} />);
+    const rowsPerPart = Math.max(1, Math.floor(cellsPerPart / columns.length));
+    for (let start = 0; start < rows.length; start += rowsPerPart) {
+      await writer.write(<TableRows rows={rows.slice(start, start + rowsPerPart)} formats={formats} />);
     }
   });
   if (rowCount === rows.length) return;
-  const left = rowCount === null ? 'More than 100,000' : formatNumber(rowCount - rows.length);
-  await writer.write(<p class="soft">{left} more rows are not shown.</p>);
+  const hiddenRows = rowCount === null ? 'More than 100,000' : formatNumber(rowCount - rows.length);
+  await writer.write(<p class="soft">{hiddenRows} more rows are not shown.</p>);
 }
 
 const methodHeading = 'How these numbers came about';
@@ -304,10 +304,17 @@ const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Cr
 const questionFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
-  const { ads, gatherings, more, cost, coverage, statements } = method;
+  const { ads, gatherings, unlistedGatherings, cost, coverage, statements } = method;
   const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
   const hasParts = gatherings.some(({ parts }) => parts.length > 1);
-  const rowOf = ({ gatheredAt, found, adIds, complete, charged, ...about }: ReportMethod['gatherings'][number]) => [
+  const toQuestionRow = ({
+    gatheredAt,
+    found,
+    adIds,
+    complete,
+    charged,
+    ...about
+  }: ReportMethod['gatherings'][number]) => [
     formatQuestion(about),
     formatDay(gatheredAt),
     found ?? 'not stated',
@@ -330,17 +337,17 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
         {gatherings.length > 0 && (
           <>
             <Table label="Questions" columns={questionColumns} formats={questionFormats}>
-              <TableRows rows={gatherings.map(rowOf)} formats={questionFormats} />
+              <TableRows rows={gatherings.map(toQuestionRow)} formats={questionFormats} />
             </Table>
             <p>
-              {more === 0
+              {unlistedGatherings === 0
                 ? `Reading them cost ${credits}.`
-                : `Reading them and ${formatCount(more, 'earlier gathering')} that ${more === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
+                : `Reading them and ${formatCount(unlistedGatherings, 'earlier gathering')} that ${unlistedGatherings === 1 ? 'is' : 'are'} not listed cost ${credits}.`}
             </p>
           </>
         )}
-        {coverage.map((words) => (
-          <p>{sanitizeLine(words)}</p>
+        {coverage.map((sentence) => (
+          <p>{sanitizeLine(sentence)}</p>
         ))}
       </>,
     );
@@ -358,40 +365,42 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
 
 /** A chart as inline SVG, whose colours follow the page: one drawing for wide screens and paper, one for narrow screens. */
 export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
-  const named = sanitizeLine(`Chart: ${label}`);
+  const svgLabel = sanitizeLine(`Chart: ${label}`);
   return (
     <div class="chart">
-      <Drawing kind="wide" label={named} chart={wide} />
-      <Drawing kind="narrow" label={named} chart={narrow} />
+      <Drawing kind="wide" label={svgLabel} chart={wide} />
+      <Drawing kind="narrow" label={svgLabel} chart={narrow} />
     </div>
   );
 }
 
 const Drawing = ({ kind, label, chart: { width, height, shapes } }: { kind: string; label: string; chart: Chart }) => (
   <svg class={kind} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
-    {shapes.map(shapeSvg)}
+    {shapes.map(renderShape)}
   </svg>
 );
 
-function shapeSvg(shape: Shape) {
-  const colour = colourClass(shape.colour);
+function renderShape(shape: Shape) {
+  const colour = getColourClass(shape.colour);
   if (shape.kind === 'line') {
-    const points = shape.points.map(([x, y]) => `${tenth(x)},${tenth(y)}`).join(' ');
+    const points = shape.points.map(([x, y]) => `${roundToTenth(x)},${roundToTenth(y)}`).join(' ');
     const dashes = shape.isDashed ? '7 6' : undefined;
     return <polyline class={`line ${colour}`} stroke-width={shape.width} stroke-dasharray={dashes} points={points} />;
   }
   if (shape.kind === 'rect') {
-    const [width, height] = [tenth(shape.width), tenth(shape.height)];
+    const [width, height] = [roundToTenth(shape.width), roundToTenth(shape.height)];
     const round = width > 4 && height > 4 ? 2 : undefined;
     const kind = shape.isPale ? `${colour} pale` : colour;
-    return <rect class={kind} x={tenth(shape.x)} y={tenth(shape.y)} width={width} height={height} rx={round} />;
+    return (
+      <rect class={kind} x={roundToTenth(shape.x)} y={roundToTenth(shape.y)} width={width} height={height} rx={round} />
+    );
   }
   const { x, y, size, anchor, bold, text } = shape;
   return (
     <text
       class={colour}
-      x={tenth(x)}
-      y={tenth(y)}
+      x={roundToTenth(x)}
+      y={roundToTenth(y)}
       font-size={size}
       text-anchor={anchor}
       font-weight={bold ? 650 : undefined}
@@ -401,8 +410,8 @@ function shapeSvg(shape: Shape) {
   );
 }
 
-const colourClass = (colour: ChartColour) => (typeof colour === 'number' ? `series${colour % 8}` : colour);
-const tenth = (length: number) => Math.round(length * 10) / 10;
+const getColourClass = (colour: ChartColour) => (typeof colour === 'number' ? `series${colour % 8}` : colour);
+const roundToTenth = (length: number) => Math.round(length * 10) / 10;
 
 const seriesStyles = Array.from(
   { length: 8 },

@@ -16,7 +16,10 @@ export async function thumbnailsOf(ads: readonly { adId: string; picture: AdPict
       ads.map(async ({ adId, picture }) => ({
         adId,
         picture,
-        fetched: 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp }),
+        fetched:
+          'reason' in picture
+            ? picture
+            : await pictures.thumbnail(picture.address, { side, signal, timeUpSignal: timeUp }),
       })),
     ),
   );

@@ -164,7 +164,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
           else {
             const fetched = timeUp.aborted
               ? { reason: 'there was no time left', isLate: true }
-              : await pictures.preview(picture.address, { signal, timeUp });
+              : await pictures.preview(picture.address, { signal, timeUpSignal: timeUp });
             found.push({ adId: item.id, picture, fetched });
             if ('reason' in fetched) missing.push(fetched.reason);
           }

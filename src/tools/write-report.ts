@@ -22,7 +22,7 @@ import {
   selectComparableFigures,
 } from '../dataset/saved-reports.ts';
 import type { Cell } from '../dataset/tables.ts';
-import { cardOf } from '../reports/card.ts';
+import { buildReportCard } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { reportTtlMs } from '../storage/exports.ts';
@@ -136,7 +136,7 @@ export const writeReport = defineTool({
       headings,
       method: { ...method, coverage: [formatCoverage(coverage)] },
     };
-    const { html, missing } = await writeReportPage(head, sections(), () =>
+    const { html, missingPictures } = await writeReportPage(head, sections(), () =>
       thumbnailsOf(
         made.flatMap(({ pictures }) => pictures),
         context,
@@ -168,7 +168,7 @@ export const writeReport = defineTool({
       text: joinLines([
         `${quoteUnlessWord(file.name)}: ${formatCount(shown.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${locationText(file, context)}.`,
         ...shown.map(sectionText),
-        missing > 0 && `${formatCount(missing, 'picture')} could not be shown; the report says why.`,
+        missingPictures > 0 && `${formatCount(missingPictures, 'picture')} could not be shown; the report says why.`,
         formatCoverage(coverage),
         note,
       ]),
@@ -278,7 +278,7 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
     );
   }
   const items = [...new Set(adIds.map(normalizeAdId))].flatMap((key) => ads.items.get(key) ?? []);
-  const cards = items.map((item) => cardOf(parseItem(item) as Fields, { ...item, now }));
+  const cards = items.map((item) => buildReportCard(parseItem(item) as Fields, { ...item, now }));
   shown.ads = cards.map(({ card }) => ({ ...card, labels: formatLabels(ads.labels.get(normalizeAdId(card.id))) }));
   made.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
   made.problem = problems.join(' ') || undefined;
@@ -302,7 +302,7 @@ async function methodOf(sections: readonly SavedSection[], contents: DatasetCont
     ads: contents.ads.length,
     gatheredAds: countGatheredAds(contents),
     gatherings,
-    more: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
+    unlistedGatherings: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
     period: getReadingPeriod(contents),
     cost: sumGatheringCosts(contents),
     coverage: viewCoverage({ contents, facts }),

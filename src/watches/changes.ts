@@ -1,5 +1,5 @@
 import { findLastAnswers } from '../dataset/gatherings.ts';
-import { cardOf } from '../reports/card.ts';
+import { buildReportCard } from '../reports/card.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { findVersionAt, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pickTitle } from '../ui/ad-card.tsx';
@@ -15,7 +15,7 @@ import { type Fields, readText } from '../views/view.ts';
 import type { Check } from './check.ts';
 
 /** An ad in the news of a watch, with what changed. */
-interface NewsAd extends ReturnType<typeof cardOf> {
+interface NewsAd extends ReturnType<typeof buildReportCard> {
   /** Format and creative of the ad, for example `VIDEO 15 s`, safe to use in a text. */
   format: string;
   changes: readonly string[];
@@ -61,7 +61,7 @@ export function collectNews(
       const kind = readText(fields.displayFormat, 12);
       const format = joinNonEmpty([kind && quoteUnlessConstant(kind), describeCreative(fields)], ' ');
       const page = readText(fields.appUrl, 100);
-      return [{ ...cardOf(fields, { ...item, now }), format, changes: changesOf(item), page }];
+      return [{ ...buildReportCard(fields, { ...item, now }), format, changes: changesOf(item), page }];
     });
     return { title, ads, total: all.length };
   };

@@ -2,9 +2,16 @@ import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Canvas, type Path, type Point, stroke } from '../../src/drawing/canvas.ts';
+import { buildStroke, Canvas, type Path, type Point } from '../../src/drawing/canvas.ts';
 import type { Raster } from '../../src/drawing/codecs.ts';
-import { canDraw, drawText, fontFiles, inDrawingOrder, linesOf, textWidth } from '../../src/drawing/text.ts';
+import {
+  breakIntoLines,
+  canDraw,
+  drawText,
+  fontFiles,
+  measureText,
+  orderLettersForDrawing,
+} from '../../src/drawing/text.ts';
 
 const white = [255, 255, 255] as const;
 const black = [0, 0, 0] as const;
@@ -57,7 +64,7 @@ test('a path can have a hole, or be a line with round ends', () => {
   expect(ink(drawn([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20]).toReversed()]))).toBeCloseTo(1200, 0);
   // biome-ignore format: two points
   const line: Point[] = [[10, 30], [50, 30]];
-  expect(ink(drawn(stroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
+  expect(ink(drawn(buildStroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
 });
 
 test('overlapping outlines colour a pixel only once', () => {
@@ -81,7 +88,7 @@ test.each([
 test('a reduced picture shows the mean of the omitted pixels, and keeps its colour at every size', () => {
   const shownOf = (picture: Raster, side: number) => {
     const canvas = new Canvas(side, side);
-    canvas.draw(picture, { x: 0, y: 0, width: side, height: side });
+    canvas.drawRaster(picture, { x: 0, y: 0, width: side, height: side });
     return Array.from({ length: side }, (_, x) => pixel(canvas, x, side >> 1)[0] ?? 0);
   };
   // One column of sixteen is black: wherever it lies, it darkens what becomes of it, and its mirror image as much.
@@ -99,7 +106,7 @@ test('a reduced picture shows the mean of the omitted pixels, and keeps its colo
   fc.assert(
     fc.property(side, side, side, (width, height, place) => {
       const shown = new Canvas(70, 70, [10, 20, 30]);
-      shown.draw(plain(width, height, [10, 20, 30, 255]), { x: 0, y: 0, width: place, height: place });
+      shown.drawRaster(plain(width, height, [10, 20, 30, 255]), { x: 0, y: 0, width: place, height: place });
       expect(shown.data.every((value, at) => value === [10, 20, 30, 255][at % 4])).toBe(true);
     }),
   );
@@ -109,7 +116,7 @@ test('a transparent pixel shows the background, whatever colour the pixel stores
   const canvas = new Canvas(10, 10, [0, 0, 255]);
   const half = plain(20, 20, [255, 255, 255, 0]);
   half.data.fill(255, 20 * 10 * 4);
-  canvas.draw(half, { x: 0, y: 0, width: 10, height: 10 });
+  canvas.drawRaster(half, { x: 0, y: 0, width: 10, height: 10 });
   expect([pixel(canvas, 5, 1), pixel(canvas, 5, 8)]).toEqual([
     [0, 0, 255, 255],
     [255, 255, 255, 255],
@@ -141,7 +148,7 @@ test('texts are drawn as in drawings.txt, and each has its measured width', asyn
     const inked = Array.from({ length: 240 }, (_, x) => x).filter((x) =>
       Array.from({ length: 56 }, (_, y) => canvas.data[(y * 240 + x) * 4] ?? 255).some((value) => value < 128),
     );
-    const width = Math.min(textWidth(text, place), place.maxWidth ?? Number.POSITIVE_INFINITY);
+    const width = Math.min(measureText(text, place), place.maxWidth ?? Number.POSITIVE_INFINITY);
     expect(inked[0]).toBeGreaterThanOrEqual(20);
     expect((inked.at(-1) ?? 0) - 20).toBeLessThanOrEqual(width);
     return `${text.slice(0, 20).toWellFormed()} ${width.toFixed(1)}\n${asText(canvas)}`;
@@ -154,9 +161,9 @@ test('wrapped lines fit the width, keep every word, and end in an ellipsis only 
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (words, maxLines) => {
       const given = { size: 20, bold: true, maxWidth: 160, maxLines };
-      const lines = linesOf(words.join(' '), given);
+      const lines = breakIntoLines(words.join(' '), given);
       expect(lines.length).toBeLessThanOrEqual(maxLines);
-      for (const line of lines) expect(textWidth(line, given)).toBeLessThanOrEqual(160);
+      for (const line of lines) expect(measureText(line, given)).toBeLessThanOrEqual(160);
       const whole = lines.join(' ');
       if (whole.endsWith('…')) expect(words.join(' ')).toContain(whole.slice(0, -1).trim());
       else expect(whole).toBe(words.join(' '));
@@ -164,7 +171,7 @@ test('wrapped lines fit the width, keep every word, and end in an ellipsis only 
   );
   // A word that is wider than its line is broken, and loses no letter.
   const long = 'abcdeil'.repeat(9);
-  const lines = linesOf(`${long} ${long}`, { size: 20, maxWidth: 160, maxLines: 99 });
+  const lines = breakIntoLines(`${long} ${long}`, { size: 20, maxWidth: 160, maxLines: 99 });
   expect(lines.length).toBeGreaterThan(4);
   expect(lines.join('')).toBe(long + long);
 });
@@ -173,10 +180,10 @@ test('names are drawn in every documented script, and characters without a glyph
   const names = 'Łódź Ελληνικά Київ 兒童英語 广告主 広告カタカナひらがな 광고주 ร้านกาแฟ מבצע النخيلات فروشگاه';
   for (const name of names.split(' ')) {
     expect(canDraw(name)).toBe(true);
-    expect(textWidth(name, { size: 20 }), name).toBeGreaterThan(20);
+    expect(measureText(name, { size: 20 }), name).toBeGreaterThan(20);
   }
   expect([canDraw('🔥🎁'), canDraw('🔥 Sale')]).toEqual([false, true]);
-  expect(textWidth('🔥Sale', { size: 20 })).toBe(textWidth('Sale', { size: 20 }));
+  expect(measureText('🔥Sale', { size: 20 })).toBe(measureText('Sale', { size: 20 }));
   const bytes = fontFiles.reduce((sum, file) => sum + statSync(createRequire(import.meta.url).resolve(file)).size, 0);
   expect(bytes).toBeLessThan(1_300_000);
 });
@@ -199,7 +206,7 @@ test.each([
   ['abc ٢٠٢٦', 'abc ٢٠٢٦'],
   ['שלום 🔥 א', 'א 🔥 םולש'],
 ])('the text %s is drawn from left to right as %s', (text, drawn) => {
-  expect(inDrawingOrder(text).join('')).toBe(drawn);
+  expect(orderLettersForDrawing(text).join('')).toBe(drawn);
 });
 
 const lettersOfScripts = {
@@ -216,7 +223,7 @@ test('the drawing order contains every character of the text once, and mirrors o
   const text = fc.string({ unit: fc.constantFrom(...Object.values(lettersOfScripts).flat()), maxLength: 40 });
   fc.assert(
     fc.property(text, (text) => {
-      const drawn = inDrawingOrder(text);
+      const drawn = orderLettersForDrawing(text);
       expect(drawn.map(unmirrored).sort()).toEqual([...text].map(unmirrored).sort());
     }),
   );
@@ -233,8 +240,8 @@ test('a number is drawn with its first digit on the left, in every script and be
     .chain((script) => fc.string({ unit: fc.constantFrom(...script), minLength: 1, maxLength: 9 }));
   fc.assert(
     fc.property(word, number, word, (before, number, after) => {
-      expect(inDrawingOrder(`${before} ${number} ${after}`).join('')).toContain(number);
-      expect(inDrawingOrder(`${before}${number}`).join('')).toContain(number);
+      expect(orderLettersForDrawing(`${before} ${number} ${after}`).join('')).toContain(number);
+      expect(orderLettersForDrawing(`${before}${number}`).join('')).toContain(number);
     }),
   );
 });

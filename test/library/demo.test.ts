@@ -8,7 +8,7 @@ import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import { makeDemoData } from '../../src/library/demo/make-demo-data.ts';
 import { advertisers } from '../../src/library/demo/market/market.ts';
 import { type DemoData, packDemoData, readDemoData } from '../../src/library/demo/packed-demo-data.ts';
-import { readHeader } from '../../src/pictures/fetch-picture.ts';
+import { readPictureHeader } from '../../src/pictures/fetch-picture.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startHttp } from '../support/http.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
@@ -150,7 +150,7 @@ describe('The pictures of the demo', () => {
     for (const ad of ads) {
       for (const { url = '', width, height } of ad.media ?? []) {
         expect(url).toContain(`${baseUrl}/media/demo/${getBrand(ad)}-`);
-        if (!sizes.has(url)) sizes.set(url, readHeader(await fetchPicture(url)));
+        if (!sizes.has(url)) sizes.set(url, readPictureHeader(await fetchPicture(url)));
         expect([url, { format: 'webp', width, height }]).toEqual([url, sizes.get(url)]);
       }
       for (const { image_url } of ad.cards ?? []) expect(sizes.has(String(image_url))).toBe(true);

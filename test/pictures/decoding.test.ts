@@ -2,7 +2,7 @@ import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { decodeJpeg } from '../../src/drawing/codecs.ts';
-import { readHeader } from '../../src/pictures/fetch-picture.ts';
+import { readPictureHeader } from '../../src/pictures/fetch-picture.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { jpegClaiming, jpegOf, openTestPictures, pngChunk, pngOf, scanBomb, webpOf } from './sample-pictures.ts';
@@ -27,7 +27,7 @@ const formats = ['jpeg', 'png', 'webp'] as const;
 describe('before a picture is decoded', () => {
   test.each(formats)('the size of a %s is read even if other bytes follow the picture', (format) => {
     for (const bytes of [samples[format], Buffer.concat([samples[format], Buffer.alloc(9)])])
-      expect(readHeader(bytes)).toEqual({ format, width: 300, height: 200 });
+      expect(readPictureHeader(bytes)).toEqual({ format, width: 300, height: 200 });
   });
 
   const inAnyBox = (brand: string) =>
@@ -57,7 +57,7 @@ describe('before a picture is decoded', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
     const kept = fc.double({ min: 0, max: 1, noNaN: true });
     const isBounded = (bytes: Uint8Array) => {
-      const header = readHeader(bytes);
+      const header = readPictureHeader(bytes);
       return 'reason' in header ? /^\S.*\S$/.test(header.reason) : header.width * header.height <= 40_000_000;
     };
     fc.assert(

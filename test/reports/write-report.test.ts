@@ -180,7 +180,7 @@ describe('what a report writes', () => {
   const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
   const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
   const method: ReportHead['method'] = {
-    ...{ ads: 1, gatheredAds: 1, gatherings: [], more: 0, period: undefined },
+    ...{ ads: 1, gatheredAds: 1, gatherings: [], unlistedGatherings: 0, period: undefined },
     ...{ cost: { credits: 7, isExact: true }, coverage: [], statements: [] },
   };
   const written = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
@@ -232,7 +232,7 @@ describe('what a report writes', () => {
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: {
         ...method,
-        ...{ ads: 2000, gatheredAds: 1990, gatherings: [newer, older], more: 2, coverage: ['<b>'] },
+        ...{ ads: 2000, gatheredAds: 1990, gatherings: [newer, older], unlistedGatherings: 2, coverage: ['<b>'] },
         ...{
           period: { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 19) },
           cost: { credits: 1018.5, isExact: false },
@@ -254,7 +254,7 @@ describe('what a report writes', () => {
     ],
     [
       'the first and the last day of its readings',
-      { gatherings: [older], more: 3, period: { from: first, to: last } },
+      { gatherings: [older], unlistedGatherings: 3, period: { from: first, to: last } },
       '1 ad, read in 4 gatherings from 1 Nov 2026 to 2 Nov 2026',
     ],
     [

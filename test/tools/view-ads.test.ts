@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { Canvas } from '../../src/drawing/canvas.ts';
 import { decodeJpeg, encodeJpeg, type Raster } from '../../src/drawing/codecs.ts';
-import { gridOf } from '../../src/pictures/pictures.ts';
+import { computeGrid } from '../../src/pictures/pictures.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
@@ -39,7 +39,7 @@ const readImage = ({ raw }: Result) => {
 /** Returns the colours in the centres of the tiles, for a sheet with one row of equal pictures. */
 async function readTileColours(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
   const sheet = await decodeJpeg(readImage(result).bytes);
-  const { columns, side, gap, headHeight, labelHeight } = gridOf(tiles);
+  const { columns, side, gap, headHeight, labelHeight } = computeGrid(tiles);
   return Array.from({ length: Math.min(tiles, columns) }, (_, tile) => {
     const x = gap + tile * (side + gap) + Math.floor(side / 2);
     const at = 4 * ((headHeight + labelHeight + 30) * sheet.width + x);
@@ -138,7 +138,7 @@ test('view_ads draws a word into the sheet that appears nowhere in the text', as
     if (Math.abs(value - (other?.data[at] ?? 0)) > 64) rows.push(Math.floor(at / 4 / one.width));
   });
   expect(rows.length).toBeGreaterThan(500);
-  expect(Math.max(...rows)).toBeLessThan(gridOf(1).headHeight);
+  expect(Math.max(...rows)).toBeLessThan(computeGrid(1).headHeight);
 });
 
 test('every output form is complete and contains the picture after the text', async ({ start, upstream }) => {
@@ -236,7 +236,7 @@ test('view_ads groups equal pictures of many ads, however they are encoded, and 
   const withBar = drawBoxes(1);
   withBar.fillRect({ x: 0, y: 290, width: 320, height: 30 }, [20, 20, 20]);
   const cropped = new Canvas(250, 250);
-  cropped.draw(drawBoxes(1), { x: -60, y: -10, width: 320, height: 320 });
+  cropped.drawRaster(drawBoxes(1), { x: -60, y: -10, width: 320, height: 320 });
   const createRunDates = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
   const plain = await serve(new Canvas(300, 300, [200, 60, 40]));
   const ids = await loadAds(

@@ -180,7 +180,7 @@ export async function fetchMissingPictures(
       return { address, file: null, bytes: 0 };
     }
     const contentHash = createHash('sha256').update(picture.bytes).digest('hex');
-    const file = `${contentHash}.${picture.print}.${picture.format}`;
+    const file = `${contentHash}.${picture.perceptualHash}.${picture.format}`;
     // The file gets its final name only after it was written completely.
     const temporaryPath = join(folder, `${randomUUID()}.part`);
     await writeFile(temporaryPath, picture.bytes);

@@ -1,6 +1,6 @@
 import type { ItemType } from '../../api/schemas.ts';
 import { VariantIndex } from '../../dataset/variants.ts';
-import { cardOf } from '../../reports/card.ts';
+import { buildReportCard } from '../../reports/card.ts';
 import { AdCard, type CardAd, cardStyles, RunText } from '../../ui/ad-card.tsx';
 import { barStyles } from '../../ui/bars.tsx';
 import {
@@ -239,7 +239,7 @@ const picturePath = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
  */
 export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
-  const { card, address, copy: adText } = cardOf(ad, { id: String(ad.id), at: now(), now: now() });
+  const { card, address, adText } = buildReportCard(ad, { id: String(ad.id), at: now(), now: now() });
   const path = address?.startsWith(`${origin}/`) ? address.slice(origin.length) : '';
   const picture = picturePath.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
   const adCard: CardAd = {

@@ -6,7 +6,7 @@ import {
   type GuardedAgent,
   openGuardedAgent,
   readBody,
-  requestPublic,
+  requestWithUniformDelay,
   resolveInDns,
 } from '../../../pictures/fetch-picture.ts';
 import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
@@ -211,7 +211,7 @@ const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], ms: documentLimits.ms }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const answer = await requestPublic(url, { agent, headers, notPublicMs: nonPublicAnswerMs }, signal);
+    const answer = await requestWithUniformDelay(url, { agent, headers, nonPublicAnswerMs }, signal);
     if (answer.statusCode !== 200) {
       answer.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
