@@ -60,6 +60,8 @@ export interface ToolCall extends Credentials {
   /** How long the call has waited for a slot, in milliseconds. This time counts against the call's deadline. */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
+  /** Called before the result is returned if the call has created a file, so that the list of resources has changed. */
+  onFileCreated?: (() => void) | undefined;
   /** Whether the caller also wants the mail of a check as an HTML file. */
   wantsHtml?: boolean;
 }

@@ -19,12 +19,16 @@ import { progressReporter, type RequestSchemas, refusedRead } from './protocol.t
 import type { Catalog, Session } from './served.ts';
 
 export function bindV1(catalog: Catalog, session: Session): Server {
-  const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output } = session;
+  const { serverInfo, instructions } = catalog;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output, servesOneRequest } = session;
+  const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   // Without a session, as over HTTP, a request follows no handshake, so both are undefined.
   const identify = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
+  // A client reads the notification before the answer, so it knows the file when its model asks for the file.
+  const announceFile = () => void server.sendResourceListChanged().catch(() => {});
+  const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: await catalog.tools({ client: identify(), output }),
   }));
@@ -36,7 +40,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     const sent = sentOf?.(requestId);
     const caller = { apiKey, tenantId, connection, client: identify(), output, signal, sent, linkOrigin };
     return catalog
-      .callTool({ name, arguments: args, onProgress: reporter?.report, ...caller })
+      .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
       .finally(() => reporter?.end());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));

@@ -17,14 +17,18 @@ const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
 export function bindV2(catalog: Catalog, session: Session): Server {
-  const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output } = session;
+  const { serverInfo, instructions } = catalog;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output, servesOneRequest } = session;
+  const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   // Over stdio, the SDK fills neither `getClientVersion()` nor `getClientCapabilities()`: each request states both.
   const identify = (envelope: Envelope = {}) => {
     const { [CLIENT_INFO_META_KEY]: info, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
     return identifyClient({ name: info?.name, capabilities, userAgent });
   };
+  // The SDK passes the notification only to clients that have asked for it with `subscriptions/listen`.
+  const announceFile = () => void server.sendResourceListChanged().catch(() => {});
+  const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
     tools: await catalog.tools({ client: identify(mcpReq.envelope), output }),
   }));
@@ -46,7 +50,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       linkOrigin,
     };
     return catalog
-      .callTool({ name, arguments: args, onProgress: reporter?.report, ...caller })
+      .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
       .finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));

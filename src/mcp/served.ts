@@ -22,6 +22,8 @@ export interface Session extends Credentials {
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
+  /** The server exists only for one request, as over HTTP. It can announce nothing afterwards. */
+  servesOneRequest?: true;
 }
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
@@ -62,7 +64,9 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
         const form = formOf(call);
         const args = await convertFilterTexts(server.tools.get(call.name), call.arguments, searchFilters);
         const result = await callTool(context, { ...call, arguments: args }, form);
-        return server.tools.get(call.name)?.onlyForBoard ? result : fitToHost(result, form);
+        const tool = server.tools.get(call.name);
+        if (tool?.createsFile && !result.isError) call.onFileCreated?.();
+        return tool?.onlyForBoard ? result : fitToHost(result, form);
       },
     };
   };
@@ -74,8 +78,13 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   let lists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
-    // The lists never change, so `listChanged` is not announced.
-    capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
+    /** Returns the capabilities of a server. Only the list of resources changes, by files that calls create. */
+    capabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
+      tools: {},
+      prompts: {},
+      resources: servesOneRequest ? {} : { listChanged: true },
+      extensions: { 'io.modelcontextprotocol/skills': {} },
+    }),
     instructions: joinNonEmpty(
       [instructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }), server.notice],
       '\n',

@@ -48,6 +48,7 @@ export const exportAds = defineTool({
     'Export gathered ads, or the rows of SELECT statements, as a spreadsheet or file to download (CSV, JSON Lines, Excel, Parquet), with a header row and a note on how the ads were gathered. The result says where the file is.',
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  createsFile: true,
   example: () => ({ name: 'ads' }),
   operations: [],
   input: z.strictObject({

@@ -36,6 +36,8 @@ export interface ToolDescription {
   /** The tool stores what a person made, which no service can send again. */
   keepsRecords?: true;
   reportsProgress?: true;
+  /** A successful call creates a file, which is then in the list of resources. */
+  createsFile?: true;
   /** A call takes the thread that serves everybody more than a few milliseconds: each caller has one at a time. */
   isHeavy?: true;
   /** Hosts that can draw views show its results on the board. */

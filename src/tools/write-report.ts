@@ -85,6 +85,7 @@ export const writeReport = defineTool({
     'Write a report, a document to hand to the team: one HTML file with your text, tables and charts of SELECT statements, ads as cards, and the method. Use it for a custom competitor report, a strategic teardown, or a comparison of campaigns. With again, it writes a stored report over the current ads. The result says where the file is.',
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+  createsFile: true,
   example: ({ adIds }) => ({
     title: 'What advertisers say',
     sections: [

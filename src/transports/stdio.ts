@@ -189,7 +189,8 @@ function openTransport(write: Send, schemas: RequestSchemas) {
     /** Passes a message to the SDK. Answers a request that does not match its schema with an error. */
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
-        if (!openRequests.has(message.id)) openRequest(message.id);
+        // The answer to a subscription is the end of the subscription, so nobody waits for the answer.
+        if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') openRequest(message.id);
         const error = checkRequest(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }

@@ -53,7 +53,8 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
       const { credentials, answerSent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
-      return bindV2(catalog, { sentOf: () => answerSent, linkOrigin, userAgent, output, ...credentials });
+      const session = { sentOf: () => answerSent, linkOrigin, userAgent, output, servesOneRequest: true as const };
+      return bindV2(catalog, { ...session, ...credentials });
     },
     { legacy: 'reject', onerror },
   );
@@ -93,6 +94,7 @@ function createEarlierHandler(catalog: Catalog): ServeCall {
       linkOrigin,
       userAgent,
       output,
+      servesOneRequest: true,
       ...credentials,
     });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
