@@ -85,7 +85,7 @@ export async function openApp(options: AppOptions) {
     calls ??= openCalls(options, upstream);
     return calls;
   };
-  const { resultTokens, timeoutMs, cacheSeconds, output } = config;
+  const { resultTokens, timeoutMs, cacheSeconds, confirmCredits, output } = config;
   const { notice, searchFilters } = upstream;
   const server = {
     tools: chosenTools(config),
@@ -97,6 +97,7 @@ export async function openApp(options: AppOptions) {
     resultTokens,
     timeoutMs,
     cacheMs: cacheSeconds * 1000,
+    confirmCredits,
     output,
     draining: draining.signal,
     closing: closing.signal,

@@ -34,6 +34,8 @@ export interface CacheOptions {
   uncached?: boolean | undefined;
   /** Accepts the copy of an ad that a list showed, instead of the answer of `getAd`. */
   seen?: boolean | undefined;
+  /** Sends no paid request: the call throws `PaymentNeeded` if no stored answer replaces the request. */
+  storedOnly?: boolean | undefined;
   /**
    * Receives the request when it is sent. The request continues after its caller has left, and ends only after the
    * returned promise has resolved.
@@ -112,6 +114,17 @@ export interface Answer {
   isUnconfirmed?: true;
   /** True if an earlier attempt may have been carried out, too. */
   repeated?: true;
+}
+
+/** Thrown instead of sending a paid request by a call that may only use stored answers. */
+export class PaymentNeeded extends Error {
+  override readonly name = 'PaymentNeeded';
+  readonly request: ServiceRequest;
+
+  constructor(request: ServiceRequest) {
+    super('The call needs a paid request.');
+    this.request = request;
+  }
 }
 
 /** Returns the same answer with a receipt that says that nothing was sent or charged. */

@@ -152,6 +152,8 @@ export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> 
 /** Who makes calls, and who is told about their outcome. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
+  /** Makes calls that send no paid request, to find out whether a tool call would cost credits. */
+  storedOnly?: boolean;
   /** Receives the receipt of every answer, so that the result of a tool can state its cost. */
   onReceipt?: (receipt: Receipt) => void;
   /** Receives every failure, because the service may have charged for a failed call, too. */
@@ -173,7 +175,7 @@ export function createApi(send: Send, baseUrl: string | undefined): (caller: Cal
 }
 
 async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: string }, request: ApiArguments) {
-  const { apiKey, tenantId, connection, signal, onReceipt, onFailure, onUnconfirmed } = caller;
+  const { apiKey, tenantId, connection, signal, storedOnly, onReceipt, onFailure, onUnconfirmed } = caller;
   const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cache } = request;
   try {
     const requested = { operation, path, query, ...(body && { body }) };
@@ -181,7 +183,7 @@ async function ask(send: Send, operation: Operation, caller: Caller & { apiKey: 
       request: { fingerprint: fingerprint(requested), hasDefaultSize, ...requested },
       owner: { apiKey, tenantId, connection },
       signal,
-      cache,
+      cache: { ...cache, storedOnly },
       creditLimit,
       progress: { sent: false },
     });

@@ -82,6 +82,8 @@ type FailureWithFacts =
 /** The limit that a call would exceed. What the caller can do depends on whose limit it is. */
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
+  /** The person did not confirm the spending, or did not answer. */
+  | { limit: 'confirmation'; isAnswered: boolean }
   | {
       limit: 'connection' | 'server';
       /** The call may fit once calls in progress have ended, because only their reservations refuse it. */

@@ -6,6 +6,7 @@ import {
   type CallOwner,
   fingerprint,
   itemsGroup,
+  PaymentNeeded,
   replay,
   requestWithoutArguments,
   type Send,
@@ -63,6 +64,7 @@ export function openAnswers(
     const [stored, isAccepted] = await Promise.all([findStored(call), keys.has(owner.tenantId)]);
     if (stored && !isAccepted) assertIdentity(await whoami(owner, signal));
     if (stored) return stored;
+    if (call.cache.storedOnly) throw new PaymentNeeded(request);
     if (signal.aborted) throw abortedError(signal, false);
     // An equal call in progress is joined. The receipt of one of its callers shows the charge.
     const name = `${owner.tenantId} ${request.fingerprint}`;

@@ -173,6 +173,12 @@ export const settings = addNames({
     valueName: 'credits',
     help: 'Maximum credits that this process may spend per key; with a shared state, all replicas together; for call with a folder, all calls of a day together; a call that could exceed the maximum is not sent',
   },
+  confirmCredits: {
+    title: 'Confirm credits',
+    parse: optional(parseWholeNumber(0, 1_000_000_000)),
+    valueName: 'credits',
+    help: 'Ask the person before a call that may cost more credits than this, in hosts that can show forms; by default, no call is confirmed',
+  },
   cacheSeconds: {
     parse: withDefault(parseWholeNumber(0, 86_400), 900),
     valueName: 'seconds',

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { abortedError, withDeadline } from '../api/abort.ts';
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { isGated } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
@@ -13,6 +15,7 @@ import { joinLines } from '../views/safe-text.ts';
 import { clampLines, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
 import type { OpenCalls } from './caller-context.ts';
+import { confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
@@ -30,6 +33,8 @@ export interface ServerContext {
   resultTokens: number;
   timeoutMs: number;
   cacheMs: number;
+  /** Calls that may cost more credits are confirmed by the person; undefined if no call is confirmed. */
+  confirmCredits?: number | undefined;
   output: OutputSetting;
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
@@ -64,6 +69,8 @@ export interface ToolCall extends Credentials {
   onFileCreated?: (() => void) | undefined;
   /** Whether the caller also wants the mail of a check as an HTML file. */
   wantsHtml?: boolean;
+  /** The person at the client; undefined if the client shows no forms. */
+  person?: PersonAtHost | undefined;
 }
 
 type Outcome = { result: ToolResult; facts: Partial<CallEvent> };
@@ -76,9 +83,11 @@ export interface CallingContext extends ServerContext, OpenCalls {
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
   const started = server.elapsed();
   const receipts = new Receipts();
-  const { result, facts } = await runCall(server, call, receipts, form).catch((thrown) =>
-    withError(server, call, receipts, thrown),
-  );
+  const { result, facts } = await runCall(server, call, receipts, form).catch((thrown) => {
+    // Nothing has happened yet: the client repeats the call with the person's answer.
+    if (thrown instanceof FormNeeded) throw thrown;
+    return withError(server, call, receipts, thrown);
+  });
   const ms = server.elapsed() - started;
   const withoutKey = keyMasker(call.apiKey);
   const { tenantId, connection } = call;
@@ -97,59 +106,149 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   const input = readArguments(tool.input, call.arguments);
   if (keyMasker(call.apiKey)(input) !== input)
     throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
-  const signals = [call.signal, server.closing];
-  const ms = server.timeoutMs - (call.waitedMs ?? 0);
-  const run = async (signal: AbortSignal): Promise<Outcome> => {
-    const { apiKey, tenantId, connection, onProgress } = call;
-    let note: string | undefined;
-    const context = server.contextOf({
-      apiKey,
-      tenantId,
-      connection,
-      signal,
-      onReceipt: receipts.add,
-      onFailure: receipts.addFailure,
-      onUnconfirmed: () => {
-        note = unconfirmed;
-      },
-    });
-    const [now, began] = [server.now(), server.elapsed()];
-    const work = async () =>
-      runTool(tool, input, {
-        now,
-        clock: () => now + server.elapsed() - began,
-        deadline: now + ms,
-        signal,
-        isDemo: server.notice !== undefined,
-        wantsHtml: call.wantsHtml === true,
-        cacheMs: server.cacheMs,
-        isDraining: () => server.draining.aborted || server.closing.aborted,
-        adFilters: tool.severalCalls ? await server.adFilters() : [],
-        resultTokens: form.resultTokens - receiptTokens,
-        toolName,
-        linkOrigin: call.linkOrigin,
-        offers: (name) => server.tools.has(name),
-        explain: (thrown) => {
-          const about = { wasSent: receipts.wasSent() };
-          const { text, error } = explainError(thrown, toolsForModels(server), about);
-          return { kind: error.kind, text };
-        },
-        ...(onProgress && { onProgress }),
-        ...context,
-      });
-    const completed = await (tool.isHeavy ? server.runHeavy(tenantId, signal, work) : work());
+  const running = { server, call, tool, form };
+  const isConfirmed = server.confirmCredits !== undefined && call.person !== undefined && isGated(tool);
+  const confirmedInput = isConfirmed ? await confirmInput(running, input) : input;
+  return withCallDeadline(running, async (signal) => {
+    const { context, notes } = await createToolContext(running, { signal, receipts });
+    const work = () => runTool(tool, confirmedInput, context);
+    const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
     const finished = form.links ? completed : withoutLinks(completed);
     const cost = receipts.costOf(tool);
-    const result = toolResult({ notice: server.notice, note, output: form.output }, { tool, finished }, cost);
-    return { result, facts: cost.receipt };
-  };
-  return withDeadline({ signals, ms }, (signal) =>
-    run(signal).catch((error) => {
+    const about = { notice: server.notice, note: notes.unconfirmed, output: form.output };
+    return { result: toolResult(about, { tool, finished }, cost), facts: cost.receipt };
+  });
+}
+
+/** A call of a known tool. */
+interface RunningCall {
+  server: CallingContext;
+  call: ToolCall;
+  tool: Tool;
+  form: ResultForm;
+}
+
+/** Runs work of a call with the deadline of the server. The time for which the call has waited counts. */
+function withCallDeadline<Result>(
+  { server, call, tool }: RunningCall,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const signals = [call.signal, server.closing];
+  return withDeadline({ signals, ms: remainingMs(server, call) }, (signal) =>
+    work(signal).catch((error) => {
       if (error instanceof AdLibraryError || !signal.aborted) throw error;
       throw abortedError(signal, tool.operations.length > 0);
     }),
   );
 }
+
+const remainingMs = (server: ServerContext, call: ToolCall): number => server.timeoutMs - (call.waitedMs ?? 0);
+
+interface ContextOptions {
+  signal: AbortSignal;
+  receipts: Receipts;
+  /** The tool sends no paid request; see `Caller.storedOnly`. */
+  storedOnly?: boolean;
+}
+
+/** Creates what a tool may use. `notes` receives what the tool finds out about its data while it runs. */
+async function createToolContext(
+  { server, call, tool, form }: RunningCall,
+  { signal, receipts, storedOnly = false }: ContextOptions,
+) {
+  const { apiKey, tenantId, connection, onProgress } = call;
+  const notes: { unconfirmed?: string } = {};
+  const callerContext = server.contextOf({
+    apiKey,
+    tenantId,
+    connection,
+    signal,
+    storedOnly,
+    onReceipt: receipts.add,
+    onFailure: receipts.addFailure,
+    onUnconfirmed: () => {
+      notes.unconfirmed = unconfirmed;
+    },
+  });
+  const [now, began] = [server.now(), server.elapsed()];
+  const context: ToolContext = {
+    now,
+    clock: () => now + server.elapsed() - began,
+    deadline: now + remainingMs(server, call),
+    signal,
+    isEstimate: storedOnly,
+    isDemo: server.notice !== undefined,
+    wantsHtml: call.wantsHtml === true,
+    cacheMs: server.cacheMs,
+    isDraining: () => server.draining.aborted || server.closing.aborted,
+    adFilters: tool.severalCalls ? await server.adFilters() : [],
+    resultTokens: form.resultTokens - receiptTokens,
+    toolName,
+    linkOrigin: call.linkOrigin,
+    offers: (name) => server.tools.has(name),
+    explain: (thrown) => {
+      const { text, error } = explainError(thrown, toolsForModels(server), { wasSent: receipts.wasSent() });
+      return { kind: error.kind, text };
+    },
+    ...(onProgress && { onProgress }),
+    ...callerContext,
+  };
+  return { context, notes };
+}
+
+/**
+ * Estimates what a call may cost. If that is more than `AD_LIBRARY_CONFIRM_CREDITS`, asks the person. Returns the
+ * arguments that the person has accepted. The time until the person answers does not count against the deadline.
+ */
+async function confirmInput(running: RunningCall, input: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const { server, call, tool } = running;
+  const { person, tenantId, signal } = call;
+  const { confirmCredits = Infinity } = server;
+  if (person === undefined || call.apiKey === undefined) return input;
+  const question = await withCallDeadline(running, async (deadline) => {
+    const { context } = await createToolContext(running, {
+      signal: deadline,
+      receipts: new Receipts(),
+      storedOnly: true,
+    });
+    const price = await estimatePrice({
+      tool,
+      input,
+      run: (arguments_) => tool.run(arguments_, context),
+      priceOf: ({ request }) => server.requestPrice(tenantId, request),
+    });
+    const isCheap = price.atMost <= confirmCredits;
+    return { price, balance: isCheap ? undefined : await readBalance(context) };
+  });
+  const { price, balance } = question;
+  if (price.atMost <= confirmCredits) return input;
+  const firstPage = hasMaxAds(tool)
+    ? { ...input, maxAds: Math.min(Number(input.maxAds ?? pageSize), pageSize) }
+    : undefined;
+  const owner = { apiKey: call.apiKey, tenantId };
+  return confirmSpend(
+    { tool, input, owner, price, balance, firstPage },
+    {
+      person,
+      signal: AbortSignal.any([signal, server.closing]),
+      now: server.now(),
+      createId: randomUUID,
+      useOnce: server.useOnce,
+    },
+  );
+}
+
+const hasMaxAds = (tool: Tool): boolean => 'maxAds' in tool.input.shape;
+
+/** The ads of the largest page (document, *Endpoints*). */
+const pageSize = 100;
+
+/** Asks the service for the credits of the account, which is free. Returns undefined if the service does not say. */
+const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
+  api.getCredits().then(
+    ({ value }) => value.credits ?? undefined,
+    () => undefined,
+  );
 
 const unconfirmed =
   'The service could not be reached to confirm whose key this is. This is the stored data of the account it belonged to.';

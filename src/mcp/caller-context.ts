@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ServiceRequest } from '../api/call.ts';
 import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
 import type { Answers } from '../cache/answers.ts';
 import type { Meter } from '../credits/meter.ts';
-import { computePriceBounds } from '../credits/prices.ts';
+import { computePriceBounds, computeRequestBounds } from '../credits/prices.ts';
 import { createAdRowReaders } from '../dataset/ad-rows.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
@@ -73,6 +74,10 @@ export function openCallerContexts(options: CallerContextOptions) {
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
+    /** Returns the bounds of what a request costs, by the charges seen so far. */
+    requestPrice: async (tenantId: string, request: ServiceRequest) =>
+      computeRequestBounds(await meter.prices(tenantId), request),
+    useOnce: state.useOnce,
     /** Runs a heavy call when the caller has no other one in progress. Calls of other callers run in between. */
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
       heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),

@@ -157,6 +157,7 @@ const withCost = <Text extends { retry: Retry }>(failure: Failure, explanation: 
 
 function explainedLimit(exceeded: ExceededLimit) {
   if (exceeded.limit === 'tool call') return overMaxCredits;
+  if (exceeded.limit === 'confirmation') return exceeded.isAnswered ? declinedSpending : unansweredForm;
   return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.transient && budgetReserved) };
 }
 
@@ -221,6 +222,14 @@ const overConnection = {
 const overMaxCredits = {
   happened: 'The call may cost more than its maxCredits.',
   next: 'Ask the user whether to call again with a higher maxCredits.',
+};
+const declinedSpending = {
+  happened: 'The person declined to spend the credits of this call.',
+  next: 'Do not repeat the call, and do not work around this decision. Ask the user how to go on.',
+};
+const unansweredForm = {
+  happened: 'The host showed a form about the price of this call, and nobody answered it.',
+  next: 'Tell the user what the call would cost, and ask whether to repeat it.',
 };
 const budgetReserved = {
   retry: 'later' as const,

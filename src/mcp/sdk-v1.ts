@@ -13,14 +13,16 @@ import {
   PingRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
 import * as z from 'zod';
+import type { PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output, servesOneRequest } = session;
+  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output, servesOneRequest, inputEnded } = session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   // Without a session, as over HTTP, a request follows no handshake, so both are undefined.
@@ -38,7 +40,8 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     );
     const { name, arguments: args } = params;
     const sent = sentOf?.(requestId);
-    const caller = { apiKey, tenantId, connection, client: identify(), output, signal, sent, linkOrigin };
+    const person = findPerson(server, inputEnded);
+    const caller = { apiKey, tenantId, connection, client: identify(), output, signal, sent, linkOrigin, person };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
       .finally(() => reporter?.end());
@@ -75,11 +78,28 @@ const GetSkillRequestSchema = z.looseObject({
 /** The code that revisions up to 2025-11-25 have for a missing resource; the SDK has no name for the code. */
 const resourceNotFound = -32_002;
 
-/** This server shows no forms. Without a validator here, each server would build one. */
-const noValidator = {
-  getValidator: () => {
-    throw new Error('This server validates no client responses.');
-  },
+/**
+ * Returns how to show a form to the person, or undefined if the client has not announced that it shows forms.
+ * @param inputEnded aborts when no answer of the client can come any more
+ */
+function findPerson(server: Server, inputEnded: AbortSignal | undefined): PersonAtHost | undefined {
+  if (server.getClientCapabilities()?.elicitation?.form === undefined) return undefined;
+  return {
+    asks: 'duringCall',
+    show: (form, signal) =>
+      server.elicitInput(
+        { ...form },
+        { signal: AbortSignal.any([signal, ...(inputEnded ? [inputEnded] : [])]), timeout: maxFormMs },
+      ),
+  };
+}
+
+/** A limit above the wait for the person. The SDK would otherwise end a form after 60 seconds with an error of its own. */
+const maxFormMs = 120_000;
+
+/** Accepts every answer to a form, because `confirm-spend.ts` checks it. The default validator takes long to load. */
+const noValidator: jsonSchemaValidator = {
+  getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
 };
 
 export const requestsV1: RequestSchemas = {

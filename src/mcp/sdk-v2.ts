@@ -1,6 +1,8 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
+  inputRequired,
+  inputResponse,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -8,6 +10,7 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
+import { FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
@@ -48,9 +51,11 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       signal,
       sent,
       linkOrigin,
+      person: findPerson(mcpReq),
     };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
+      .catch(askForInput)
       .finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
@@ -74,6 +79,38 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     return catalog.readResource({ apiKey, tenantId, uri, signal, sent: sentOf?.(id), errors });
   });
   return server;
+}
+
+/** The name of the only form of a call. */
+const formName = 'confirm';
+
+/**
+ * Returns the person at the client with the answer that a repeated call brings, or undefined if the client has not
+ * announced that it shows forms.
+ */
+function findPerson({ envelope, inputResponses, requestState }: RequestOfClient): PersonAtHost | undefined {
+  const capabilities: { elicitation?: { form?: object; url?: object } } =
+    envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
+  const { elicitation } = capabilities;
+  // A client that names no mode shows forms (specification of elicitation, *Capabilities*).
+  if (elicitation === undefined || (elicitation.url && !elicitation.form)) return undefined;
+  const state = requestState();
+  const answer = inputResponse(inputResponses, formName);
+  const isAnswered = typeof state === 'string' && answer.kind === 'elicit';
+  return { asks: 'betweenCalls', ...(isAnswered && { answered: { state, answer } }) };
+}
+
+interface RequestOfClient {
+  envelope?: Envelope | undefined;
+  inputResponses?: Record<string, unknown> | undefined;
+  requestState(): unknown;
+}
+
+/** Returns the result that asks the client to repeat the call with the answer to a form. @throws any other error */
+function askForInput(error: unknown) {
+  if (!(error instanceof FormNeeded)) throw error;
+  const { form, state } = error;
+  return inputRequired({ inputRequests: { [formName]: inputRequired.elicit(form) }, requestState: state });
 }
 
 /** What a request states of its client. The SDK declares the envelope without its keys. */

@@ -19,6 +19,8 @@ export interface Session extends Credentials {
   /** Resolves when the answer to a request has left the process. */
   sentOf?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
+  /** Aborts when the client sends nothing more, so that no answer to a form can come. */
+  inputEnded?: AbortSignal;
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;

@@ -1,5 +1,6 @@
 import type { Answer, AnswerName, Call } from '../api/call.ts';
 import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
+import type { UseOnce } from './single-use.ts';
 
 /** The stored state of calls, for all tenants. It is in this process, in a folder, or in a store that replicas share. */
 export interface CallState {
@@ -7,6 +8,8 @@ export interface CallState {
   answers: AnswerCache;
   windows: FullWindows;
   cursorsOf(tenantId: string): CursorMemory;
+  /** Makes a token usable once. */
+  useOnce: UseOnce;
 }
 
 /** Options of the state, whichever driver stores it. */

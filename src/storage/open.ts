@@ -6,6 +6,7 @@ import { type FolderOptions, openFolderState } from './folder.ts';
 import { createMemoryLedger, openMemorySlots, openMemoryStore } from './in-memory.ts';
 import { createMemoryAnswers } from './memory-answers.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
+import { openSingleUse } from './single-use.ts';
 import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
@@ -56,6 +57,7 @@ export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): Sta
     answers: createMemoryAnswers({ maxBytes: maxAnswerBytes, ttlMs, now }),
     windows: openWindows(smallStore, monotonicNow),
     cursorsOf: openCursors(smallStore),
+    useOnce: openSingleUse(smallStore),
     datasets: new MemoryDatasets(),
     exports: openMemoryExports(now),
     slots: openMemorySlots(),

@@ -82,7 +82,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       context,
     );
     const next = formatDatasetLimit(stop, request) ?? (hasEnded && !result.complete ? readAgainHint : undefined);
-    await gathered.markReturned();
+    if (!context.isEstimate) await gathered.markReturned();
     const rest = await priceOfRest(removeDuplicateParts(question), contents, false, context);
     return {
       ...result,

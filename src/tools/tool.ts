@@ -157,6 +157,8 @@ export interface CallerContext
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
 export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
   isDemo: boolean;
+  /** The call only estimates its price: it sends no paid request and must change nothing. */
+  isEstimate: boolean;
   /** Whether the caller wants what a check found as an HTML file, too. */
   wantsHtml: boolean;
   /** How long answers are cached, in milliseconds. */

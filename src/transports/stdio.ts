@@ -16,7 +16,7 @@ import {
   type RequestSchemas,
 } from '../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
-import type { Catalog } from '../mcp/served.ts';
+import type { Catalog, Session } from '../mcp/served.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
 /** What a stdio session depends on. */
@@ -62,7 +62,9 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   // Bytes take less memory than text while they wait to be read.
   const send: Send = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
-  const transports = openTransports(limitedWork.catalog, credentials, send);
+  const inputEnd = new AbortController();
+  const session = { ...credentials, inputEnded: inputEnd.signal };
+  const transports = openTransports(limitedWork.catalog, session, send);
   const readAll = async () => {
     for await (const line of readLines(stdin)) {
       const parsedLine = parseMessage(line);
@@ -75,7 +77,9 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
     }
   };
-  const inputEnded = readAll().catch((error) => log.debug('stdio', { problem: String(error) }));
+  const inputEnded = readAll()
+    .catch((error) => log.debug('stdio', { problem: String(error) }))
+    .finally(() => inputEnd.abort());
   await Promise.race([inputEnded, outputClosed, stopRequested]);
   options.onEnd?.();
   // Answer every message that was read, so that `echo … | ad-library-mcp` works.
@@ -99,7 +103,7 @@ type Send = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
  * at the start, because most hosts need it. `server/discover` does not choose a revision: the client may still continue
  * with an earlier one (MCP specification, *Lifecycle*).
  */
-function openTransports(catalog: Catalog, credentials: Credentials, send: Send) {
+function openTransports(catalog: Catalog, session: Session, send: Send) {
   let chosenTransport: RevisionTransport | undefined;
   let latestTransport: RevisionTransport | undefined;
   const listOpenTransports = () =>
@@ -110,13 +114,13 @@ function openTransports(catalog: Catalog, credentials: Credentials, send: Send) 
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const transport = openTransport(send, requestsV2);
     const { sentOf } = transport;
-    serveStdio(() => bindV2(catalog, { sentOf, ...credentials }), { transport, legacy: 'reject' });
+    serveStdio(() => bindV2(catalog, { sentOf, ...session }), { transport, legacy: 'reject' });
     return transport;
   };
   const openEarlier = async () => {
     const transport = openTransport(send, requestsV1);
     const { sentOf } = transport;
-    await bindV1(catalog, { sentOf, ...credentials }).connect(transport);
+    await bindV1(catalog, { sentOf, ...session }).connect(transport);
     return transport;
   };
   const chooseTransport = async (message: JSONRPCMessage): Promise<RevisionTransport> => {

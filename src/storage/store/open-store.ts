@@ -3,6 +3,7 @@ import { openCursors } from '../cursors.ts';
 import type { Datasets } from '../dataset.ts';
 import { openStoredExports } from '../exports.ts';
 import { openSharedKeys } from '../keys.ts';
+import { openSingleUse } from '../single-use.ts';
 import { openSlots } from '../slots.ts';
 import type { StorageLog, StoreDriver } from '../storage.ts';
 import type { StoreAccess } from './access.ts';
@@ -68,6 +69,7 @@ export async function openStoreState({ driver, secret, baseUrl, callMs, log, now
       answers: openStoredAnswers(access, options),
       windows: openWindows(access, options.monotonicNow),
       cursorsOf: openCursors(access),
+      useOnce: openSingleUse(access),
       datasets: new StoreDatasets(access) as Datasets,
       exports: openStoredExports(access, options.now),
       slots: openSlots(access),

@@ -1,0 +1,312 @@
+import { createInterface } from 'node:readline';
+import { PassThrough } from 'node:stream';
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { describe, expect } from 'vitest';
+import { openApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { createLog } from '../../src/logging/log.ts';
+import type { FormAnswer, PersonForm } from '../../src/mcp/confirm-spend.ts';
+import { serveStdio } from '../../src/transports/stdio.ts';
+import { freshServiceTest } from '../support/fixtures.ts';
+import { startHttp } from '../support/http.ts';
+import { readResult, type TestServer } from '../support/server.ts';
+
+/** A person who answers each form, and remembers the forms. */
+function createPerson(answerOf: (form: PersonForm) => FormAnswer | Promise<FormAnswer>) {
+  const forms: PersonForm[] = [];
+  return {
+    forms,
+    answer: async (form: PersonForm) => {
+      forms.push(form);
+      return answerOf(form);
+    },
+  };
+}
+type Person = ReturnType<typeof createPerson>;
+
+const choose = (choice: string) => createPerson(() => ({ action: 'accept', content: { choice } }));
+
+/** Connects a client of revision 2025-11-25 that shows forms to a person. */
+async function connectWithForms(server: TestServer, key: string, person: Person) {
+  const connected = await server.connectAs(key, 'test', { elicitation: {} });
+  connected.client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({
+    ...(await person.answer(params as unknown as PersonForm)),
+  }));
+  return connected;
+}
+
+const threeAds = { filters: { countries: ['DE'] }, limit: 30 };
+
+describe('Confirmation of credits before revision 2026-07-28', () => {
+  const test = freshServiceTest({ config: { confirmCredits: 2, cacheSeconds: 900 } });
+
+  test('a call above the limit shows its price and the balance, and is sent after the person accepts', async ({
+    service,
+    server,
+  }) => {
+    const person = choose('spend');
+    const { call } = await connectWithForms(server, service.createKey(), person);
+    await call('search_ads', { limit: 1 });
+    service.requests.length = 0;
+    const { data, isError } = await call('search_ads', threeAds);
+    expect(isError).toBe(false);
+    expect(data.receipt.charged).toBe(3);
+    expect(person.forms.at(-1)?.message).toMatch(/search_ads.* credits?\. You have [\d,]+ credits\./);
+    expect(person.forms.at(-1)?.requestedSchema.properties.choice.enum).toEqual(['spend', 'cancel']);
+    expect(service.countPaidRequests()).toBe(1);
+  });
+
+  for (const [how, answer] of Object.entries<FormAnswer>({
+    declines: { action: 'decline' },
+    'closes the form': { action: 'cancel' },
+    'chooses to cancel': { action: 'accept', content: { choice: 'cancel' } },
+    'sends a choice that was not offered': { action: 'accept', content: { choice: 'first page only' } },
+    'sends no choice': { action: 'accept' },
+  }))
+    test(`nothing is sent or charged when the person ${how}`, async ({ service, server }) => {
+      const { call } = await connectWithForms(
+        server,
+        service.createKey(),
+        createPerson(() => answer),
+      );
+      service.requests.length = 0;
+      const { text, error } = await call('search_ads', threeAds);
+      expect(error).toEqual({ kind: 'credit_budget', retryable: false });
+      expect(text).toContain('The person declined');
+      expect(text).toContain('Nothing was sent, nothing was charged.');
+      expect(service.countPaidRequests()).toBe(0);
+    });
+
+  test('a client that cannot answer a form is told that nobody answered', async ({ service, server }) => {
+    const broken = createPerson(() => {
+      throw new Error('no screen');
+    });
+    const { call } = await connectWithForms(server, service.createKey(), broken);
+    expect((await call('search_ads', threeAds)).text).toContain('nobody answered');
+    expect(service.countPaidRequests()).toBe(0);
+  });
+
+  test('a cached answer, a free call and a call within the limit show no form', async ({ service, start }) => {
+    const person = choose('spend');
+    const server = await start({ confirmCredits: 3 });
+    const { call } = await connectWithForms(server, service.createKey(), person);
+    await call('search_ads', threeAds);
+    // The price of the first call was not known.
+    expect(person.forms).toHaveLength(1);
+    await call('search_ads', threeAds);
+    await call('list_collections');
+    await call('search_ads', { ...threeAds, filters: { countries: ['FR'] } });
+    expect(person.forms).toHaveLength(1);
+    await call('search_ads', { limit: 50 });
+    expect(person.forms).toHaveLength(2);
+  });
+
+  test('a client that announces no forms is not asked', async ({ service, server }) => {
+    const { call } = await server.connectAs(service.createKey());
+    expect((await call('search_ads', threeAds)).isError).toBe(false);
+  });
+
+  test('a gathering of unknown size is confirmed by its maxCredits, and can read the first page only', async ({
+    service,
+    server,
+  }) => {
+    const person = choose('first page only');
+    const { call } = await connectWithForms(server, service.createKey(), person);
+    const { data } = await call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 40 });
+    expect(person.forms).toHaveLength(1);
+    expect(person.forms[0]?.message).toContain('40 credits');
+    expect(person.forms[0]?.requestedSchema.properties.choice.enum).toEqual(['spend', 'first page only', 'cancel']);
+    expect(data.read).toBe(100);
+  });
+
+  test('the time until the person answers does not count against the timeout of the call', async ({
+    service,
+    start,
+  }) => {
+    const slow = createPerson(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      return { action: 'accept', content: { choice: 'spend' } };
+    });
+    const server = await start({ timeoutMs: 1000 });
+    const { call } = await connectWithForms(server, service.createKey(), slow);
+    expect((await call('search_ads', threeAds)).isError).toBe(false);
+  });
+
+  test('a call that the host cancels while the form is open sends nothing', async ({ service, server }) => {
+    const caller = new AbortController();
+    const person = createPerson(() => {
+      caller.abort();
+      return new Promise(() => {});
+    });
+    const { call } = await connectWithForms(server, service.createKey(), person);
+    service.requests.length = 0;
+    await expect(call('search_ads', threeAds, { signal: caller.signal })).rejects.toThrow();
+    expect(service.countPaidRequests()).toBe(0);
+  });
+});
+
+describe('Confirmation of credits over stdio', () => {
+  const test = freshServiceTest();
+
+  test('a call whose form nobody can answer ends when the input ends', async ({ service }) => {
+    const config = {
+      ...readConfig({}),
+      baseUrl: service.baseUrl,
+      apiKey: service.createKey(),
+      confirmCredits: 0,
+    };
+    const log = createLog('warn', () => {});
+    const app = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: () => 0 });
+    const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+    const ended = serveStdio({
+      catalog: app.catalog,
+      credentials: app.credentials,
+      log,
+      now: Date.now,
+      onCall: () => {},
+      stdin,
+      stdout,
+      stopRequested: new Promise(() => {}),
+      drainMs: 1000,
+    });
+    const clientInfo = { name: 'test', version: '1' };
+    const messages = [
+      {
+        id: 1,
+        method: 'initialize',
+        params: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo },
+      },
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name: 'search_ads', arguments: {} } },
+    ];
+    const lines = createInterface(stdout)[Symbol.asyncIterator]();
+    for (const message of messages) stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    const readMessage = async () => JSON.parse((await lines.next()).value ?? '{}');
+    expect((await readMessage()).id).toBe(1);
+    expect((await readMessage()).method).toBe('elicitation/create');
+    service.requests.length = 0;
+    stdin.end();
+    const answers = [await readMessage(), await readMessage()];
+    expect(answers.find(({ id }) => id === 2).result.content[0].text).toContain('nobody answered');
+    await ended;
+    await app.close();
+    expect(service.countPaidRequests()).toBe(0);
+  });
+});
+
+describe('Confirmation of credits in revision 2026-07-28', () => {
+  const test = freshServiceTest().extend('http', async ({ service }, { onCleanup }) => {
+    const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2 });
+    onCleanup(() => http.close());
+    return http;
+  });
+
+  const meta = (capabilities: object) => ({
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  });
+
+  /** Sends one call over HTTP, as a client does that handles forms by itself. */
+  async function sendCall(
+    url: string,
+    key: string,
+    { args = threeAds as object, name = 'search_ads', ...params }: Record<string, unknown> & { args?: object } = {},
+  ) {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': String(name),
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: args, ...params, _meta: meta({ elicitation: {} }) },
+      }),
+    });
+    const { result } = (await response.json()) as { result: Record<string, unknown> };
+    return result;
+  }
+  const spend = { confirm: { action: 'accept', content: { choice: 'spend' } } };
+
+  test('a client of the SDK shows the form and repeats the call with the answer', async ({ service, http }) => {
+    const person = choose('spend');
+    const client = new ModernClient(
+      { name: 'test', version: '1' },
+      { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+    );
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      const { action, content } = await person.answer(params as unknown as PersonForm);
+      return { action, content: { choice: String(content?.choice) } };
+    });
+    const requestInit = { headers: { authorization: `Bearer ${service.createKey()}` } };
+    await client.connect(new ModernHttp(new URL(http.url), { requestInit }));
+    service.requests.length = 0;
+    const result = readResult(await client.callTool({ name: 'search_ads', arguments: threeAds }));
+    expect(result.isError).toBe(false);
+    expect(person.forms).toHaveLength(1);
+    expect(service.countPaidRequests()).toBe(1);
+    await client.close();
+  });
+
+  test('an answer is accepted once, and only for the key, the tool and the arguments of its form', async ({
+    service,
+    http,
+  }) => {
+    const [key, otherKey] = [service.createKey(), service.createKey()];
+    service.requests.length = 0;
+    const asked = await sendCall(http.url, key);
+    expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { confirm: { params: {} } } });
+    const answered = { requestState: asked.requestState, inputResponses: spend };
+    const state = String(asked.requestState);
+    for (const [sender, params] of [
+      [otherKey, answered],
+      [key, { ...answered, args: { ...threeAds, limit: 40 } }],
+      [key, { ...answered, name: 'search_pages', args: { limit: 60 } }],
+      [key, { ...answered, requestState: `${state.slice(0, -2)}AA` }],
+      [key, { ...answered, requestState: `${state.split('.')[0]}` }],
+      [key, { ...answered, requestState: '.' }],
+      [key, { inputResponses: spend }],
+    ] as const)
+      expect((await sendCall(http.url, sender, params)).resultType).toBe('input_required');
+    expect(service.countPaidRequests()).toBe(0);
+
+    const accepted = await sendCall(http.url, key, answered);
+    expect(readResult(accepted).data.receipt.charged).toBe(3);
+    const again = { ...answered, args: { ...threeAds, limit: 31 } };
+    expect((await sendCall(http.url, key, again)).resultType).toBe('input_required');
+    expect(service.countPaidRequests()).toBe(1);
+  });
+
+  test('an answer that arrives five times pays once, even without cached answers', async ({ service }) => {
+    const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2, cacheSeconds: 0 });
+    const key = service.createKey();
+    const { requestState } = await sendCall(http.url, key);
+    service.requests.length = 0;
+    const results = await Promise.all(
+      Array.from({ length: 5 }, () => sendCall(http.url, key, { requestState, inputResponses: spend })),
+    );
+    expect(results.filter(({ resultType }) => resultType === 'input_required')).toHaveLength(4);
+    expect(service.countPaidRequests()).toBe(1);
+    await http.close();
+  });
+
+  test('a declined form ends the call without a charge', async ({ service, http }) => {
+    const key = service.createKey();
+    const { requestState } = await sendCall(http.url, key);
+    service.requests.length = 0;
+    const declined = await sendCall(http.url, key, {
+      requestState,
+      inputResponses: { confirm: { action: 'decline' } },
+    });
+    expect(readResult(declined).error).toEqual({ kind: 'credit_budget', retryable: false });
+    expect(service.countPaidRequests()).toBe(0);
+  });
+});
