@@ -1,5 +1,6 @@
 import type { Raster } from './codecs.ts';
 
+/** A rectangle in pixels. */
 export interface Rect {
   x: number;
   y: number;
@@ -7,10 +8,10 @@ export interface Rect {
   height: number;
 }
 
-/** From 0 to 255. */
+/** A colour. Each part is from 0 to 255. */
 export type Colour = readonly [red: number, green: number, blue: number];
 
-/** An opaque picture to draw on. Shapes outside of it are clipped. */
+/** An opaque picture to draw on. Parts of shapes outside of the picture are clipped. */
 export class Canvas implements Raster {
   readonly width: number;
   readonly height: number;
@@ -41,7 +42,7 @@ export class Canvas implements Raster {
       this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
-  /** A picture, made as large as its frame. */
+  /** Draws a picture, scaled to the size of its frame. */
   drawRaster(raster: Raster, frame: Rect): void {
     const size = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
     const left = Math.round(frame.x);
@@ -54,7 +55,7 @@ export class Canvas implements Raster {
     }
   }
 
-  /** Blends pixels into a row, each by the share that is covered. */
+  /** Blends pixels into a row. `coverage` is the share of each pixel that is covered, from 0 to 1. */
   #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
     let at = (y * width + left) * 4;
@@ -69,22 +70,26 @@ export class Canvas implements Raster {
   }
 }
 
+/** Creates a row of opaque pixels of one colour. */
 const createRowOfColour = ([red, green, blue]: Colour, width: number): Float32Array =>
   Float32Array.from({ length: width * 4 }, (_, at) => [red, green, blue, 255][at % 4] as number);
 
-/** Closed outlines. Outlines that turn the same way add up; an outline that turns the other way cuts a hole. */
+/** Closed outlines. An outline that runs in the opposite direction of the outline around it cuts a hole. */
 export type Path = readonly (readonly Point[])[];
+/** A point in pixels. The y axis points down. */
 export type Point = readonly [x: number, y: number];
 
-/** What the outline of a letter is made of: lines, and curves with one control point. */
+/** A command of the outline of a letter: a line, or a curve with one control point. */
 export type Command =
   | { type: 'M'; x: number; y: number }
   | { type: 'L'; x: number; y: number }
   | { type: 'Q'; x1: number; y1: number; x: number; y: number }
   | { type: 'Z' };
 
+/** The number of line segments that replace a curve. */
 const curveSegments = 10;
 
+/** Builds a path from the outline of a letter. Curves become line segments. */
 export function buildPath(commands: Iterable<Command>): Path {
   const path: Point[][] = [];
   let last: Point = [0, 0];
@@ -118,7 +123,7 @@ function buildCircle(x: number, y: number, radius: number): Point[] {
   });
 }
 
-/** A line of some width with round ends and corners. */
+/** Builds the path of a line with a width, round ends and round corners. */
 export function buildStroke(line: readonly Point[], width: number): Path {
   const half = width / 2;
   return line.flatMap(([x, y], at) => {
@@ -133,13 +138,13 @@ export function buildStroke(line: readonly Point[], width: number): Path {
 }
 
 /**
- * How much of each pixel of a rectangle a path covers, from 0 to 1, row by row; undefined for a path that lies outside,
- * or that is not made of numbers.
+ * Computes the share of each pixel that a path covers, from 0 to 1, for the rectangle around the path. Returns undefined
+ * if the path is outside of the picture, or if a coordinate is not a number.
  */
 function computeCoverage(path: Path, width: number, height: number) {
   const box = computeBounds(path, width, height);
   if (box === undefined) return;
-  // Each edge says at which pixel the inside begins or ends; going along the row then adds up to what is covered.
+  // Each edge records at which pixels the inside begins or ends. The running sum of a row is then the coverage.
   const changes = new Float32Array(box.width * box.height);
   for (const outline of path)
     outline.forEach((point, at) => {
@@ -178,7 +183,7 @@ function computeBounds(path: Path, width: number, height: number): Rect | undefi
   return size.width > 0 && size.height > 0 ? { ...box, ...size } : undefined;
 }
 
-/** Row by row, an edge adds the pixels to its right. Downward and upward edges cancel each other out. */
+/** Adds an edge to the changes of each row: the pixels on its right are inside. Downward and upward edges cancel out. */
 function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
   const direction = start[1] < end[1] ? 1 : -1;
   const [[topX, topY], [bottomX, bottomY]] = direction === 1 ? [start, end] : [end, start];
@@ -192,7 +197,7 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
     const crossingAtBottom = topX + (to - topY) * slope;
     const [left, right] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
-    // The pixels that the edge crosses in this row are covered in part.
+    // The edge covers only a part of the pixels that it crosses in this row.
     const first = Math.max(0, Math.floor(left));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
     let [before, upTo] = [0, computeAreaLeftOf(first, left, right)];
@@ -206,15 +211,15 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
   }
 }
 
-/** How much an edge from `left` to `right` covers of the area to the left of `x`. */
+/** Computes the area between an edge from `left` to `right` and the vertical line at `x`, within one row. */
 function computeAreaLeftOf(x: number, left: number, right: number): number {
   if (x <= left) return 0;
   return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));
 }
 
 /**
- * The rows of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that pass into
- * each other. The colours are weighed by their opacity. Only one row is held at a time, however large the picture.
+ * Returns the rows of a scaled picture. A smaller picture has the mean of the original pixels. A larger picture has smooth
+ * transitions. Transparent pixels count less. Only one row is in memory at a time, even for a large picture.
  */
 function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
   const columns = computeWeights(width, size.width);
@@ -245,8 +250,8 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
 }
 
 /**
- * How `count` pixels are made of `length` pixels: those from one on, and how much each counts, which is more the nearer
- * its middle is.
+ * Computes the weights with which `length` pixels become `count` pixels. For each new pixel, returns the index of the first
+ * old pixel and the weights of the old pixels. An old pixel counts more if it is nearer to the middle of the new one.
  */
 function computeWeights(length: number, count: number) {
   const scale = length / count;

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename } from 'node:path';
 
-/** Pixels from left to right and from top to bottom, each as red, green, blue and opacity. */
+/** A decoded picture. The pixels run from left to right and from top to bottom, each as red, green, blue and opacity. */
 export interface Raster {
   width: number;
   height: number;
   data: Uint8ClampedArray;
 }
 
-/** Files of packages, which are read when they are first needed. The build puts them beside the bundle. */
+/** Files of packages that are read when they are first needed. The build copies them next to the bundle. */
 export const packagedFiles = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
@@ -17,6 +17,7 @@ export const packagedFiles = {
   webpDecoder: '@jsquash/webp/codec/dec/webp_dec.wasm',
 } as const;
 
+/** Returns the path or URL of a file of a package, both in the bundle and in the sources. */
 export function locatePackagedFile(path: string): string | URL {
   const fromSources = import.meta.url.endsWith('.ts');
   return fromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
@@ -25,8 +26,8 @@ export function locatePackagedFile(path: string): string | URL {
 type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
 
 /**
- * The options of Emscripten modules. By default these print problems of a picture, but standard output belongs to the
- * protocol.
+ * Loads the options of an Emscripten module. Printing is turned off: modules print the problems of a picture, and standard
+ * output belongs to the protocol.
  */
 const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
   wasmBinary: await readFile(locatePackagedFile(packagedFiles[name])),
@@ -34,7 +35,10 @@ const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
   printErr: () => {},
 });
 
-/** Loaded with the first picture, and again after one that cannot be read, because that leaves its memory behind. */
+/**
+ * Creates a decoder that loads its module with the first picture. The module is loaded again after a picture that cannot
+ * be decoded, because the failed decoding does not release its memory.
+ */
 function createDecoder(load: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
   let decodePromise: Promise<DecodePicture> | undefined;
   return async (bytes) => {
@@ -50,19 +54,21 @@ function createDecoder(load: () => Promise<DecodePicture>): (bytes: Uint8Array) 
   };
 }
 
-/** The decoded picture, turned upright as the camera noted it. */
+/** Decodes a JPEG, and turns the picture upright if the camera recorded an orientation. */
 export const decodeJpeg = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/jpeg/decode.js');
   await init(await loadModuleOptions('jpegDecoder'));
   return (bytes) => decode(bytes, { preserveOrientation: true });
 });
 
+/** Decodes a PNG. */
 export const decodePng = createDecoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
   await init(await readFile(locatePackagedFile(packagedFiles.pngDecoder)));
   return decode;
 });
 
+/** Decodes a WebP. */
 export const decodeWebp = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/webp/decode.js');
   await init(await loadModuleOptions('webpDecoder'));
@@ -77,7 +83,10 @@ async function loadEncoder() {
   return encode;
 }
 
-/** Encodes a JPEG. It is not progressive: that takes twice the time for 5% fewer bytes. @param quality from 0 to 100 */
+/**
+ * Encodes a picture as a baseline JPEG. A progressive JPEG would take twice the time and save only 5% of the bytes.
+ * @param quality from 0 to 100
+ */
 export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {
   encoder ??= loadEncoder();
   const encode = await encoder;

@@ -1,4 +1,4 @@
-/** The part that is used of a package without types. */
+/** Declares the used part of a package without types. */
 declare module 'opentype.js/dist/opentype.mjs' {
   export interface Glyph {
     advanceWidth: number;

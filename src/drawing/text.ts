@@ -4,34 +4,36 @@ import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
 import { buildPath, type Canvas, type Colour, type Point } from './canvas.ts';
 import { locatePackagedFile } from './codecs.ts';
 
+/** The font of a text. */
 interface Lettering {
-  /** Height of the font, in pixels. */
+  /** The height of the font in pixels. */
   size: number;
   bold?: boolean;
 }
 
+/** The font and the position of a text. */
 interface TextPosition extends Lettering {
   x: number;
-  /** The line on which the letters stand. */
+  /** The y coordinate of the baseline. */
   y: number;
   colour: Colour;
-  /** The part of the text that lies at `x`, by default its start. */
+  /** Which part of the text is at `x`. The default is its start. */
   anchor?: 'start' | 'middle' | 'end';
-  /** Text that is wider ends in an ellipsis. */
+  /** The largest width in pixels. A wider text is shortened with an ellipsis. */
   maxWidth?: number;
 }
 
 const getInterPath = (part: string, weight = 400) => `@fontsource/inter/files/inter-${part}-${weight}-normal.woff`;
 const getNotoPath = (name: string, part: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${part}-400-normal.woff`;
-/** The commonest letters of a large font: it comes in slices by frequency, of which the last is the commonest. */
+/** Lists the files with the most common letters of a large font. The package sorts letters by frequency, most common last. */
 const listFontSlices = (name: string, first: number, last = 119) =>
   Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
 
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chinese = [...listFontSlices('sc', 108), ...listFontSlices('tc', 117, 118)];
 const japanese = listFontSlices('jp', 104);
-/** The fonts that may have a letter, by its script. */
+/** The font files to search for a letter, by the script of the letter. */
 const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japanese],
   [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chinese, ...japanese]],
@@ -45,6 +47,7 @@ const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   ],
 ];
 
+/** All font files. The build copies them next to the bundle. */
 export const fontFiles = [...new Set([...Object.values(latinFonts), ...fontsByScript.flatMap(([, files]) => files)])];
 
 const fonts = new Map<string, Font>();
@@ -60,7 +63,7 @@ const readGlyph = (font: Font, letter: string) => {
   return { advanceWidth, outline: buildPath(path.commands), unitsPerEm: font.unitsPerEm };
 };
 
-/** Letters that were looked for; undefined for one that no font has. Bounded by what Unicode has. */
+/** The glyphs of all letters so far, undefined for a letter that no font has. Unicode bounds the size of this map. */
 const glyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
 function findGlyph(letter: string, bold = false) {
@@ -80,17 +83,18 @@ const measureLetter = (letter: string, { size, bold }: Lettering): number => {
   return glyph ? (glyph.advanceWidth * size) / glyph.unitsPerEm : 0;
 };
 
-/** The letters of a text, each accent as one letter with its base, because fonts have few accents alone. */
+/** Combines each accent with its letter, because fonts have few separate accents. */
 const composeLetters = (text: string) => text.normalize('NFC');
 
+/** Returns the width of a text in pixels. */
 export const measureText = (text: string, lettering: Lettering): number =>
   orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, lettering), 0);
 
-/** Whether a font has at least one letter of the text: the others are left out. */
+/** Returns whether a font has at least one letter of the text. Other letters are left out. */
 export const canDraw = (text: string): boolean =>
   [...composeLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
 
-/** Draws one line, without the letters that no font has. */
+/** Draws a text on one line. Letters that no font has are left out. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
   const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour, anchor = 'start' } = position;
   const shortenedText = shortenWithEllipsis(text, position, maxWidth);
@@ -99,7 +103,7 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
     const glyph = findGlyph(letter, bold);
     if (glyph === undefined) continue;
     const scale = size / glyph.unitsPerEm;
-    // In fonts y goes up.
+    // The y axis of fonts points up.
     const placed = glyph.outline.map((line) =>
       line.map(([px, py]): Point => [px * scale + x, position.y - py * scale]),
     );
@@ -108,7 +112,7 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
   }
 }
 
-/** Breaks a text at its spaces; the last line ends in an ellipsis if something is left out. */
+/** Breaks a text into lines at its spaces. The last line ends in an ellipsis if the text is longer. */
 export function breakIntoLines(
   text: string,
   { maxWidth, maxLines, ...lettering }: Lettering & { maxWidth: number; maxLines: number },
@@ -134,7 +138,10 @@ function shortenWithEllipsis(text: string, lettering: Lettering, maxWidth: numbe
   return `${fitLetters(text, lettering, maxWidth - measureText('…', lettering)).fittingText.trimEnd()}…`;
 }
 
-/** As many letters as fit. Letters that stand alone are as wide as joined ones at least. */
+/**
+ * Returns as many letters of a text as fit into a width. Letters are measured in their separate forms, which are at least
+ * as wide as their joined forms.
+ */
 function fitLetters(text: string, lettering: Lettering, maxWidth: number) {
   let [fittingText, width] = ['', 0];
   for (const letter of composeLetters(text)) {
@@ -146,15 +153,15 @@ function fitLetters(text: string, lettering: Lettering, maxWidth: number) {
 }
 
 const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
-/** Vowel signs of Hebrew and Arabic. Without a shaping engine they would be drawn beside their letter. */
+/** Matches vowel signs of Hebrew and Arabic. They are left out, because only a shaping engine can place them. */
 const vowelSign = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
 
 const bidi = createBidi();
 
 /**
  * Returns the letters of a text from left to right, as they are drawn. The order follows the Unicode Bidirectional
- * Algorithm, and the first letter with a direction decides the direction of the text. Arabic letters are in the forms
- * that join them, and brackets in a part that is read from right to left are mirrored.
+ * Algorithm, and the first letter with a direction decides the direction of the text. Arabic letters have their joined
+ * forms, and brackets in text from right to left are mirrored.
  */
 export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeft.test(text)) return [...text];
@@ -169,7 +176,7 @@ export function orderLettersForDrawing(text: string): string[] {
   });
 }
 
-/** The forms of each Arabic letter in the order of Unicode: alone, at an end, at a beginning, in between. */
+/** The forms of each Arabic letter in the order of Unicode: isolated, final, initial, medial. */
 const arabicForms = new Map<string, string[]>();
 for (const [first, last] of [
   [0xfb50, 0xfbb1],
@@ -185,8 +192,8 @@ for (const [first, last] of [
   }
 
 /**
- * Returns Arabic letters in the forms that join them. A letter with four forms joins both neighbours, a letter with two
- * forms only the letter before it.
+ * Replaces Arabic letters with their joined forms. A letter with four forms joins both neighbours. A letter with two forms
+ * joins only the letter before it.
  */
 function joinArabic(letters: readonly string[]): string[] {
   const pairs: string[] = [];

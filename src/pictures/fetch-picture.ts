@@ -4,28 +4,30 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from 'undici';
 import { raceAbort, withDeadline } from '../api/abort.ts';
 
-/** Pictures that this process serves itself: those whose address begins with `address`. */
+/** Pictures that this process serves itself, and that are read without a request over the network. */
 export interface ServedPictures {
+  /** The beginning of the URLs of these pictures. */
   urlPrefix: string;
   answer(request: Request): Promise<Response>;
 }
 
+/** The bytes of a picture, or the reason why they could not be fetched. */
 type FetchResult = { bytes: Uint8Array } | { reason: string };
 
 interface FetchLimits {
   maxBytes: number;
-  /** For all requests of one picture together, in milliseconds. */
+  /** The time limit for all requests of one picture together, in milliseconds. */
   fetchMs: number;
   /**
-   * The time after which the answer comes that a host does not exist or is not public, in milliseconds after the
-   * request. The time is always the same, so that it reveals nothing.
+   * The time after which a request to a missing or private host fails, in milliseconds. The time is always the same, so
+   * that callers cannot find out which private hosts exist.
    */
   nonPublicAnswerMs: number;
 }
 
 interface FetchOptions {
   hosts: MediaHosts;
-  /** Opened with the first request. */
+  /** Opens the agent with the first request. */
   agent(): Promise<GuardedAgent>;
   servedPictures: ServedPictures | undefined;
   userAgent: string;
@@ -35,7 +37,7 @@ interface FetchOptions {
 const maxRedirects = 3;
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
-/** The bytes at an address, or why they are not fetched. Rejects only if the signal aborts. */
+/** Fetches a picture. Returns its bytes, or the reason why they could not be fetched. Rejects only if the signal aborts. */
 export async function fetchPicture(address: string, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
   if (!URL.canParse(address)) return { reason: 'not a web address' };
   const { servedPictures, limits } = options;
@@ -51,7 +53,7 @@ export async function fetchPicture(address: string, options: FetchOptions, signa
   });
 }
 
-/** Each address on the way is checked anew. */
+/** Fetches a picture and follows redirects. Checks the address of each redirect. */
 async function fetchWithRedirects(start: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
   let url = start;
   for (let hops = 0; hops <= maxRedirects; hops++) {
@@ -76,12 +78,13 @@ async function fetchWithRedirects(start: URL, options: FetchOptions, signal: Abo
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
 
+/** A request through the guarded agent. */
 interface GuardedRequest extends Pick<FetchLimits, 'nonPublicAnswerMs'> {
   agent: GuardedAgent;
   headers: Record<string, string>;
 }
 
-/** Asks a host. The answer that it does not exist, or is not public, always takes the same time. */
+/** Sends a request to a host. A request to a missing or private host always fails after the same time. */
 export async function requestWithUniformDelay(
   url: URL,
   { agent, headers, nonPublicAnswerMs }: GuardedRequest,
@@ -97,17 +100,21 @@ export async function requestWithUniformDelay(
   }
 }
 
+/** The error for a picture with too many bytes. */
 class PictureTooLargeError extends Error {}
 
 type PictureResponse = Awaited<ReturnType<GuardedAgent['request']>>;
 
-/** @throws TooLarge */
+/**
+ * Reads the body of a response.
+ * @throws PictureTooLargeError if the body has more than `maxBytes` bytes
+ */
 export async function readBody({ body, headers }: PictureResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
     if (Number(headers['content-length']) > maxBytes) throw new PictureTooLargeError();
-    // Leaving the loop early ends the connection.
+    // If the loop ends early, the iterator closes the connection.
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       bytes += chunk.length;
       if (bytes > maxBytes) throw new PictureTooLargeError();
@@ -119,6 +126,7 @@ export async function readBody({ body, headers }: PictureResponse, maxBytes: num
   return Buffer.concat(chunks);
 }
 
+/** Explains in a few words why a picture could not be fetched. */
 function explainFetchError(error: unknown, { maxBytes, fetchMs }: FetchLimits): string {
   if (error instanceof NonPublicHostError) return 'its host does not exist, or is not public';
   if (error instanceof PictureTooLargeError) return `it is larger than ${maxBytes / 1_000_000} MB`;
@@ -128,11 +136,12 @@ function explainFetchError(error: unknown, { maxBytes, fetchMs }: FetchLimits): 
   return 'its host could not be reached, or broke off';
 }
 
+/** An HTTP agent that connects only to allowed hosts. */
 export type GuardedAgent = Agent;
 
 /**
- * The error for a host that does not exist, and for a host whose address is not public. Nobody may learn which of the
- * two holds.
+ * The error for a host that does not exist, and for a host with a private address. Both cases look the same, so that
+ * callers cannot find out which private hosts exist.
  */
 class NonPublicHostError extends Error {
   override readonly name = 'NonPublicHostError';
@@ -141,16 +150,16 @@ class NonPublicHostError extends Error {
 interface GuardOptions {
   hosts: MediaHosts;
   resolve: Resolve;
-  /** How long a name may take to be found, in milliseconds. */
+  /** The time limit for the resolution of a host name, in milliseconds. */
   resolveMs: number;
 }
 
 /**
- * An agent whose connections lead to public addresses only, unless the rule lists the host by name: the address of the
- * connection counts, whatever the name resolved to before.
+ * Opens an agent that connects only to public addresses, and to hosts that the setting lists by name. The agent checks the
+ * address of the connection itself, so a host name cannot resolve to another address after the check.
  */
 export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
-  // It is CommonJS: only the default export exists both bundled and unbundled.
+  // The package is CommonJS. Only its default export exists both in the bundle and in the sources.
   const { Agent, buildConnector } = (await import('undici')).default;
   const connectListed = buildConnector({});
   const connectPublic = buildConnector({ lookup: createPublicLookup(options) });
@@ -158,7 +167,7 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
       if (isListedHost(hosts, { host, port: getPort(target) })) return connectListed(target, callback);
-      // Nothing is looked up for an address.
+      // Host names that are addresses are never looked up, so the lookup cannot check them.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectPublic(target, callback);
     },
@@ -168,7 +177,7 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
   });
 }
 
-/** Fails with `NotPublic` if any address of a name is not public. */
+/** Creates a DNS lookup that fails with `NonPublicHostError` if any address of the host name is private. */
 const createPublicLookup =
   ({ resolve, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
   (host, { all }, callback) => {
@@ -188,19 +197,19 @@ const createPublicLookup =
     void answer();
   };
 
-/** Where pictures may be fetched from. */
+/** The hosts from which pictures may be fetched: the setting `AD_LIBRARY_MEDIA_HOSTS`. */
 export interface MediaHosts {
-  /** Every public host, over https. */
+  /** Whether every public host is allowed, over https. */
   public: boolean;
-  /** Hosts that may also lie inside a network or use http; without a port, on every port. */
+  /** Hosts that may also be in a private network or use http. An entry without a port allows every port. */
   listed: readonly { host: string; port?: number }[];
 }
 
-/** Whether the rule itself names the host, so that the host may lie inside a network. */
+/** Returns whether the setting lists a host by name, so that the host may be in a private network. */
 const isListedHost = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
   listed.some((entry) => removeBrackets(entry.host) === removeBrackets(host) && (entry.port ?? port) === port);
 
-/** Undefined where the rule allows a request, as far as the address itself tells. */
+/** Explains why a URL is forbidden. Returns undefined if the URL is allowed. The address of its host is checked later. */
 function explainForbidden(url: URL, hosts: MediaHosts): string | undefined {
   const { protocol, hostname, username, password } = url;
   if (protocol !== 'https:' && protocol !== 'http:') return 'not a web address';
@@ -211,21 +220,22 @@ function explainForbidden(url: URL, hosts: MediaHosts): string | undefined {
   return getPort(url) === 443 ? undefined : 'its port is not 443';
 }
 
+/** Returns the port of a URL, or the default port of its protocol. */
 const getPort = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number =>
   Number(port || (protocol === 'https:' ? 443 : 80));
 
-/** An IPv6 address without its brackets. */
+/** Removes the brackets around an IPv6 address. */
 const removeBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
-/** IPv4 addresses that are not public hosts (RFC 6890 and the IANA registry of special-purpose addresses). */
+/** IPv4 networks without public hosts (RFC 6890 and the IANA registry of special-purpose addresses). */
 const reservedNetworks: readonly (readonly [network: string, prefix: number])[] = [
-  ['0.0.0.0', 8], // this network, and unspecified
+  ['0.0.0.0', 8], // this network, and the unspecified address
   ['10.0.0.0', 8], // private
-  ['100.64.0.0', 10], // behind a carrier
+  ['100.64.0.0', 10], // carrier-grade NAT
   ['127.0.0.0', 8], // loopback
-  ['169.254.0.0', 16], // link-local, where clouds serve credentials
+  ['169.254.0.0', 16], // link-local; cloud providers serve credentials here
   ['172.16.0.0', 12], // private
-  ['192.0.0.0', 24], // protocols
+  ['192.0.0.0', 24], // protocol assignments
   ['192.0.2.0', 24], // documentation
   ['192.88.99.0', 24], // 6to4 relays
   ['192.168.0.0', 16], // private
@@ -233,41 +243,42 @@ const reservedNetworks: readonly (readonly [network: string, prefix: number])[] 
   ['198.51.100.0', 24], // documentation
   ['203.0.113.0', 24], // documentation
   ['224.0.0.0', 4], // multicast
-  ['240.0.0.0', 4], // reserved, and broadcast
+  ['240.0.0.0', 4], // reserved, and the broadcast address
 ];
 
 const reservedAddresses = new BlockList();
 for (const [network, prefix] of reservedNetworks) {
   reservedAddresses.addSubnet(network, prefix, 'ipv4');
-  // The same inside an IPv6 address: mapped, and behind NAT64.
+  // The same networks as IPv4-mapped IPv6 addresses, and as addresses behind NAT64.
   for (const start of ['::ffff:', '64:ff9b::']) reservedAddresses.addSubnet(`${start}${network}`, 96 + prefix, 'ipv6');
 }
-reservedAddresses.addSubnet('2001::', 23, 'ipv6'); // protocols, Teredo among them
+reservedAddresses.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, including Teredo
 reservedAddresses.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
-reservedAddresses.addSubnet('2002::', 16, 'ipv6'); // 6to4, which holds an IPv4 address
+reservedAddresses.addSubnet('2002::', 16, 'ipv6'); // 6to4, which contains an IPv4 address
 reservedAddresses.addSubnet('3fff::', 20, 'ipv6'); // documentation
 
-/** The public IPv6 addresses: all others are local, private, multicast or unassigned. */
+/** The public IPv6 addresses. All other addresses are local, private, multicast or unassigned. */
 const publicIpv6Addresses = new BlockList();
 publicIpv6Addresses.addSubnet('2000::', 3, 'ipv6');
 publicIpv6Addresses.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');
 publicIpv6Addresses.addSubnet('64:ff9b::', 96, 'ipv6');
 
-/** Whether an address is anything but that of a public host. */
+/** Returns whether an address is not the address of a public host. Malformed addresses count as private. */
 export function isPrivateAddress(address: string): boolean {
   const family = isIP(address);
-  // An address with a zone (`fe80::1%eth0`) belongs to a link.
+  // An address with a zone, such as `fe80::1%eth0`, is link-local.
   if (family === 0 || address.includes('%')) return true;
   if (family === 4) return reservedAddresses.check(address, 'ipv4');
   return !publicIpv6Addresses.check(address, 'ipv6') || reservedAddresses.check(address, 'ipv6');
 }
 
-/** The addresses of a host name; none if it has none. */
+/** Resolves a host name to its addresses. Returns an empty list if the name has none. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Asks the DNS alone, because names from outside have no business in the hosts file. Unlike `dns.lookup`, a query can be
- * cancelled and takes no thread, so slow servers of names delay nothing else in this process.
+ * Resolves a host name with DNS queries only. The hosts file is ignored, because URLs from ads should not reach hosts that
+ * only this machine knows. Unlike `dns.lookup`, a query can be cancelled and needs no thread, so a slow name server delays
+ * nothing else in this process.
  */
 export const resolveInDns: Resolve = async (host, signal) => {
   signal.throwIfAborted();
@@ -277,15 +288,16 @@ export const resolveInDns: Resolve = async (host, signal) => {
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
 };
 
+/** The formats that are decoded. */
 export type PictureFormat = 'jpeg' | 'png' | 'webp';
 
-/** The facts in the first bytes of a picture, read without decoding. */
+/** The format and size of a picture, read without decoding it, or the reason why it is not shown. */
 type PictureHeader = { format: PictureFormat; width: number; height: number } | { reason: string };
 
 const maxPixels = 16_000_000;
 const maxSide = 20_000;
 
-/** Checks that the bytes are a whole picture of a kind and a size that may be decoded. */
+/** Reads the format and size of a picture. Returns a reason if the bytes are incomplete, or the picture may not be decoded. */
 export function readPictureHeader(bytes: Uint8Array): PictureHeader {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = detectFormat(view);
@@ -309,7 +321,7 @@ function detectFormat(bytes: Buffer): PictureFormat | undefined {
 
 const readAscii = (bytes: Buffer, at: number) => bytes.toString('latin1', at, at + 4);
 
-/** Pictures of other kinds, and what hosts send instead of pictures. */
+/** Explains what the bytes are if they are no picture of a supported format. */
 function explainUnsupportedKind(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const start = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
@@ -322,6 +334,7 @@ function explainUnsupportedKind(bytes: Buffer): string {
   return start.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
+/** The size of a picture, or its problem. Undefined for a damaged picture. */
 type HeaderReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
 const headerReaders: Record<PictureFormat, (bytes: Buffer) => HeaderReading> = {
@@ -330,13 +343,13 @@ const headerReaders: Record<PictureFormat, (bytes: Buffer) => HeaderReading> = {
   webp: readWebp,
 };
 
-/** Reads a JPEG from segment to segment to its end. Libraries would fill missing parts with grey. */
+/** Reads all segments of a JPEG, to check that it is complete. A decoder would fill missing parts with grey. */
 function readJpeg(bytes: Buffer): HeaderReading {
   let size: HeaderReading;
   let offset = 2;
   while (offset + 4 <= bytes.length) {
     if (bytes[offset] !== 0xff) {
-      // Picture data after the head of a scan: on to the next marker.
+      // The head of a scan is followed by picture data, which ends at the next marker.
       offset = bytes.indexOf(0xff, offset);
       if (offset < 0) return 'cut off';
       continue;
@@ -345,7 +358,7 @@ function readJpeg(bytes: Buffer): HeaderReading {
     if (marker === 0xd9) return size;
     const hasLength = marker !== 0 && marker !== 0xff && marker !== 0x01 && !(marker >= 0xd0 && marker <= 0xd8);
     if (isFrameMarker(marker) && offset + 9 <= bytes.length) {
-      // A second frame could be larger than the one that was checked.
+      // The limits on the size are checked for one frame only, and a second frame could be larger.
       if (size !== undefined) return undefined;
       size = { height: bytes.readUInt16BE(offset + 5), width: bytes.readUInt16BE(offset + 7) };
     }
@@ -354,11 +367,11 @@ function readJpeg(bytes: Buffer): HeaderReading {
   return offset + 2 <= bytes.length && bytes.readUInt16BE(offset) === 0xffd9 ? size : 'cut off';
 }
 
-/** SOF markers, without those for tables and extensions among them. */
+/** Returns whether a marker starts a frame. The range of these markers also contains markers of tables and extensions. */
 const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
-/** Reads a PNG from chunk to chunk to its end. */
+/** Reads all chunks of a PNG, to check that it is complete. */
 function readPng(bytes: Buffer): HeaderReading {
   if (bytes.length < 24) return 'cut off';
   if (readAscii(bytes, 12) !== 'IHDR') return undefined;

@@ -17,57 +17,65 @@ import {
 } from './fetch-picture.ts';
 
 interface ThumbnailOptions {
+  /** The side of the square that the thumbnail has to fit, in pixels. */
   side: number;
   signal: AbortSignal;
-  /** Aborts with `signal`, or sooner: a picture that has not come by then is not shown. */
+  /** Aborts together with `signal` or sooner. A picture that has not arrived by then is not shown. */
   timeUpSignal?: AbortSignal;
 }
 
-/** `print`: as `picturePrint` writes it. `isLate`: the picture may come if it is asked for again. */
+/**
+ * A thumbnail with the hash that `computePerceptualHash` returns, or the reason why there is none. `isLate` is set if the
+ * picture may arrive when it is requested again.
+ */
 type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
+/** A tile to draw on a sheet. */
 export type SheetTile = TileCaption & ({ address: string } | { reason: string });
 
+/** The texts of a tile. */
 interface TileCaption {
   number: number;
   label?: string | undefined;
-  /** What stands in place of a picture that is not shown, beside the reason. */
+  /** The headline of the ad. A tile without a picture shows it with the reason. */
   headline?: string | undefined;
 }
 
 interface DrawingOptions {
   signal: AbortSignal;
-  /** Returns how long drawing may still take, in milliseconds, with the time that it waits for a worker. */
+  /** Returns how long drawing may still take, in milliseconds. This includes the time that it waits for a worker. */
   drawingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
-  /** How long to wait for pictures, in milliseconds: those that have not come by then are not shown. */
+  /** How long to wait for pictures, in milliseconds. Pictures that have not arrived by then are not shown. */
   waitMs: number;
-  /** The pictures are as large as `preview` makes them, and not fetched again. */
+  /** Whether the pictures have the size of `preview`, so that they are not fetched again. */
   isOverview?: boolean;
 }
 
-/** Times in milliseconds. */
+/** The default limits. All times are in milliseconds. */
 const defaultLimits = {
   maxBytes: 10_000_000,
   fetchMs: 8000,
   nonPublicAnswerMs: 2000,
   maxWorkers: 2,
-  /** For decoding one picture. Drawing a sheet or a chart may take three times as long. */
+  /** The time limit for decoding one picture. Drawing a sheet or a chart may take three times as long. */
   drawMs: 5000,
-  /** How long a worker without work stays. */
+  /** How long a worker without work stays alive. */
   idleMs: 120_000,
-  /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
+  /** The most pictures of all tenants that are in memory at once, while they are fetched and wait to be decoded. */
   maxFetches: 24,
+  /** The same limit for one tenant. */
   maxFetchesPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
   cacheTtlMs: 15 * 60_000,
 };
 
-/** Each call waits with as many pictures as it shows, a report with 240. */
+/** The most pictures that wait for a free place. One call may wait for all pictures of its result, a report for 240. */
 const maxWaitingPictures = 4096;
 
+/** The options of `openPictures`. */
 export interface PictureOptions {
   hosts: MediaHosts;
   servedPictures?: ServedPictures | undefined;
@@ -78,16 +86,19 @@ export interface PictureOptions {
   limits?: Partial<typeof defaultLimits>;
 }
 
+/** The pictures of all callers. */
 export type OpenPictures = ReturnType<typeof openPictures>;
-/** Pictures of ads for one caller. */
+/** The pictures of one caller. */
 export type Pictures = ReturnType<OpenPictures['forTenant']>;
 
+/** The reasons why a picture could not be decoded. */
 const decodeProblems = {
   damaged: 'the picture is damaged',
   slow: 'decoding it takes too long',
   ended: 'decoding it failed',
 } as const;
 
+/** The reasons why a sheet or a chart could not be drawn. */
 const drawProblems = {
   damaged: 'drawing it failed',
   slow: 'the server is busy, and drawing it took too long; the same call may draw it later',
@@ -95,20 +106,20 @@ const drawProblems = {
   busy: 'the server draws too many pictures now; the same call may draw it later',
 } as const;
 
-/** Pictures for all callers until it is closed, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
+/** Opens the pictures of all callers. They are fetched only from the hosts that `AD_LIBRARY_MEDIA_HOSTS` allows. */
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
   const { hosts, servedPictures, userAgent, now, random } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const { maxWorkers, idleMs, drawMs, maxFetches: maxRunning, maxFetchesPerTenant: maxRunningPerKey } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
   const agent = () => {
-    // A name that is not found in time counts as one that does not exist.
+    // A host name that is not resolved in time counts as missing.
     agentPromise ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.nonPublicAnswerMs * 0.9 });
     return agentPromise;
   };
-  // One job at a time for each tenant.
+  // Each tenant uses one worker at a time.
   const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
-  /** A turn lasts until the bytes of the picture are released, so that few wait in memory for a decoder. */
+  /** A fetch keeps its slot until the picture is decoded. This limits how many pictures wait in memory for a worker. */
   const fetches = new Semaphore({
     maxRunning,
     maxRunningPerKey,
@@ -116,17 +127,17 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     workName: 'pictures',
   });
   const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
-  /** Thumbnails that are being made, each for everyone who has asked for it since. */
+  /** Thumbnails that are being created. Callers that request the same thumbnail share the work. */
   const inFlight = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const ms = request.type === 'thumbnail' ? drawMs : 3 * drawMs;
-    // An abort does not stop the thread; its turn ends when it does.
+    // An abort does not stop the worker. Its slot is released when the worker has finished.
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { ms });
-        // What a picture that cannot be decoded leaves in memory is unknown.
+        // A picture that cannot be decoded may leave any data in the memory of the worker, so the worker ends.
         if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };
       } catch (error) {
@@ -139,8 +150,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Draws a sheet or a chart. Returns a reason where that fails or takes longer than `drawingMs`, because the caller has
-   * a result without the drawing. Rejects only if the signal aborts.
+   * Draws a sheet or a chart. Returns a reason if drawing fails or takes longer than `drawingMs`, because the caller can
+   * return a result without the drawing. Rejects only if the signal aborts.
    */
   async function drawOrExplain(
     tenantId: string,
@@ -161,7 +172,10 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     }
   }
 
-  /** A picture with its thumbnail. One that is `undecodable` need not be tried again at once. */
+  /**
+   * Fetches and decodes a picture. Returns its bytes and its thumbnail, or a reason. `undecodable` is set if another try
+   * would fail, too.
+   */
   const decode = (tenantId: string, address: string, side: number, signal: AbortSignal) =>
     fetches.run(tenantId, signal, async () => {
       const fetched = await fetchPicture(address, { hosts, agent, servedPictures, userAgent, limits }, signal);
@@ -175,6 +189,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
 
+  /** Creates a thumbnail and caches it. A reason is cached only if another try would fail, too. */
   async function loadThumbnail(
     tenantId: string,
     address: string,
@@ -192,11 +207,10 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
   function forTenant(tenantId: string) {
     /**
-     * The picture at the address, shrunk to fit a square of `side` pixels, as JPEG; or why it is not shown. Rejects only
-     * if the signal aborts or too many pictures are waiting, never for what a host does.
+     * Returns the picture at an address as a JPEG that fits a square of `side` pixels, or the reason why it is not shown.
+     * Rejects only if the signal aborts or too many pictures are waiting. Failures of a host are reasons.
      *
-     * Callers that ask for the same picture at the same time share one promise. The work ends early when the last of
-     * them has left.
+     * Callers that request the same picture at the same time share the work. It is aborted when all of them have left.
      */
     async function thumbnail(
       address: string,
@@ -232,14 +246,14 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
     return {
       thumbnail,
-      /** The picture as a full sheet shows it. */
+      /** Returns the picture in the size that a full sheet shows. */
       preview: (address: string, thumbnailOptions: Omit<ThumbnailOptions, 'side'>) =>
         thumbnail(address, { ...thumbnailOptions, side: previewSide }),
-      /** The bytes as the host sent them, if they could be decoded within the limits; otherwise the reason why not. */
+      /** Returns the bytes that the host sent, or a reason if they cannot be decoded within the limits. */
       original: (address: string, signal: AbortSignal) => decode(tenantId, address, previewSide, signal),
       /**
-       * Draws one sheet of numbered pictures as JPEG. Without any picture there is no sheet, because it would only cost
-       * its reader. Where the sheet could not be drawn, there is a reason instead.
+       * Draws a sheet of numbered pictures as JPEG. If no picture can be shown, no sheet is drawn, because an empty sheet
+       * would only cost tokens. If drawing fails, the result has a reason.
        */
       async sheet(
         tiles: readonly SheetTile[],
@@ -260,7 +274,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         const drawing = await drawOrExplain(tenantId, request, { signal, drawingMs });
         return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: fetchedTiles };
       },
-      /** Draws a chart as JPEG of at most 200,000 bytes, or returns the reason why it was not drawn. */
+      /** Draws a chart as a JPEG of at most 200,000 bytes. Returns a reason if drawing fails. */
       chart: (chart: Chart, options: DrawingOptions) => drawOrExplain(tenantId, { type: 'chart', chart }, options),
     };
   }
@@ -276,36 +290,38 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
-/** A call of the worker, which answers each call before it takes the next. */
+/** A request to the worker. The worker answers each request before it reads the next one. */
 export type DrawRequest =
-  /** Shrinks a picture to fit a square. */
+  /** Shrinks a picture to fit a square with this side. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
   | { type: 'sheet'; word: string; grid: Grid; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };
 
-/** A tile of a sheet, with the picture as `thumbnail` made it or the reason why there is none. */
+/** A tile of a sheet with its thumbnail, or with the reason why there is none. */
 export type FetchedTile = TileCaption & ({ jpeg: Uint8Array; perceptualHash?: string } | { reason: string });
 
-/** Undefined where the picture cannot be decoded. */
+/** The answer of the worker. Undefined if the picture cannot be decoded. */
 export type DrawReply = Drawing | undefined;
 
+/** A picture that the worker drew. */
 export interface Drawing {
   jpeg: Uint8Array;
-  /** For a thumbnail: as `picturePrint` writes it. */
+  /** For a thumbnail: the hash that `computePerceptualHash` returns. */
   perceptualHash?: string;
   /** For a chart: whether names with letters that the font lacks are replaced by their row or column. */
   isNumbered?: boolean;
 }
 
+/** The layout of a sheet. */
 export type Grid = ReturnType<typeof computeGrid>;
 
-/** Of a full sheet. */
+/** The number of tiles of a full sheet. */
 const maxTiles = 12;
 
-/** The number of columns for a number of tiles: the pictures fill the sheet, and the sheet is about as high as wide. */
+/** The number of columns for each number of tiles. The sheet is about square and has few empty places. */
 const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
-/** How a sheet is divided, in pixels; `side` is the longest side of a picture. */
+/** Computes the layout of a sheet in pixels. `side` is the longest side of a picture. */
 export function computeGrid(tiles: number) {
   const columns = columnCounts[tiles] ?? 4;
   const [width, gap] = [1100, 14];
@@ -313,10 +329,13 @@ export function computeGrid(tiles: number) {
   return { columns, side, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
-/** Pictures of one size have one hash: so large are those that are compared. */
+/** The side of previews in pixels. Pictures are compared in this size, because the hash depends on the size. */
 const previewSide = computeGrid(maxTiles).side;
 
-/** A word of six letters that stands in no ad. @param random from 0 to less than 1 */
+/**
+ * Generates a word of six letters that no ad contains. A model that repeats the word has seen the sheet.
+ * @param random a random number from 0 to less than 1
+ */
 function generateWord(random: number): string {
   let fraction = random;
   return Array.from({ length: 6 }, (_, at) => {

@@ -8,10 +8,11 @@ import { lowerThreadPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawReply, DrawRequest, FetchedTile, Grid } from './pictures.ts';
 
-/**
- * The thread in which pictures from outside are decoded: the thread has no environment, no standard output and little
- * memory, and is ended if it takes too long.
+/*
+ * This thread decodes pictures of advertisers, which may be hostile. It has no environment, no standard output and little
+ * memory. The server ends it if a request takes too long.
  */
+
 const decoders: Record<PictureFormat, typeof decodeJpeg> = { jpeg: decodeJpeg, png: decodePng, webp: decodeWebp };
 
 const thumbnailQuality = 85;
@@ -25,13 +26,15 @@ async function handleRequest(request: DrawRequest): Promise<DrawReply> {
   return { jpeg: await encodeJpeg(canvas, thumbnailQuality), perceptualHash: computePerceptualHash(canvas) };
 }
 
-/** Steps of brightness that a picture keeps when it is encoded again, and how many a picture has at least that is not plain. */
+/** The smallest difference in brightness that is still there after a picture is encoded again. */
 const minBrightnessStep = 3;
+/** A picture with fewer differences than this is nearly plain. */
 const minVisibleSteps = 14;
 
 /**
- * A difference hash: of each of 8 × 8 places, whether it is brighter than the place on its right. 16 hex digits, with
- * `-` behind them where few places differ from their neighbours: nearly plain pictures resemble each other.
+ * Computes the difference hash of a picture: one bit for each of 8 × 8 places, set if the place is brighter than the place
+ * on its right. The result has 16 hexadecimal digits. A `-` at its end marks a nearly plain picture, because all nearly
+ * plain pictures resemble each other.
  */
 function computePerceptualHash(raster: Raster): string {
   const { data } = resize(raster, 9, 8);
@@ -47,7 +50,7 @@ function computePerceptualHash(raster: Raster): string {
   return `${bits.toString(16).padStart(16, '0')}${steps < minVisibleSteps ? '-' : ''}`;
 }
 
-/** The picture in a size that fits into the square and is never larger than the picture. */
+/** Shrinks a picture until it fits into a square. A smaller picture keeps its size. */
 function shrinkToFit(raster: Raster, side: number): Raster {
   const scale = Math.min(1, side / Math.max(raster.width, raster.height));
   return resize(raster, Math.max(1, Math.round(raster.width * scale)), Math.max(1, Math.round(raster.height * scale)));
@@ -64,7 +67,7 @@ parentPort?.on('message', (request: DrawRequest) => {
   const reply = async () => parentPort?.postMessage(await handleRequest(request).catch(() => undefined));
   void reply();
 });
-// Ready for the first request.
+// This message tells the pool that the worker is ready for its first request.
 parentPort?.postMessage(undefined);
 
 const sheetColour = getLightColour('panel');
@@ -74,12 +77,13 @@ const captionColour = getLightColour('soft');
 const missingPictureColour = getLightColour('line');
 
 const maxBytes = 200_000;
-/** Pixels of a tile without a picture, in a row without pictures. */
+/** The height of a row in which no tile has a picture, in pixels. */
 const missingPictureHeight = 150;
 
+/** A tile and its decoded picture. */
 type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
 
-/** Numbered pictures in rows as high as their highest, under a line with the word. */
+/** Draws a line with the word, and below it the numbered pictures in rows. Each row is as high as its highest picture. */
 async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
   const { columns, side, width, gap, headHeight, labelHeight } = grid;
   const allTiles: DecodedTile[] = [];
@@ -106,7 +110,7 @@ async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sh
   return encodeWithinLimit(canvas);
 }
 
-/** The scale of a picture in its row. Small pictures are enlarged a little at most. */
+/** Computes the scale of a picture. Small pictures are enlarged to at most twice their size. */
 const computeScale = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
 function drawHead(canvas: Canvas, word: string, { count, grid }: { count: number; grid: Grid }): void {
@@ -137,7 +141,7 @@ function centreInArea(picture: Raster, { x, y, width, height }: Rect): Rect {
   return { x: x + (width - size.width) / 2, y: y + (height - size.height) / 2, ...size };
 }
 
-/** The number in a box of its own, outside of the picture. */
+/** Draws the number in a box above the picture, and the label beside it. */
 function drawLabel(canvas: Canvas, { number, label }: FetchedTile, { x, y, width, height }: Rect): void {
   const size = 22;
   const text = String(number);
@@ -177,10 +181,10 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   return { jpeg: await encodeWithinLimit(canvas), isNumbered };
 }
 
-/** What has not ended, half as strong. */
+/** Returns a colour half as strong, for bars of unfinished months, weeks or days. */
 const lighten = ([red, green, blue]: Colour): Colour => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
 
-/** Pixels of a dash, with a gap as long. */
+/** The length of a dash and of the gap after it, in pixels. */
 const dashLength = 7;
 
 function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Point[][] {
@@ -195,7 +199,7 @@ function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[
   ]);
 }
 
-/** Photographs fit at a good quality, noise at a poor one. */
+/** Encodes a picture as JPEG with the best quality that keeps it within `maxBytes`. */
 async function encodeWithinLimit(canvas: Canvas): Promise<Uint8Array> {
   let jpeg: Uint8Array = new Uint8Array();
   for (const quality of [82, 68, 52, 36, 20, 8]) {

@@ -18,7 +18,7 @@ import { createColumnFormat, formatCell, Table, TableRows, tableStyles } from '.
 import { formatColumnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
-/** What a report says beside its sections. Texts may come from outside: they are made safe where they are written. */
+/** The parts of a report besides its sections. Texts may come from ads, so they are made safe when they are written. */
 export interface ReportHead {
   title: string;
   /** When the report was written, in milliseconds since the epoch. */
@@ -29,51 +29,56 @@ export interface ReportHead {
   method: ReportMethod;
 }
 
+/** A section of a report. */
 export interface ReportSection {
   heading: string;
   text?: string | undefined;
-  /** When the text was written, if not now: then it stands below the figures, with its day. */
+  /** When the text was written, if it is older than the figures. The text is then below the figures, with its day. */
   writtenAt?: number | undefined;
-  /** The numbers of its one row on an earlier day, by columns. */
+  /** For a table of one row: its numbers on an earlier day, by column name. */
   last?: { at: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
   ads?: readonly CardAd[] | undefined;
-  /** The part that could not be shown, and why. */
+  /** Explains which part of the section could not be shown, and why. */
   problem?: string | undefined;
 }
 
+/** The table of a section. */
 export interface ReportTable {
   columns: readonly string[];
   /** The rows that are shown. */
   rows: readonly (readonly unknown[])[];
-  /** Rows of the whole result; null where they are too many to count. */
+  /** The number of rows of the whole result. Null if there are too many rows to count. */
   rowCount: number | null;
 }
 
+/** How the ads of a report were gathered. */
 export interface ReportMethod {
-  /** How many ads the dataset holds, and how many of them a gathering read. */
+  /** The number of ads in the dataset. */
   ads: number;
+  /** The number of ads that a gathering read. */
   gatheredAds: number;
   /** The gatherings that are listed. */
   gatherings: ReturnType<typeof selectPaidGatherings>;
-  /** How many earlier gatherings are not listed. */
+  /** The number of earlier gatherings that are not listed. */
   unlistedGatherings: number;
-  /** From the first to the last reading of all gatherings; undefined if nothing was gathered. */
+  /** The time from the first to the last reading of all gatherings. Undefined if nothing was gathered. */
   period: ReturnType<typeof getReadingPeriod>;
-  /** What all gatherings cost, including those that are not listed. */
+  /** The cost of all gatherings, including gatherings that are not listed. */
   cost: ReturnType<typeof sumGatheringCosts>;
-  /** Advertisers that the answers do not cover. */
+  /** Sentences about the advertisers that no complete gathering covers. */
   coverage: readonly string[];
   statements: readonly { heading: string; sql: string }[];
 }
 
 /**
- * Writes one HTML page that needs nothing else: it has no script and sends no requests. Each section is read from
- * `sections` when the section before it is written.
- * @param pictures returns the pictures of all ads in their order, or why an ad has none; called when all else is written
- * @returns the page, and how many of its ads have no picture
- * @throws AdLibraryError for the first part with which the page would be too large
+ * Writes a report as one self-contained HTML page without scripts and requests. Each section is read from `sections` after
+ * the section before it is written.
+ * @param pictures returns the pictures of all ads in order, or the reason why an ad has none. It is called after everything
+ *   else is written.
+ * @returns the page, and the number of ads whose picture is missing
+ * @throws AdLibraryError if the page would be too large
  */
 export async function writeReportPage(
   head: ReportHead,
@@ -118,8 +123,8 @@ export async function writeReportPage(
 const maxBytes = 5_000_000;
 
 /**
- * Returns a writer of a page in parts that each take a few milliseconds. Bytes are counted as the parts are made, and
- * other callers get an event-loop turn after each part.
+ * Creates a writer that writes a page in parts of a few milliseconds each. It limits the bytes of the page, and other
+ * callers get an event-loop turn after each part.
  */
 function createPageWriter() {
   const parts = ['<!doctype html>\n'];
@@ -132,7 +137,7 @@ function createPageWriter() {
     );
   }
   return {
-    /** Writes a part. @returns its number */
+    /** Writes a part and returns its number. */
     async write(part: VNode): Promise<number> {
       const number = push(renderToString(part));
       await setImmediate();
@@ -147,7 +152,7 @@ function createPageWriter() {
       await writeContent();
       push(html.slice(end));
     },
-    /** Replaces a part if there is room for the new one. */
+    /** Replaces a part. Returns false if the page would become too large. */
     rewrite(number: number, part: VNode): boolean {
       const html = renderToString(part);
       const total = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[number] ?? '');
@@ -160,7 +165,7 @@ function createPageWriter() {
   };
 }
 
-/** The tags that close an element and those around it: content of the innermost element goes before them. */
+/** Matches the closing tags at the end of nested elements. The content of the innermost element goes before them. */
 const closingTags = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
@@ -186,7 +191,7 @@ function Cover({ head: { title, at, isDemo, headings, method } }: { head: Report
   );
 }
 
-/** Returns how many ads the report rests on, and on which days they were read. */
+/** Formats how many ads the report is based on, and on which days they were read. */
 function formatBasis({ ads, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
   if (period === undefined) return `${formatCount(ads, 'ad')} that searches brought; no gathering covers them`;
   const [first, last] = [formatDay(period.from), formatDay(period.to)];
@@ -224,12 +229,12 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
 }
 
 const maxFigures = 8;
-/** Characters of a text beside a number. */
+/** The most characters of a figure. */
 const maxFigureChars = 60;
 
 /**
- * The one row of a table as figures, each a number or a short text with its title and what it was on an earlier day;
- * undefined for any other table.
+ * Builds figures from a table of one row. Each figure has a title, a number or a short text, and its value on an earlier
+ * day. Returns undefined for any other table.
  */
 function buildFigures({ columns, rows: [row, ...others] }: ReportTable, last: Readonly<Record<string, number>> = {}) {
   if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
@@ -363,7 +368,10 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
   });
 }
 
-/** A chart as inline SVG, whose colours follow the page: one drawing for wide screens and paper, one for narrow screens. */
+/**
+ * Renders a chart as inline SVG in the colours of the page. One drawing is for wide screens and paper, the other for narrow
+ * screens.
+ */
 export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
   const svgLabel = sanitizeLine(`Chart: ${label}`);
   return (
