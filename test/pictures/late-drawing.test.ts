@@ -24,7 +24,10 @@ test('a sheet call returns a reason and the pictures if no time remains to draw 
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const tile = { number: 1, address: host.serve(await jpegOf()) };
   const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
-  expect(sheet).toEqual({ ...late, tiles: [{ number: 1, jpeg: expect.anything(), print: expect.any(String) }] });
+  expect(sheet).toEqual({
+    ...late,
+    tiles: [{ number: 1, jpeg: expect.anything(), perceptualHash: expect.any(String) }],
+  });
   await opened.close();
 });
 
