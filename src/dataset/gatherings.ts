@@ -108,6 +108,25 @@ export const findGatherings = ({ gatherings }: DatasetContents, question: Gather
   return gatherings.filter((gathering) => gathering.question === key).reverse();
 };
 
+/**
+ * Returns the newest complete gathering of a broader question, or undefined. A question is broader if each of its filters
+ * is also a filter of this question, with the same value.
+ */
+export function findBroaderGathering(
+  { gatherings }: Pick<DatasetContents, 'gatherings'>,
+  question: GatheringQuestion,
+): Gathering | undefined {
+  const { filters = {}, collectionId } = question;
+  if (collectionId !== undefined) return undefined;
+  const key = getQuestionKey(question);
+  const isSameFilter = ([name, value]: [string, unknown]) =>
+    Object.hasOwn(filters, name) && canonical(filters[name]) === canonical(value);
+  return gatherings.findLast(
+    (one) =>
+      one.complete && one.question !== key && one.filters !== null && Object.entries(one.filters).every(isSameFilter),
+  );
+}
+
 /** Returns the newest gathering of each question. */
 export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] => [
   ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),

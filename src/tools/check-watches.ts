@@ -4,11 +4,17 @@ import { formatPrice } from '../credits/credit-text.ts';
 import { getListOperation, getMaxPageSize } from '../dataset/gather.ts';
 import { buildCreditRange, CounterChangesView, type EstimateView, StopView } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimit, restartNote } from '../dataset/gathering-report.ts';
-import { formatCounterChanges, getQuestionKey } from '../dataset/gatherings.ts';
+import {
+  findBroaderGathering,
+  findGatherings,
+  formatCounterChanges,
+  type GatheringQuestion,
+  getQuestionKey,
+} from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
 import { isCallAbandoned } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
-import { type Gathering, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { reportTtlMs } from '../storage/exports.ts';
 import { formatDay, formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -124,8 +130,35 @@ async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context:
   const atMost = sumOfKnown(await Promise.all(maxCharges));
   const atLeast = Math.min(sumOf([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
-  const text = chosen.length === 0 ? 'There are no watches to check.' : checksPriceText({ ads, ...estimate });
+  const storedAds = sumOf(
+    unread.map((watch) => countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents)),
+  );
+  const text =
+    chosen.length === 0
+      ? 'There are no watches to check.'
+      : [checksPriceText({ ads, ...estimate }), explainRepeatedReading(storedAds, estimate)].filter(Boolean).join(' ');
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
+}
+
+/**
+ * Returns how many ads of a question are in the dataset already: the ads of its newest gathering, or all ads if a
+ * complete gathering of a broader question has read them.
+ * @param ads the number of matching ads, if it is known
+ */
+function countStoredAds(
+  question: GatheringQuestion,
+  ads: number | null | undefined,
+  contents: DatasetContents,
+): number {
+  const [newest] = findGatherings(contents, question);
+  return newest?.adIds.size ?? (findBroaderGathering(contents, question) ? (ads ?? 0) : 0);
+}
+
+/** Explains why a check costs credits although the dataset has the ads. Returns undefined if it costs nothing. */
+function explainRepeatedReading(storedAds: number, { credits, atMost }: Pick<EstimateView, 'credits' | 'atMost'>) {
+  if (storedAds === 0 || credits === 0 || atMost === 0) return undefined;
+  const be = storedAds === 1 ? 'is' : 'are';
+  return `${formatNumber(storedAds)} of these ads ${be} in the dataset already. A check reads them again, because only a reading of the same question shows what is new.`;
 }
 
 function checksPriceText({

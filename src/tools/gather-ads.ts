@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { formatPrice } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import {
   findKnownTotal,
@@ -19,7 +20,12 @@ import {
   readAgainHint,
   restartNote,
 } from '../dataset/gathering-report.ts';
-import { type GatheringQuestion, openGathering, removeDuplicateParts } from '../dataset/gatherings.ts';
+import {
+  findBroaderGathering,
+  type GatheringQuestion,
+  openGathering,
+  removeDuplicateParts,
+} from '../dataset/gatherings.ts';
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
@@ -130,12 +136,14 @@ async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathe
   const read = sumOf(parts.map((part) => part.read));
   const summary = [
     price ? `Estimate: ${formatEstimate(price, read)}` : 'The service does not say how many ads there are.',
-    price?.credits === null && howToGoOn,
+    price?.credits === null && (await suggestFirstPage(question, parts, context)),
     (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}.`,
     context.now - oldest > datedAge && `The number of ads is as of ${formatMinute(oldest)}.`,
     open.length > 0 &&
       question.collectionId === undefined &&
       `This estimate took ${formatCount(open.length, 'search', 'searches')}.`,
+    price?.atMost !== 0 && (price?.pages ?? 2) > 1 && (await suggestCounting(question, context)),
+    price?.atMost !== 0 && suggestDataset(question, opened.contents),
   ];
   return {
     gathering: null,
@@ -151,8 +159,36 @@ async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathe
   };
 }
 
-const howToGoOn =
-  'Call again with the same question and, as maxCredits, what the user accepts: it reads as many ads as surely fit, and says what the rest costs.';
+/** Suggests how to learn the exact price, which only a first page shows. */
+async function suggestFirstPage(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
+  const unread = parts.find(({ ended }) => !ended);
+  const items = Math.min(
+    getMaxPageSize(question, context.adFilters),
+    Math.max(1, (unread?.total?.ads ?? 0) - (unread?.listed ?? 0)),
+  );
+  const operation = getListOperation(question);
+  const budget = await context.callBudget(0);
+  const atMost = (await budget.estimateCost({ operation, items, size: items, isTotalKnown: true }))?.atMost;
+  if (atMost === undefined)
+    return 'Call again with the same question and, as maxCredits, what the user accepts. The call reads as many ads as surely fit, and states the price of the rest.';
+  return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
+}
+
+/** Suggests `count_ads` to users who need totals only. */
+async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget, offers }: ToolContext) {
+  if (collectionId !== undefined || !offers('count_ads')) return undefined;
+  const search = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
+  const price = await (await callBudget(0)).estimateCost(search);
+  const priceText = price === undefined ? 'one small search' : `about ${formatPrice(price)}`;
+  return `To count or compare totals only, use count_ads: ${priceText} for each value.`;
+}
+
+/** Says that a complete gathering of a broader question has read these ads before. */
+function suggestDataset(question: GatheringQuestion, contents: DatasetContents): string | undefined {
+  const broader = findBroaderGathering(contents, question);
+  if (broader === undefined) return undefined;
+  return `The dataset should have these ads already: gathering ${broader.id} of a broader question was complete on ${formatMinute(broader.gatheredAt)}. query_ads reads them for free.`;
+}
 
 /** Returns the price of the missing ads; undefined if the total of a part is unknown. */
 export async function priceOfRest(

@@ -128,8 +128,9 @@ describe('An estimate of gather_ads', () => {
     expect(unknown.data).toMatchObject({ gathering: null, read: 0, stopped: 'estimate', receipt: { calls: 1 } });
     expect(unknown.data.estimate).toEqual({ ads: 300, pages: 3, credits: null, atLeast: 3, atMost: 300 });
     expect(unknown.text).toContain(
-      '300 ads in 3 pages, between 3 and 300 credits; the first page tells. Call again with the same question',
+      '300 ads in 3 pages, between 3 and 300 credits; the first page tells. Reading the first page costs at most 100 credits and shows the exact price of the rest: call again with maxCredits: 100.',
     );
+    expect(unknown.text).toContain('use count_ads: about 1 credit for each value.');
     expect(unknown.text).toContain('This estimate took 1 search.');
     const some = await server.call('gather_ads', { ...estimate, maxAds: 200 });
     expect(some.text).toContain('With maxAds: 200, it stops after 200 ads.');
@@ -162,6 +163,45 @@ describe('An estimate of gather_ads', () => {
       const old = await server.call('gather_ads', { ...estimate, fresh: true });
       expect(old.data).toMatchObject({ estimate: { ads: 270 }, receipt: { calls: 0 } });
       expect(old.text).toContain('The number of ads is as of 2026-11-20 10:00 UTC.');
+    },
+  );
+
+  upstreamTest(
+    'the suggested maxCredits pays for a first page, whatever the price rule of the service',
+    async ({ upstream, start }) => {
+      for (const priceSearch of [
+        () => 1,
+        () => 7,
+        (items: number) => items,
+        (items: number) => Math.ceil(items / 10),
+      ]) {
+        serveAds(upstream, 260, priceSearch);
+        const server = await start();
+        const { text } = await server.call('gather_ads', estimate);
+        const maxCredits = Number(/call again with maxCredits: (\d+)/.exec(text)?.[1]);
+        const { data } = await server.call('gather_ads', { maxCredits });
+        expect(data.read).toBeGreaterThanOrEqual(100);
+        expect(data.receipt.charged).toBeLessThanOrEqual(maxCredits);
+        if (data.complete !== true) expect(data.estimate).toMatchObject({ credits: expect.any(Number) });
+      }
+    },
+  );
+
+  upstreamTest(
+    'an estimate names the complete gathering of a broader question, whose ads can be read for free',
+    async ({ upstream, server }) => {
+      const service = serveAds(upstream, 120);
+      service.selectAds = ({ third }) => service.ads.filter((_, index) => third === undefined || index % 3 === third);
+      const { data } = await server.call('gather_ads', noLimits);
+      const { text } = await server.call('gather_ads', { filters: { third: 1 }, ...estimate });
+      expect(text).toContain(
+        `The dataset should have these ads already: gathering ${data.gathering} of a broader question`,
+      );
+      await server.call('watch_ads', { name: 'third', filters: { third: 1 }, maxCredits: 50 });
+      const check = await server.call('check_watches', estimate);
+      expect(check.text).toContain('40 of these ads are in the dataset already. A check reads them again, because');
+      const other = await server.call('gather_ads', { filters: { other: 1 }, ...estimate });
+      expect(other.text).toContain('of a broader question');
     },
   );
 
