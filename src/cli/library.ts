@@ -218,10 +218,11 @@ function formatStored({ database, ads, pages }: Record<'ads' | 'pages', number> 
 
 /** Returns the report about one imported file as text. */
 export function formatImportReport({ name, columns, formats, ...report }: ImportedFile): string {
-  const { ads, pages, updated, repeated, skipped, notes, problems, reasons } = report;
+  const { ads, pages, updated, older, repeated, skipped, notes, problems, reasons } = report;
   const counts = [
     ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
-    ...(repeated > 0 ? [`${formatCount(repeated, 'record')} with the id of another record in the file`] : []),
+    ...(older > 0 ? [`${older.toLocaleString('en-US')} of them older than the stored reading`] : []),
+    ...(repeated > 0 ? [`${formatCount(repeated, 'record')} with the id of another record of this import`] : []),
     ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
   ];
   const imported = `${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;

@@ -19,7 +19,10 @@ function buildRecord(mappings: readonly Mapping[]): object {
 
 /** Builds the ad that the import makes from the record, without its id. */
 const buildExpectedAd = (mappings: readonly Mapping[]): { pageId?: string; page?: object } =>
-  Object.assign({ media: [], cards: [], website: {} }, ...mappings.map(([, , adFields]) => adFields));
+  Object.assign(
+    { adLibrary: 'meta', media: [], cards: [], website: {} },
+    ...mappings.map(([, , adFields]) => adFields),
+  );
 
 const mediaUrl = 'https://media.example';
 const shopUrl = 'https://www.shop.example/x';
@@ -171,7 +174,7 @@ test.for([
   ['without an archive id', { ad_archive_id: '', page_id: '42' }, /^ad_archive_id: missing/],
   ['with an end date outside the range of dates', { ad_archive_id: '3', end_date: 1e20 }, /^endDate:/],
   ['with an end date that is not a date', { ad_archive_id: '3', end_date: 'soon' }, /^endDate:/],
-  ['with a rounded archive id', '{"ad_archive_id":12345678901234567890}', /is a rounded number, so the id is lost/],
+  ['with a rounded archive id', '{"ad_archive_id":1.2345678901234567e19}', /is a rounded number, so the id is lost/],
   ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
 ] as const)('an import rejects an ad %s', async ([_, record, problem], { libraryServer }) => {
   const report = await libraryServer.importRecords(record);

@@ -9,6 +9,8 @@ const folder = new URL('import-files/', import.meta.url);
 interface ExpectedImport {
   /** Some fields of each ad in the file. */
   ads: object[];
+  /** Some fields of each page in the file. */
+  pages?: object[];
   /** The format that the report names. Not given for files of which nothing is read. */
   format?: string;
   /** The lines of the report, without the first line and without the lines of the format and the columns. */
@@ -177,13 +179,184 @@ const expectedImports: Record<string, ExpectedImport> = {
     ads: [{ headline: '{{product.name}}' }, { headline: 'Second' }],
   },
   'ads-manager.csv': {
-    format: 'own-ads',
+    format: 'meta-ads-manager',
     ads: [
       {
         ...{ headline: 'H', body: 'B', offerLink: 'https://x.example', currency: 'USD', audienceReach: 999 },
         ...{ adSpendMin: 1234.5, adSpendMax: 1234.5, impressionsMin: 12_345, impressionsMax: 12_345, 'Ad name': 'x' },
       },
     ],
+  },
+  'ads-manager-breakdown.csv': {
+    format: 'meta-ads-manager',
+    ads: [
+      {
+        ...{ adLibrary: 'own', adId: '123456789012345678', 'Ad name': 'Warm socks', currency: 'EUR' },
+        ...{ adSpendMin: 30.5, adSpendMax: 30.5, impressionsMin: 300, lastSeenAt: toDateTime('2026-01-31') },
+        breakdown: [
+          { values: { Age: '18-24' }, adSpend: 10.25, impressions: 100 },
+          { values: { Age: '25-34' }, adSpend: 20.25, impressions: 200 },
+        ],
+      },
+    ],
+    reportLines: ['ignored, because they name no ad (rows of totals): 1 row', 'no ad has a headline or a body'],
+  },
+  'eu-transparency.json': {
+    format: 'meta-ad-library',
+    ads: [
+      {
+        ...{ adLibrary: 'meta', audienceReach: 1234, payer: 'Payer GmbH', beneficiary: 'Tea GmbH' },
+        beneficiaryPayers: [
+          { payer: 'Old Payer', beneficiary: 'Old Tea', current: false },
+          { payer: 'Payer GmbH', beneficiary: 'Tea GmbH', current: true },
+        ],
+        ageCountryGenderReachBreakdown: [
+          { country: 'DE', age_gender_breakdowns: [{ age_range: '25-34', male: 40, female: 160, unknown: 0 }] },
+        ],
+        reachByCountry: { DE: 1200 },
+        targetAges: ['18', '65+'],
+      },
+    ],
+  },
+  'scrape-with-details.json': {
+    format: 'meta-ad-library',
+    ads: [
+      {
+        ...{ audienceReach: 3948, payer: 'Payer GmbH', beneficiary: 'Tea GmbH', impressionsMin: 10_000 },
+        ...{ impressionsMax: 15_000, targetLocations: [{ name: 'Sweden', excluded: false }] },
+        ageCountryGenderReachBreakdown: [
+          { country: 'SE', age_gender_breakdowns: [{ age_range: '25-34', male: 10, female: 30, unknown: null }] },
+        ],
+      },
+    ],
+  },
+  'meta-advertiser-report.csv': {
+    format: 'meta-advertiser-report',
+    ads: [],
+    pages: [
+      {
+        ...{ pageId: '7001', pageName: 'Park Friends', adsAmount: 13, currency: 'EUR' },
+        ...{ adSpendMin: 1200, adSpendMax: 1300 },
+        spendByDisclaimer: [
+          { disclaimer: 'Friends of the Park', adSpendMin: 1200, adSpendMax: 1200, adsAmount: 12 },
+          { disclaimer: 'Park Society', adSpendMax: 100, adsAmount: 1 },
+        ],
+      },
+      { pageId: '7002', pageName: 'Lake Club', adsAmount: 4, adSpendMin: 350, adSpendMax: 350 },
+    ],
+  },
+  'google-bigquery.jsonl': {
+    format: 'google-ads-transparency',
+    ads: [
+      {
+        ...{ adLibrary: 'google', adArchiveId: 'CR01', pageId: 'google:AR01', sourcePageExternalId: 'AR01' },
+        ...{ page: { pageName: 'Tea House' }, displayFormat: 'VIDEO', countries: ['DE', 'TR'], topic: 'Food' },
+        ...{ startedAt: toDateTime('2025-01-02'), lastSeenAt: toDateTime('2025-03-04') },
+        // The sum of the region EEA and its countries would count impressions twice.
+        ...{ impressionsMin: 3010, impressionsMax: 4020, publisherPlatform: ['YOUTUBE'] },
+        adSnapshotUrl: 'https://adstransparency.google.com/advertiser/AR01/creative/CR01',
+      },
+    ],
+    reportLines: ['no ad has a headline or a body'],
+    searches: [{ countries: ['DE'] }, { pageId: ['google:AR01'] }],
+  },
+  'google-regions.csv': {
+    format: 'google-ads-transparency',
+    ads: [
+      {
+        ...{ adArchiveId: 'CR02', countries: ['DE', 'FR'], impressionsMin: 1000, impressionsMax: 3000 },
+        ...{ startedAt: toDateTime('2025-01-03'), lastSeenAt: toDateTime('2025-03-04') },
+      },
+    ],
+    reportLines: ['no ad has a headline or a body'],
+  },
+  'google-serpapi.json': {
+    format: 'google-ads-transparency',
+    ads: [
+      {
+        ...{ adArchiveId: 'CR03', pageId: 'google:AR02', page: { pageName: 'Vidora' }, displayFormat: 'IMAGE' },
+        ...{ website: { siteDomain: 'vidora.example' }, startedAt: toDateTime('2025-01-02'), totalDaysShown: 44 },
+        media: [{ type: 'THUMB', url: 'https://media.example/3.png', nr: 0 }],
+      },
+    ],
+    reportLines: ['no ad has a headline or a body'],
+    searches: [{ domain: ['vidora.example'] }],
+  },
+  'google-searchapi.json': {
+    format: 'google-ads-transparency',
+    ads: [
+      {
+        ...{ adArchiveId: 'CR04', pageId: 'google:AR02', page: { pageName: 'Vidora' }, displayFormat: 'TEXT' },
+        media: [{ type: 'THUMB', url: 'https://media.example/4.png', nr: 0 }],
+      },
+    ],
+    reportLines: ['no ad has a headline or a body'],
+  },
+  'tiktok-query.json': {
+    format: 'tiktok-ad-library',
+    ads: [
+      {
+        ...{ adLibrary: 'tiktok', adArchiveId: '1923845247192304', pageId: 'tiktok:7057157514558702338' },
+        ...{ page: { pageName: 'Awe Food Co.' }, payer: 'Awe Co.', isActive: true, audienceReach: 11_000 },
+        ...{ startedAt: toDateTime('2025-01-02'), lastSeenAt: toDateTime('2025-03-04') },
+        media: [
+          {
+            ...{ type: 'VID', url: 'https://media.example/1.mp4', nr: 0 },
+            urls: { preview: 'https://media.example/cover.jpeg' },
+          },
+          { type: 'THUMB', url: 'https://media.example/1.jpeg?x-expires=1', nr: 0 },
+        ],
+      },
+    ],
+    reportLines: ['no ad has a headline or a body'],
+  },
+  'tiktok-detail.json': {
+    format: 'tiktok-ad-library',
+    ads: [
+      {
+        ...{ headline: 'Try the tea', offerLink: 'https://tea.example/x', ctaType: 'SHOP_NOW', isActive: false },
+        ...{ endDate: toDateTime('2025-01-10'), countries: ['GB', 'IT'], targetCountries: ['IT', 'GB'] },
+        ...{ reachMin: 10_000, reachMax: 100_000, audienceSizeMin: 50_000, audienceSizeMax: 100_000 },
+        ...{ reachByCountry: { GB: 18_000, IT: { min: 0, max: 1000 } }, targetingInfoInterest: 'Food' },
+      },
+    ],
+    searches: [{ active: false }, { audienceSizeFrom: 60_000 }],
+  },
+  'tiktok-table.csv': {
+    format: 'tiktok-ad-library',
+    ads: [{ adArchiveId: '1812268576617521', pageId: 'tiktok:7057157514558702338', audienceReach: 11_000 }],
+    reportLines: ['no ad has a headline or a body'],
+  },
+  'tiktok-advertisers.json': {
+    format: 'tiktok-ad-library',
+    ads: [],
+    pages: [{ pageId: 'tiktok:7057157514558702338', pageName: 'Awe Food Co.', advertiserCountryCode: 'US' }],
+  },
+  'linkedin-api.json': {
+    format: 'linkedin-ad-library',
+    ads: [
+      {
+        ...{ adLibrary: 'linkedin', adArchiveId: '1521996423', pageId: 'linkedin:10180448', countries: ['DE', 'AT'] },
+        ...{ page: { pageName: 'Personal Works' }, payer: 'Personal Works SE', displayFormat: 'VIDEO' },
+        ...{ startedAt: toDateTime('2025-01-02'), lastSeenAt: toDateTime('2025-03-04'), impressionsMin: 5000 },
+        ...{ impressionsMax: 10_000, adType: 'SPONSORED_VIDEO' },
+        regions: [
+          { region: 'DE', percentage: 0.9154 },
+          { region: 'AT', percentage: 0.0846 },
+        ],
+      },
+    ],
+    reportLines: ['no ad has a headline or a body'],
+  },
+  'linkedin-liads.csv': {
+    format: 'linkedin-ad-library',
+    ads: [{ adArchiveId: '1521996424', pageId: 'linkedin:10180448', adType: 'TEXT_AD', impressionsMax: 1000 }],
+    reportLines: ['no ad has a headline or a body'],
+  },
+  'linkedin-flattened.csv': {
+    format: 'linkedin-ad-library',
+    ads: [{ adArchiveId: '1521996425', pageId: 'linkedin:in/somebody', displayFormat: 'CAROUSEL' }],
+    reportLines: ['no ad has a headline or a body'],
   },
   'own-export.jsonl': {
     format: 'dataset-export',
@@ -228,6 +401,8 @@ test.for(Object.entries(expectedImports))(
     const { items } = await libraryServer.searchAll({ sort: 'duplicates', order: 'asc', limit: 100 });
     expect(items.map(({ id }) => id)).toHaveLength(expected.ads.length);
     for (const ad of expected.ads) expect(items).toContainEqual(expect.objectContaining(ad));
+    const pages = (await libraryServer.searchAll({}, 'pages')).items;
+    for (const page of expected.pages ?? []) expect(pages).toContainEqual(expect.objectContaining(page));
     for (const filters of expected.searches ?? [])
       expect((await libraryServer.search(filters)).body.totalHits, JSON.stringify(filters)).toBe(expected.ads.length);
   },

@@ -246,7 +246,7 @@ test('the report counts repeated records, and counts skipped records by reason',
   const invalidRecords = Array.from({ length: 100 }, (_, index) => (index % 2 ? { id: `no uuid ${index}` } : 7));
   const report = await libraryServer.importRecords(createAd(1), createAd(1), createAd(2), ...invalidRecords);
   const lines = formatImportReport({ name: 'file', ...report }).split('\n');
-  expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another record in the file, 100 skipped:');
+  expect(lines[0]).toBe('file: 2 ads and 0 pages, 1 record with the id of another record of this import, 100 skipped:');
   expect(lines).toHaveLength(2 + 50 + 3);
   const [notAnObject, invalidId] = ['not a JSON object', "id: an ad's id is a UUID"].map(
     (reason) => `    25 × ${reason}`,

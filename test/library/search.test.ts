@@ -188,10 +188,14 @@ test('a search and its counts agree with a simple model of the filters in every 
         await libraryServer.importRecords(...withIds(firstImport));
         await libraryServer.importRecords(...withIds(secondImport));
         vi.stubEnv('TZ', 'America/Los_Angeles');
-        // A record that replaces another keeps the place of that record.
-        const storedAds = [
-          ...new Map([...withIds(firstImport), ...withIds(secondImport)].map((ad) => [ad.id, ad])).values(),
-        ];
+        // A record that replaces another keeps the place of that record. An older reading replaces nothing.
+        const adById = new Map(withIds(firstImport).map((ad) => [ad.id, ad]));
+        for (const ad of withIds(secondImport)) {
+          const [seenAt, storedSeenAt] = [ad, adById.get(ad.id)].map((item) => parseTime(item?.lastSeenAt));
+          const isOlder = seenAt !== undefined && storedSeenAt !== undefined && seenAt < storedSeenAt;
+          if (!isOlder) adById.set(ad.id, ad);
+        }
+        const storedAds = [...adById.values()];
         const expected = sortAds(storedAds, sort).filter((ad) => isFound(ad, filters));
         const { items, totalHits } = await libraryServer.searchAll({ ...filters, ...sort, pageId, limit });
         expect(items.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));

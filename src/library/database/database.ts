@@ -187,7 +187,7 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
   const columns = listMeasureColumns(measures).map((key) => `"${key}"`);
   const indexes = measures.map(({ key }) => `CREATE INDEX "${name}_${key}" ON ${name} ("${key}");`);
   return `
-    CREATE TABLE ${name} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, ${columns.join(', ')});
+    CREATE TABLE ${name} (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run INTEGER, ${columns.join(', ')});
     CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL, tags TEXT NOT NULL);
     CREATE VIRTUAL TABLE ${name}_text USING fts5 (
       ${textColumns.join(', ')}, content = '', contentless_delete = 1, tokenize = ascii
@@ -213,6 +213,7 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
  */
 const tables = `
   ${recordTables.join('')}
+  CREATE TABLE import_runs (number INTEGER PRIMARY KEY AUTOINCREMENT, startedAt INTEGER NOT NULL);
   CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
   CREATE TABLE pictures (address TEXT PRIMARY KEY, file TEXT, bytes INTEGER NOT NULL);
   CREATE TABLE accounts (

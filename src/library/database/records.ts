@@ -38,10 +38,18 @@ export function createRecordStore(database: Database, externalRecords?: External
     pages: createRecordWriter(database, recordTypes.pages),
   };
 
+  /**
+   * Returns the row number of a record and the run of imports that wrote it last. Returns undefined if no record of the
+   * database has this id. `run` is negative for a page that an ad of the run created.
+   */
+  const findRow = (itemType: ItemType, id: string) =>
+    database.get<{ number: number; run: number | null }>(`SELECT number, run FROM ${itemType} WHERE id = ?`, [
+      toStoredId(itemType, id),
+    ]);
+
   /** Returns the row number of a record, or undefined if no record has this id. */
   const findRowNumber = (itemType: ItemType, id: string): number | undefined =>
-    database.get<{ number: number }>(`SELECT number FROM ${itemType} WHERE id = ?`, [toStoredId(itemType, id)])
-      ?.number ?? externalRecords?.findRowNumber(itemType, toStoredId(itemType, id));
+    findRow(itemType, id)?.number ?? externalRecords?.findRowNumber(itemType, toStoredId(itemType, id));
 
   /** Returns records as JSON, in the order of their row numbers in the argument. */
   function readJson(itemType: ItemType, rowNumbers: number[]): string[] {
@@ -53,25 +61,23 @@ export function createRecordStore(database: Database, externalRecords?: External
     );
   }
 
-  /** Writes a page. Returns true if the page replaced a page with the same id. */
-  function putPage(page: Page, json = JSON.stringify(page)): boolean {
-    const rowNumber = findRowNumber('pages', page.pageId);
-    write.pages(page.pageId, rowNumber, page, json);
-    return rowNumber !== undefined;
+  /** Writes a page, and returns its row number. It replaces a page with the same id. */
+  function putPage(page: Page, json = JSON.stringify(page), run: number | null = null): number {
+    return write.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, run);
   }
 
   /**
-   * Writes an ad, and creates the page of its advertiser if the library has no such page. Returns true if the ad replaced
-   * an ad with the same id.
+   * Writes an ad, and creates the page of its advertiser if the library has no such page. Returns the row number of the
+   * ad. It replaces an ad with the same id.
    */
-  function putAd(ad: Ad, json = JSON.stringify(ad)): boolean {
-    const rowNumber = findRowNumber('ads', ad.id);
-    write.ads(toStoredId('ads', ad.id), rowNumber, ad, json);
-    if (ad.pageId && findRowNumber('pages', ad.pageId) === undefined) putPage(createPageFromAd(ad, ad.pageId));
-    return rowNumber !== undefined;
+  function putAd(ad: Ad, json = JSON.stringify(ad), run: number | null = null): number {
+    const rowNumber = write.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, run);
+    if (ad.pageId && findRowNumber('pages', ad.pageId) === undefined)
+      putPage(createPageFromAd(ad, ad.pageId), undefined, run && -run);
+    return rowNumber;
   }
 
-  return { findRowNumber, readJson, putPage, putAd };
+  return { findRow, findRowNumber, readJson, putPage, putAd };
 }
 
 /** Returns a function that writes a record of one type with its columns, words, tags and JSON. */
@@ -79,13 +85,13 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
   // Not an upsert: SQLite runs an upsert in a savepoint, and FTS5 flushes its buffer at each savepoint. An import would
   // take twice as long.
-  const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;
+  const insert = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
   const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
-  const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
+  const update = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
   const writeTags = createTagWriter(database, name);
 
-  return (id: string, existingRow: number | undefined, item: unknown, json: string): void => {
+  return (id: string, existingRow: number | undefined, item: unknown, json: string, run: number | null): number => {
     const values = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
       const value = getValue(item) ?? null;
       if (getLowerBound) return [value, getLowerBound(item) ?? null];
@@ -93,12 +99,13 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
     });
     // A record that is replaced keeps its row number. With a new number, the record could appear twice while somebody
     // pages through a search.
-    const rowNumber = existingRow ?? database.run(insert, [id, ...values]).rowid;
-    if (existingRow !== undefined) database.run(update, [...values, existingRow]);
+    const rowNumber = existingRow ?? database.run(insert, [id, run, ...values]).rowid;
+    if (existingRow !== undefined) database.run(update, [run, ...values, existingRow]);
     database.run(insertText, [rowNumber, ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](item))))]);
     const tagList = writeTags(rowNumber, existingRow !== undefined, collectTagValues({ tags }, item));
     const insertJson = `INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`;
     database.run(insertJson, [rowNumber, toUtf8(json), tagList]);
+    return rowNumber;
   };
 }
 

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { formatCount } from '../../views/numbers.ts';
 import type { Database } from '../database/database.ts';
 import type { RecordStore } from '../database/records.ts';
 import { isNestedTooDeep } from '../service/request.ts';
@@ -12,6 +13,7 @@ import type { Table } from './sources/table.ts';
 import { Spool } from './spool.ts';
 import { tooDeepProblem, unknownFormatProblem, validateRecord } from './validate-record.ts';
 import { ColumnValueParser } from './values/column-value-parser.ts';
+import { parseJson } from './values/literals.ts';
 import { openRecordWriter, type RecordWriter } from './writer.ts';
 
 export type { ImportReport } from './report.ts';
@@ -26,6 +28,11 @@ const maxUnusableRecords = 100_000;
 export interface ImportOptions {
   /** The name of the format of all records. By default, the import recognizes the format of each record. */
   format?: string | undefined;
+  /**
+   * The number of the run of imports to which this import belongs, as `startImportRun` returns it. Imports of one run
+   * combine what they say about the same ad. By default, the import is a run of its own.
+   */
+  run?: number | undefined;
 }
 
 interface ImportTarget {
@@ -59,12 +66,17 @@ export async function importRecords(
   }
 }
 
+/** Starts a run of imports. Returns its number. */
+export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' | 'now'>): number =>
+  database.run('INSERT INTO import_runs (startedAt) VALUES (?)', [now()]).rowid;
+
 /** A line of the spool: the place of a record, and the record or the problem with it. */
 type SpoolEntry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
 class Import {
   readonly #target: ImportTarget;
   readonly #detector: FormatDetector;
+  readonly #run: number;
   readonly #parser: ColumnValueParser;
   readonly #reporter = new ImportReporter();
   readonly #spool = new Spool();
@@ -73,10 +85,12 @@ class Import {
   /** The error because of which the rest of the source was not read, with its line. */
   #sourceError: { line: number; error: Error } | undefined;
   #hasAdText = false;
+  #ignoredCount = 0;
 
-  constructor(target: ImportTarget, { format }: ImportOptions) {
+  constructor(target: ImportTarget, { format, run }: ImportOptions) {
     this.#target = target;
     this.#detector = new FormatDetector(format);
+    this.#run = run ?? startImportRun(target);
     this.#parser = new ColumnValueParser(target.now());
   }
 
@@ -132,6 +146,7 @@ class Import {
     const record = 'cells' in entry ? this.#readRow?.(entry.cells) : SourceRecord.fromObject(entry.value);
     const format = this.#table?.format ?? (record && this.#detector.detectRecordFormat(record));
     if (!record || !format) return { line, path, problem: unknownFormatProblem };
+    if (format.isIgnored?.(record)) return entry;
     try {
       format.toPage?.(record, this.#parser) ?? format.toAd(record, this.#parser);
     } catch {}
@@ -148,7 +163,7 @@ class Import {
       this.#reporter.countSkipped({ line: 1, path: '' }, error);
       return this.#reporter.finish(this.#table !== undefined);
     }
-    const writer = await openRecordWriter(this.#target);
+    const writer = await openRecordWriter(this.#target, this.#run);
     for await (const lines of this.#spool.readLines()) {
       for (let index = 0; index < lines.length; await nextTurn()) {
         const endAt = performance.now() + transactionMs;
@@ -162,6 +177,8 @@ class Import {
     if (this.#sourceError)
       this.#reporter.countSkipped({ line: this.#sourceError.line, path: '' }, this.#sourceError.error);
     if (this.#table && this.#table.titleLineCount > 0) report.notes.push(describeTitleLines(this.#table));
+    if (this.#ignoredCount > 0)
+      report.notes.push(`ignored, because they name no ad (rows of totals): ${formatCount(this.#ignoredCount, 'row')}`);
     if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
     if (report.ads + report.pages + report.skipped === 0)
       this.#reporter.addProblem('the source contains no ad and no page');
@@ -192,13 +209,17 @@ class Import {
     const record =
       kind === 'cells'
         ? this.#readRow?.(content as string[])
-        : SourceRecord.fromObject((kind === 'text' ? JSON.parse(String(content)) : content) as Record<string, unknown>);
+        : SourceRecord.fromObject((kind === 'text' ? parseJson(String(content)) : content) as Record<string, unknown>);
     if (!record) return;
     const format = this.#table?.format ?? this.#detector.detectRecordFormat(record);
     if (!format) throw new Error(unknownFormatProblem);
+    if (format.isIgnored?.(record)) {
+      this.#ignoredCount++;
+      return;
+    }
     const text = kind === 'text' ? String(content) : undefined;
     const { ad, page, json } = validateRecord(record, { format, text, parser: this.#parser });
-    const outcome = ad ? writer.putAd(ad, json) : writer.putPage(page, json);
+    const { outcome } = ad ? writer.putAd(ad, json, format) : writer.putPage(page, json, format);
     this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
     if (ad && (ad.headline || ad.body || ad.cards?.length)) this.#hasAdText = true;
   }

@@ -10,7 +10,9 @@ export type ImportReport = {
   pages: number;
   /** How many of the ads and pages replaced a record that the library contained before this import. */
   updated: number;
-  /** How many records replaced an earlier record of the same import with the same id. */
+  /** How many ads are older than the stored reading of the same ad. They became a part of its history. */
+  older: number;
+  /** How many records had the id of another record that the same run of imports wrote. */
   repeated: number;
   /** How many ads and pages had each format, not counting repeated records. */
   formats: Record<string, { ads: number; pages: number }>;
@@ -45,7 +47,7 @@ const maxListedKeys = 20;
 /** Counts the records of an import, and collects what the import does not understand. */
 export class ImportReporter {
   readonly report: ImportReport = {
-    ...{ ads: 0, pages: 0, updated: 0, repeated: 0, skipped: 0 },
+    ...{ ads: 0, pages: 0, updated: 0, older: 0, repeated: 0, skipped: 0 },
     ...{ formats: {}, notes: [], problems: [], reasons: {} },
   };
   readonly #unusedKeyCounts = new Map<string, number>();
@@ -61,6 +63,7 @@ export class ImportReporter {
     this.report.formats[formatName][kind]++;
     this.report[kind]++;
     if (outcome === 'updated') this.report.updated++;
+    if (outcome === 'older') this.report.older++;
   }
 
   /** Counts a record that cannot be used, and stores the reason. */

@@ -1,66 +1,64 @@
-import type { Ad, ItemType, Page } from '../../api/schemas.ts';
+import type { Ad, Page } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
+import type { ImportFormat, JsonObject } from './formats/import-format.ts';
+import { addHistory, fillMissingFields, isOlderReading } from './readings.ts';
 
 /**
- * What happened to a record. `updated`: the record replaced a record that the library contained before this import.
- * `repeated`: the record replaced an earlier record of this import with the same id.
+ * What happened to a record. `updated`: the record replaced a record that the library contained before this run of
+ * imports. `repeated`: another record of this run had the same id. `older`: the library has a newer reading of the ad, and
+ * the record was added to its history.
  */
-export type WriteOutcome = 'new' | 'updated' | 'repeated';
+export type WriteOutcome = 'new' | 'updated' | 'repeated' | 'older';
 
 /** Stores the records of one import. */
 export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
-/** Opens a writer for the records of one import. For each record, the writer returns what happened to the record. */
-export async function openRecordWriter({ database, records }: { database: Database; records: RecordStore }) {
-  const addLanguage = await loadAdLanguageDetector();
-  const writtenNumbers = {
-    ads: new WrittenNumbers(database, 'ads'),
-    pages: new WrittenNumbers(database, 'pages'),
-  };
-  const putRecord = (kind: ItemType, id: string, put: () => void): WriteOutcome => {
-    const previousNumber = records.findRowNumber(kind, id);
-    put();
-    const number = previousNumber ?? records.findRowNumber(kind, id);
-    const isRepeated = number !== undefined && writtenNumbers[kind].add(number);
-    if (isRepeated) return 'repeated';
-    return previousNumber !== undefined && writtenNumbers[kind].isOlderThanImport(previousNumber) ? 'updated' : 'new';
-  };
-  return {
-    putAd: (ad: Ad, json: string) => putRecord('ads', ad.id, () => records.putAd(addLanguage(ad), json)),
-    putPage: (page: Page, json: string) => putRecord('pages', page.pageId, () => records.putPage(page, json)),
-  };
+interface WriterTarget {
+  database: Database;
+  records: RecordStore;
+  now: () => number;
 }
 
 /**
- * The numbers of the records that an import has written. Each number takes one bit of memory, because an import may
- * write millions of records.
+ * Opens a writer for the records of one import. For each record, the writer returns what happened to the record and the
+ * number of its row.
+ * @param run the number of the run of imports, which may read several files
  */
-class WrittenNumbers {
-  /** The highest number in the library at the start of the import. */
-  readonly #highestOldNumber: number;
-  #bits = new Uint8Array(1024);
-
-  constructor(database: Database, kind: ItemType) {
-    this.#highestOldNumber =
-      database.get<{ number: number | null }>(`SELECT max(number) AS number FROM ${kind}`)?.number ?? 0;
-  }
-
-  /** Returns true if the library contained the record before the import. */
-  isOlderThanImport(number: number): boolean {
-    return number <= this.#highestOldNumber;
-  }
-
-  /** Adds a number. Returns true if the number was already added. */
-  add(number: number): boolean {
-    const [byteIndex, bitMask] = [number >> 3, 1 << (number & 7)];
-    if (byteIndex >= this.#bits.length) {
-      const largerBits = new Uint8Array(2 * byteIndex);
-      largerBits.set(this.#bits);
-      this.#bits = largerBits;
-    }
-    const byte = this.#bits[byteIndex] ?? 0;
-    this.#bits[byteIndex] = byte | bitMask;
-    return (byte & bitMask) !== 0;
-  }
+export async function openRecordWriter({ records, now }: WriterTarget, run: number) {
+  const addLanguage = await loadAdLanguageDetector();
+  const readStored = (kind: 'ads' | 'pages', rowNumber: number): JsonObject | undefined => {
+    const [json] = records.readJson(kind, [rowNumber]);
+    return json === undefined ? undefined : (JSON.parse(json) as JsonObject);
+  };
+  return {
+    putAd(ad: Ad, json: string, format: ImportFormat): { outcome: WriteOutcome; rowNumber: number } {
+      const row = records.findRow('ads', ad.id);
+      const stored = row && readStored('ads', row.number);
+      const isRepeated = row?.run === run;
+      let written = ad as JsonObject;
+      let isOlder = false;
+      if (stored) {
+        const isPart = isRepeated && format.combineParts !== undefined;
+        isOlder = !isPart && isOlderReading(ad, stored);
+        const [newer, older] = isOlder ? [stored, ad] : [ad, stored];
+        // Files of one run may describe the same ads, one with texts and another with results.
+        if (isPart) written = format.combineParts?.(stored, ad) ?? ad;
+        else written = addHistory(isRepeated ? fillMissingFields(newer, older) : newer, older, now());
+      }
+      const adJson = written === (ad as JsonObject) ? json : JSON.stringify(written);
+      const rowNumber = records.putAd(addLanguage(written as Ad), adJson, run);
+      return { outcome: isRepeated ? 'repeated' : isOlder ? 'older' : row ? 'updated' : 'new', rowNumber };
+    },
+    putPage(page: Page, json: string, format: ImportFormat): { outcome: WriteOutcome; rowNumber: number } {
+      const row = records.findRow('pages', page.pageId);
+      const isRepeated = row?.run === run;
+      const stored = isRepeated && format.combineParts ? readStored('pages', row.number) : undefined;
+      const combined = stored ? (format.combineParts?.(stored, page) as Page) : page;
+      const pageJson = combined === page ? json : JSON.stringify(combined);
+      const rowNumber = records.putPage(combined, pageJson, run);
+      // A page that an ad of this run has created is not yet a record of the run.
+      return { outcome: isRepeated ? 'repeated' : row && row.run !== -run ? 'updated' : 'new', rowNumber };
+    },
+  };
 }

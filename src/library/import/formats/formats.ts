@@ -3,14 +3,24 @@ import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import { apiFormat } from './api.ts';
 import { datasetExportFormat } from './dataset-export.ts';
+import { googleAdsTransparencyFormat } from './google-ads-transparency.ts';
 import type { ImportFormat } from './import-format.ts';
+import { linkedInAdLibraryFormat } from './linkedin-ad-library.ts';
 import { metaAdLibraryFormat } from './meta-ad-library.ts';
+import { metaAdsManagerFormat } from './meta-ads-results.ts';
+import { metaAdvertiserReportFormat } from './meta-advertiser-report.ts';
 import { ownAdsFormat } from './own-ads.ts';
 import { normalizeKey, SourceRecord } from './source-record.ts';
+import { tikTokAdLibraryFormat } from './tiktok-ad-library.ts';
 
 /** All formats. The import uses the first format that matches a record. */
 export const importFormats: readonly ImportFormat[] = [
   datasetExportFormat,
+  googleAdsTransparencyFormat,
+  tikTokAdLibraryFormat,
+  linkedInAdLibraryFormat,
+  metaAdvertiserReportFormat,
+  metaAdsManagerFormat,
   metaAdLibraryFormat,
   apiFormat,
   ownAdsFormat,
@@ -110,7 +120,8 @@ function mapColumnsToFields(format: ImportFormat, columns: readonly string[]): (
 function findFieldOfPath(fieldByKey: ReadonlyMap<string, string>, path: readonly string[]): string | undefined {
   const keys = path.map(normalizeKey);
   for (let length = keys.length; length > 0; length--) {
-    const field = fieldByKey.get(keys.slice(0, length).join('.'));
+    const prefix = keys.slice(0, length);
+    const field = fieldByKey.get(prefix.join('.')) ?? fieldByKey.get(prefix.join(''));
     // If only `snapshot` itself is known, the column contains an unknown part of the snapshot.
     if (field !== undefined) return field === 'snapshot' && length < keys.length ? undefined : field;
   }

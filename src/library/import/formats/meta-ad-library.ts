@@ -1,46 +1,42 @@
-import { createHash } from 'node:crypto';
 import type { MediaAsset } from '../../../api/schemas.ts';
 import { findLandingDomain } from '../../../views/landing.ts';
 import { isUuid } from '../../../views/safe-text.ts';
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
-import { convertHtmlToText, decodeCharacterReferences } from '../values/markup.ts';
-import { parseShare } from '../values/numbers.ts';
+import { convertHtmlToText } from '../values/markup.ts';
+import {
+  decode,
+  type FieldParser,
+  parseBoolean,
+  parseCount,
+  parseDate,
+  parseFirstText,
+  parseId,
+  parseNames,
+  parsePageName,
+  parseShares,
+  parseText,
+  parseUpperCaseNames,
+  parseUpperCaseText,
+  parseVersions,
+} from './field-parsers.ts';
+import { FieldReader, type FieldRule, isEmpty, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
+import { computeAdId } from './library-ids.ts';
+import {
+  parsePayers,
+  parseReachBreakdown,
+  parseReachByCountry,
+  readTransparency,
+  setCurrentPayer,
+} from './meta-transparency.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
-
-/** Parses a value of a record. `name` is the key as the source spells it, for messages. */
-type FieldParser = (value: unknown, name: string, parser: ColumnValueParser) => unknown;
-
-const parseText: FieldParser = (value, _, parser) => decode(parser.parseText(value));
-const parseFirstText: FieldParser = (value, _, parser) => decode(parser.parseTexts(value)?.[0]) || undefined;
-const parseNames: FieldParser = (value, name, parser) => parser.parseNames(name, value);
-const parseUpperCaseNames: FieldParser = (value, name, parser) =>
-  parser.parseNames(name, value)?.map((item) => item.toUpperCase());
-const parseUpperCaseText: FieldParser = (value, name, parser) =>
-  String(parseText(value, name, parser) ?? '').toUpperCase() || undefined;
-const parseDate: FieldParser = (value, name, parser) => parser.parseDate(name, value);
-const parseCount: FieldParser = (value, name, parser) => parser.parseNumber(name, value, { isCount: true });
-const parsePageName: FieldParser = (value, name, parser) => {
-  const pageName = parseText(value, name, parser);
-  return pageName === undefined ? undefined : { pageName };
-};
-
-/** Returns all versions of a text, if there is more than one. */
-const parseVersions: FieldParser = (value, _, parser) => {
-  const texts = parser.parseTexts(value);
-  return texts && texts.length > 1 ? texts.map(decode) : undefined;
-};
-
-function decode<Text extends string | undefined>(text: Text): Text {
-  return text === undefined ? text : (decodeCharacterReferences(text) as Text);
-}
 
 /**
  * Each field of an ad, with its parser and the keys from which it is made. The first key whose value can be parsed is
  * used.
  */
-const fields: readonly (readonly [field: string, parse: FieldParser, ...keys: string[]])[] = [
+const fields: readonly FieldRule[] = [
   ['adArchiveId', parseId, 'adarchiveid', 'adid', 'libraryid', 'id'],
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
   ['sourcePageExternalId', parseText, 'pageid', 'snapshot.pageid'],
@@ -74,33 +70,29 @@ const fields: readonly (readonly [field: string, parse: FieldParser, ...keys: st
   ['demographics', parseShares, 'demographicdistribution'],
   ['regions', parseShares, 'deliverybyregion', 'regiondistribution'],
   ['adSnapshotUrl', parseText, 'adsnapshoturl'],
+  ['beneficiaryPayers', parsePayers, 'beneficiarypayers'],
+  ['payer', parseText, 'payer'],
+  ['beneficiary', parseText, 'beneficiary'],
+  ['ageCountryGenderReachBreakdown', parseReachBreakdown, 'agecountrygenderreachbreakdown'],
 ];
 
-/**
- * The ranges of an ad: the prefix of the fields for their bounds, the keys of the range, and whether the range counts
- * something.
- */
-const ranges = [
+const ranges: readonly RangeRule[] = [
   ['adSpend', ['spend'], false],
   ['impressions', ['impressions'], true],
   ['audienceSize', ['estimatedaudiencesize', 'potentialreach'], true],
-] as const;
-/** The endings of column names in tables that write a range as two columns, such as `spend_lower` and `spend_upper`. */
-const lowerBoundSuffixes = ['lower', 'lowerbound', 'min'];
-const upperBoundSuffixes = ['upper', 'upperbound', 'max'];
-const addSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
-  keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
+];
 
 const mediaKeys = ['images', 'videos', 'cards', 'pageprofilepictureurl'];
 
 /** Keys of the Meta Ad Library that the API has no field for. Their values are stored under their own names. */
 const otherKeys = `
-  ad_creation_time ad_id_in_library ad_library_url age_country_gender_reach_breakdown archive_types beneficiary_payers
+  aaa_info ad_creation_time ad_id_in_library ad_library_url archive_types end_date_formatted input_url
   br_total_reach categories collation_id contains_digital_created_media contains_sensitive_content entity_type fev_info
   finserv_ad_data gated_type has_user_reported hidden_safety_data hide_data_status impressions_with_index
-  is_aaa_eligible menu_items page_is_deleted page_is_profile_page political_countries reach_estimate
-  regional_regulation_data report_count state_media_label state_media_run_label target_ages target_gender
-  target_locations total_active_time total_reach_by_location url snapshot_url
+  is_aaa_eligible is_violating_eu_siep menu_items page_is_deleted page_is_profile_page political_countries reach_estimate
+  regional_regulation_data report_count start_date_formatted state_media_label state_media_run_label target_ages target_gender
+  target_locations total total_active_time total_reach_by_location transparency_by_location uk_total_reach url snapshot_url
+  verified_voice_context
 `;
 /** The same for the keys of a snapshot. */
 const otherSnapshotKeys = `
@@ -112,21 +104,16 @@ const otherSnapshotKeys = `
   page_cover_photo page_verification root_reshared_post version welcome_message
 `;
 
-const splitWords = (text: string) => text.trim().split(/\s+/);
-
 const keysByField: Record<string, readonly string[]> = {
-  ...Object.fromEntries(fields.map(([field, , ...keys]) => [field, keys])),
-  ...Object.fromEntries(
-    ranges.flatMap(([field, keys]) => [
-      [`${field}Min`, [...keys, ...addSuffixes(keys, lowerBoundSuffixes)]],
-      [`${field}Max`, addSuffixes(keys, upperBoundSuffixes)],
-    ]),
-  ),
+  ...listKeysByField(fields, ranges),
   media: mediaKeys.flatMap((key) => [`snapshot.${key}`, key]),
   isActive: ['isactive', 'adactivestatus', 'activestatus'],
-  ...Object.fromEntries(splitWords(otherKeys).map((name) => [toCamelCase(name), [normalizeKey(name)]])),
+  ...listOwnNames(otherKeys),
   ...Object.fromEntries(
-    splitWords(otherSnapshotKeys).map((name) => [`snapshot.${toCamelCase(name)}`, [`snapshot.${normalizeKey(name)}`]]),
+    Object.entries(listOwnNames(otherSnapshotKeys)).map(([field, keys]) => [
+      `snapshot.${field}`,
+      keys.map((key) => `snapshot.${key}`),
+    ]),
   ),
   snapshot: ['snapshot'],
 };
@@ -181,47 +168,19 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const snapshot = getSnapshot(record, parser);
   const resolvePath = (path: string): [record: SourceRecord, key: string] =>
     path.startsWith('snapshot.') ? [snapshot, path.slice('snapshot.'.length)] : [record, path];
-  const ad: JsonObject = {};
-  /** Returns the value of the first key that can be parsed. A value that cannot be parsed is reported. */
-  function parseFirst(paths: readonly string[], parse: FieldParser): unknown {
-    for (const path of paths) {
-      const [source, key] = resolvePath(path);
-      const sourceValue = source.get(key);
-      if (isMissing(sourceValue)) continue;
-      try {
-        const value = parse(sourceValue, source.getSourceName(key), parser);
-        if (value === undefined) continue;
-        for (const usedPath of paths) {
-          const [usedSource, usedKey] = resolvePath(usedPath);
-          usedSource.markUsed(usedKey);
-        }
-        return value;
-      } catch (error) {
-        // An ad without a reliable id cannot be stored.
-        if (parse === parseId) throw error;
-        parser.addValueError(error);
-      }
-    }
-    return undefined;
-  }
-  const setField = (field: string, value: unknown) => {
-    if (value !== undefined) ad[field] = value;
-  };
-  for (const [field, parse, ...keys] of fields) setField(field, parseFirst(keys, parse));
-  for (const [field, keys, isCount] of ranges) {
-    const range = parseFirst(keys, (value, name) => parser.parseRange(name, value, { isCount })) as
-      | NumberRange
-      | undefined;
-    const parseBound = (suffixes: readonly string[]) =>
-      parseFirst(addSuffixes(keys, suffixes), (value, name) => parser.parseNumber(name, value, { isCount }));
-    setField(`${field}Min`, range ? range.min : parseBound(lowerBoundSuffixes));
-    setField(`${field}Max`, range ? range.max : parseBound(upperBoundSuffixes));
-  }
+  const reader = new FieldReader(parser, resolvePath);
+  const { ad } = reader;
+  reader.readFields(fields);
+  reader.readRanges(ranges);
+  readTransparency(record, reader, parser);
+  setCurrentPayer(ad);
+  reader.setField('reachByCountry', parseOwnValue(record, 'totalreachbylocation', parseReachByCountry, parser));
+  readImpressionsText(record, reader, parser);
   // An end in the future is a planned end. The ad was then last seen at the time of the import.
   const endDate = ad.endDate as string | undefined;
   if (endDate !== undefined)
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
-  const isActive = parseFirst(keysByField.isActive ?? [], (value, name) => parser.parseBoolean(name, value));
+  const isActive = reader.parseFirst(keysByField.isActive ?? [], parseBoolean);
   // In a scrape, the end date of an active ad is only the day of the scrape.
   if (isActive === true) ad.endDate = null;
   if (!('endDate' in ad) && isActive === false) ad.isActive = false;
@@ -236,11 +195,38 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...collectOtherFields(record, '', ad, parser),
     ...(Object.keys(otherSnapshotFields).length > 0 && { snapshot: otherSnapshotFields }),
     ...ad,
-    id: computeAdId(String(ad.adArchiveId)),
+    id: computeAdId('meta', String(ad.adArchiveId)),
+    adLibrary: 'meta',
     website: getWebsite(ad),
     media,
     cards: ad.cards ?? [],
   };
+}
+
+/** Parses a value that is also stored under its own name, so the key is not marked as used. */
+function parseOwnValue(record: SourceRecord, key: string, parse: FieldParser, parser: ColumnValueParser): unknown {
+  const value = record.get(key);
+  if (isMissing(value)) return undefined;
+  try {
+    return parse(value, record.getSourceName(key), parser);
+  } catch (error) {
+    parser.addValueError(error);
+    return undefined;
+  }
+}
+
+/** Reads the impressions of a political ad from a scrape, which writes them as `{"impressions_text": "10K-15K"}`. */
+function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: ColumnValueParser): void {
+  const text = parser.parseStructure(record.get('impressionswithindex'));
+  if (ad.impressionsMin !== undefined || ad.impressionsMax !== undefined || !isObject(text)) return;
+  const range = parseOwnValue(
+    new SourceRecord([['impressions_text', text.impressions_text ?? text.impressionsText]]),
+    'impressionstext',
+    (value, name) => parser.parseRange(name, value, { isCount: true }),
+    parser,
+  ) as NumberRange | undefined;
+  if (range?.min !== undefined) ad.impressionsMin = range.min;
+  if (range?.max !== undefined) ad.impressionsMax = range.max;
 }
 
 /**
@@ -301,36 +287,9 @@ function collectOtherFields(
   return Object.fromEntries(otherFields);
 }
 
-const isEmpty = (value: unknown): boolean =>
-  value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);
-
 function getWebsite(ad: JsonObject): JsonObject {
   const siteDomain = findLandingDomain(ad);
   return siteDomain === undefined ? {} : { siteDomain };
-}
-
-/**
- * Computes a UUID from an archive id. The same archive id always gives the same UUID, so a second import replaces the
- * ad.
- */
-function computeAdId(archiveId: string): string {
-  const hex = createHash('sha256').update(`public ad library ${archiveId}`).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-}
-
-/**
- * Parses the id of an ad or a page.
- * @throws Error if a program rounded the id, because another ad or page may have the same rounded id
- */
-function parseId(value: unknown, name: string, parser: ColumnValueParser): string | undefined {
-  // Python writes whole numbers as `12.0` if any cell of the column is empty.
-  const id = parser
-    .parseText(value)
-    ?.trim()
-    .replace(/^(\d{1,15})\.0$/, '$1');
-  if ((typeof value === 'number' && !Number.isSafeInteger(value)) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
-    throw new Error(`${name}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
-  return id === '' ? undefined : id;
 }
 
 /** Parses a body: a text, an object with a text or with HTML, or a list of versions. */
@@ -356,15 +315,6 @@ function parseCards(value: unknown, _name: string, parser: ColumnValueParser): J
       Object.entries(isObject(card) ? card : {}).map(([key, cardValue]) => [key, parseCardValue(key, cardValue)]),
     ),
   );
-}
-
-function parseShares(value: unknown, _name: string, parser: ColumnValueParser): unknown {
-  const shares = parser.parseStructure(value);
-  if (!Array.isArray(shares) || shares.length === 0) return undefined;
-  return shares.map((share) => {
-    if (!isObject(share) || !('percentage' in share)) return share;
-    return { ...share, percentage: parseShare(share.percentage) ?? share.percentage };
-  });
 }
 
 /** Collects the media of an ad: videos, images, the videos and images of cards, and the profile picture of the page. */

@@ -94,6 +94,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(spendRange && { adSpendMin: spendRange.min, adSpendMax: spendRange.max }),
     ...(impressionsRange && { impressionsMin: impressionsRange.min, impressionsMax: impressionsRange.max }),
     ...fields,
+    adLibrary: 'own',
     id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(identity)),
     ...(pageName !== '' && { page: { pageName } }),
     ...((pageId !== '' || pageName !== '') && { pageId: pageId || uuidFromName(JSON.stringify(['page', pageName])) }),

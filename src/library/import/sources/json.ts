@@ -1,6 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import { type FormatDetector, isRecordKey } from '../formats/formats.ts';
-import { parseLiteral } from '../values/literals.ts';
+import { parseJson, parseLiteral } from '../values/literals.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { findRecords, joinPath, maxWrapperDepth, recordListKeys } from './find-records.ts';
 import { JsonTokenizer, type Token } from './json-tokenizer.ts';
@@ -383,7 +383,7 @@ class JsonReader {
   #parse(text: string, line: number): { value: unknown } | { problem: string } {
     if (hasInvalidBytes(text)) return { problem: notUtf8Problem };
     try {
-      return { value: JSON.parse(text) };
+      return { value: parseJson(text) };
     } catch {}
     const value = parseLiteral(text);
     if (value === undefined) return { problem: notJsonProblem };

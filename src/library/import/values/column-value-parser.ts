@@ -118,7 +118,7 @@ export class ColumnValueParser {
     parseBound: (bound: unknown) => number | undefined,
   ): NumberRange | undefined {
     const findBound = (keyPattern: RegExp) => Object.entries(bounds).find(([key]) => keyPattern.test(key))?.[1];
-    const [lower, upper] = [findBound(/^(?:lower|min)/i), findBound(/^(?:upper|max)/i)];
+    const [lower, upper] = [findBound(/^(?:lower|min|from$)/i), findBound(/^(?:upper|max|to$)/i)];
     if (isMissing(lower) && isMissing(upper)) {
       if (Object.keys(bounds).length === 0) return undefined;
       throw new Error(`${name}: ${quoteValue(bounds)} is not a range such as {"lower_bound": 100, "upper_bound": 199}`);

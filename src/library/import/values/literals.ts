@@ -34,10 +34,23 @@ export function parseLiteral(text: string, { allowsBareWords = false }: LiteralO
 export function parseBracketed(text: string, options: LiteralOptions = {}): unknown {
   if (!/^\s*[{[(]/.test(text)) return undefined;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return parseLiteral(text, options);
   }
+}
+
+/** Matches integers of JSON that may be too long for JavaScript to hold exactly. */
+const longIntegerPattern = /(?<=[:[,\s])-?\d{16,}(?=\s?[,\]}\r\n])/g;
+
+/**
+ * Parses JSON. If JavaScript cannot hold an integer of the text exactly, such as a long id, long integers become texts.
+ * @throws SyntaxError if the text is not JSON
+ */
+export function parseJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  const isInexact = text.match(longIntegerPattern)?.some((digits) => String(Number(digits)) !== digits);
+  return isInexact ? (parseLiteral(text) ?? value) : value;
 }
 
 class InvalidLiteralError extends Error {}

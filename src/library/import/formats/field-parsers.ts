@@ -1,0 +1,68 @@
+import { isObject } from '../../../views/view.ts';
+import type { ColumnValueParser } from '../values/column-value-parser.ts';
+import { decodeCharacterReferences } from '../values/markup.ts';
+import { parseShare } from '../values/numbers.ts';
+
+/** Parses a value of a record. `name` is the key as the source spells it, for messages. */
+export type FieldParser = (value: unknown, name: string, parser: ColumnValueParser) => unknown;
+
+/** Decodes the character references of HTML in a text. Passes on undefined. */
+export function decode<Text extends string | undefined>(text: Text): Text {
+  return text === undefined ? text : (decodeCharacterReferences(text) as Text);
+}
+
+export const parseText: FieldParser = (value, _, parser) => decode(parser.parseText(value));
+export const parseFirstText: FieldParser = (value, _, parser) => decode(parser.parseTexts(value)?.[0]) || undefined;
+export const parseNames: FieldParser = (value, name, parser) => parser.parseNames(name, value);
+export const parseUpperCaseNames: FieldParser = (value, name, parser) =>
+  parser.parseNames(name, value)?.map((item) => item.toUpperCase());
+export const parseUpperCaseText: FieldParser = (value, name, parser) =>
+  String(parseText(value, name, parser) ?? '').toUpperCase() || undefined;
+export const parseDate: FieldParser = (value, name, parser) => parser.parseDate(name, value);
+export const parseCount: FieldParser = (value, name, parser) => parser.parseNumber(name, value, { isCount: true });
+export const parseBoolean: FieldParser = (value, name, parser) => parser.parseBoolean(name, value);
+/** Parses a list or an object, also if it is written as a text. */
+export const parseStructure: FieldParser = (value, _, parser) => parser.parseStructure(value);
+export const parsePageName: FieldParser = (value, name, parser) => {
+  const pageName = parseText(value, name, parser);
+  return pageName === undefined ? undefined : { pageName };
+};
+
+/** Returns all versions of a text, if there is more than one. */
+export const parseVersions: FieldParser = (value, _, parser) => {
+  const texts = parser.parseTexts(value);
+  return texts && texts.length > 1 ? texts.map(decode) : undefined;
+};
+
+/** Parses a constant such as `Shop now`, and returns it as `SHOP_NOW`. */
+export const parseConstant: FieldParser = (value, _, parser) =>
+  parser
+    .parseText(value)
+    ?.trim()
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '_') || undefined;
+
+/** Parses a list of objects with a `percentage`. The shares become numbers from 0 to 1. */
+export const parseShares: FieldParser = (value, _, parser) => {
+  const shares = parser.parseStructure(value);
+  if (!Array.isArray(shares) || shares.length === 0) return undefined;
+  return shares.map((share) => {
+    if (!isObject(share) || !('percentage' in share)) return share;
+    return { ...share, percentage: parseShare(share.percentage) ?? share.percentage };
+  });
+};
+
+/**
+ * Parses the id of an ad or a page.
+ * @throws Error if a program rounded the id, because another ad or page may have the same rounded id
+ */
+export const parseId: FieldParser = (value, name, parser) => {
+  // Python writes whole numbers as `12.0` if any cell of the column is empty.
+  const id = parser
+    .parseText(value)
+    ?.trim()
+    .replace(/^(\d{1,15})\.0$/, '$1');
+  if ((typeof value === 'number' && !Number.isSafeInteger(value)) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
+    throw new Error(`${name}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
+  return id === '' ? undefined : id;
+};

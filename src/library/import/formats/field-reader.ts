@@ -1,0 +1,105 @@
+import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { type FieldParser, parseId } from './field-parsers.ts';
+import type { JsonObject } from './import-format.ts';
+import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts';
+
+/** A field of an ad, its parser, and the keys from which it is made. The first key whose value can be parsed is used. */
+export type FieldRule = readonly [field: string, parse: FieldParser, ...keys: string[]];
+
+/**
+ * A range of an ad: the prefix of the two fields for its bounds, the keys of the range, and whether the range counts
+ * something.
+ */
+export type RangeRule = readonly [field: string, keys: readonly string[], isCount: boolean];
+
+/** The endings of column names in tables that write a range as two columns, such as `spend_lower` and `spend_upper`. */
+const lowerBoundSuffixes = ['lower', 'lowerbound', 'min', 'from'];
+const upperBoundSuffixes = ['upper', 'upperbound', 'max', 'to'];
+const addSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
+  keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
+
+/** Returns the keys of each field that the rules name. */
+export const listKeysByField = (
+  fields: readonly FieldRule[],
+  ranges: readonly RangeRule[],
+): Record<string, readonly string[]> => ({
+  ...Object.fromEntries(fields.map(([field, , ...keys]) => [field, keys])),
+  ...Object.fromEntries(
+    ranges.flatMap(([field, keys]) => [
+      [`${field}Min`, [...keys, ...addSuffixes(keys, lowerBoundSuffixes)]],
+      [`${field}Max`, addSuffixes(keys, upperBoundSuffixes)],
+    ]),
+  ),
+});
+
+/** Returns fields for keys that are stored under their own names. */
+export const listOwnNames = (names: string): Record<string, readonly string[]> =>
+  Object.fromEntries(
+    names
+      .trim()
+      .split(/\s+/)
+      .map((name) => [toCamelCase(name), [normalizeKey(name)]]),
+  );
+
+/** Reads the fields of an ad from one record by rules, and collects them in `ad`. */
+export class FieldReader {
+  readonly ad: JsonObject = {};
+  readonly #parser: ColumnValueParser;
+  readonly #resolvePath: (path: string) => [record: SourceRecord, key: string];
+
+  /** @param resolvePath returns the record and the key to which a key of a rule leads */
+  constructor(parser: ColumnValueParser, resolvePath: (path: string) => [record: SourceRecord, key: string]) {
+    this.#parser = parser;
+    this.#resolvePath = resolvePath;
+  }
+
+  /** Returns the value of the first key that can be parsed. A value that cannot be parsed is reported. */
+  parseFirst(paths: readonly string[], parse: FieldParser): unknown {
+    for (const path of paths) {
+      const [source, key] = this.#resolvePath(path);
+      const sourceValue = source.get(key);
+      if (isMissing(sourceValue)) continue;
+      try {
+        const value = parse(sourceValue, source.getSourceName(key), this.#parser);
+        if (value === undefined) continue;
+        for (const usedPath of paths) {
+          const [usedSource, usedKey] = this.#resolvePath(usedPath);
+          usedSource.markUsed(usedKey);
+        }
+        return value;
+      } catch (error) {
+        // An ad without a reliable id cannot be stored.
+        if (parse === parseId) throw error;
+        this.#parser.addValueError(error);
+      }
+    }
+    return undefined;
+  }
+
+  /** Sets a field of the ad, unless the value is undefined. */
+  setField(field: string, value: unknown): void {
+    if (value !== undefined) this.ad[field] = value;
+  }
+
+  readFields(fields: readonly FieldRule[]): void {
+    for (const [field, parse, ...keys] of fields) this.setField(field, this.parseFirst(keys, parse));
+  }
+
+  readRanges(ranges: readonly RangeRule[]): void {
+    for (const [field, keys, isCount] of ranges) {
+      const range = this.parseFirst(keys, (value, name) => this.#parser.parseRange(name, value, { isCount })) as
+        | NumberRange
+        | undefined;
+      const parseBound = (suffixes: readonly string[]) =>
+        this.parseFirst(addSuffixes(keys, suffixes), (value, name) =>
+          this.#parser.parseNumber(name, value, { isCount }),
+        );
+      this.setField(`${field}Min`, range ? range.min : parseBound(lowerBoundSuffixes));
+      this.setField(`${field}Max`, range ? range.max : parseBound(upperBoundSuffixes));
+    }
+  }
+}
+
+/** Returns true if a value contains nothing that could be stored. */
+export const isEmpty = (value: unknown): boolean =>
+  value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);

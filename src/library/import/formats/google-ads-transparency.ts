@@ -1,0 +1,250 @@
+import { isObject } from '../../../views/view.ts';
+import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import {
+  type FieldParser,
+  parseCount,
+  parseDate,
+  parseFirstText,
+  parseId,
+  parsePageName,
+  parseText,
+  parseUpperCaseText,
+} from './field-parsers.ts';
+import { FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectOtherFields, flattenRecord } from './flat-record.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import { computeAdId, computePageId } from './library-ids.ts';
+import { SourceRecord } from './source-record.ts';
+
+/** Parses an id such as `CR123`, or takes it from the URL of the ad. */
+const parseCreativeId: FieldParser = (value, name, parser) =>
+  /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
+const parseAdvertiserId: FieldParser = (value, name, parser) =>
+  /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
+/** Parses the URL of a picture: a text, or an object with the URL as `link` or `url`. */
+const parsePictureUrl: FieldParser = (value, _, parser) => {
+  const parsed = parser.parseStructure(value) ?? value;
+  const first = Array.isArray(parsed) ? parsed[0] : parsed;
+  const url = parser.parseText(isObject(first) ? (first.link ?? first.url) : first);
+  return url !== undefined && /^https?:/i.test(url) ? url : undefined;
+};
+
+const urlKeys = ['creativepageurl', 'detailslink', 'adurl', 'creativeurl', 'transparencyurl'];
+const fields: readonly FieldRule[] = [
+  ['adArchiveId', parseCreativeId, 'creativeid', 'adcreativeid', 'adid', 'id', ...urlKeys],
+  ['sourcePageExternalId', parseAdvertiserId, 'advertiserid', ...urlKeys],
+  ['page', parsePageName, 'advertiserdisclosedname', 'advertisername', 'advertiser', 'advertiserlegalname'],
+  ['adSnapshotUrl', parseText, ...urlKeys],
+  ['headline', parseFirstText, 'headline', 'title', 'headlines'],
+  ['body', parseFirstText, 'body', 'description', 'descriptions', 'adtext'],
+  ['offerLink', parseText, 'finalurl', 'destinationurl', 'landingpage', 'landingpageurl'],
+  ['displayUrl', parseText, 'visibleurl', 'displayurl', 'targetdomain'],
+  ['displayFormat', parseUpperCaseText, 'adformattype', 'adformat', 'format', 'adtype'],
+  ['startedAt', parseDate, 'firstshown', 'firstshowndatetime', 'firstshowndate', 'daterangestart'],
+  ['lastSeenAt', parseDate, 'lastshown', 'lastshowndatetime', 'lastshowndate', 'daterangeend'],
+  ['totalDaysShown', parseCount, 'totaldaysshown', 'numofdays'],
+];
+const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions'], true]];
+
+/** Documented keys that are stored under their own names. `region_stats` is stored as `regionStats`. */
+const otherKeys = `
+  advertiser_legal_name advertiser_location advertiser_verification_status audience_selection_approach_info disapproval
+  height is_funded_by_google_ad_grants serpapi_details_link topic width
+  advertiser_regions ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
+  spend_usd spend_range_min_usd spend_range_max_usd first_served_timestamp last_served_timestamp
+`;
+const regionKeys = [
+  ...['regioncode', 'timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate', 'surfaceservingstats'],
+];
+const mediaKeys = {
+  picture: ['imagelink', 'image', 'imageurl', 'imageurls'],
+  video: ['videolink', 'video', 'videourl'],
+};
+
+const keysByField: Record<string, readonly string[]> = {
+  ...listKeysByField(fields, ranges),
+  media: [...mediaKeys.picture, ...mediaKeys.video, 'imagewidth', 'imageheight'],
+  countries: ['regions', 'region'],
+  regionStats: ['regionstats', ...regionKeys],
+  ...listOwnNames(otherKeys),
+};
+const knownKeys = new Set(Object.values(keysByField).flat());
+const containers = new Set(['advertiser', 'image', 'video']);
+
+const googleKeys = [
+  ...[
+    'creativepageurl',
+    'advertiserdisclosedname',
+    'advertiserlegalname',
+    'adformattype',
+    'regionstats',
+    'detailslink',
+  ],
+  ...['targetdomain', 'totaldaysshown', 'firstshown', 'lastshown', 'firstshowndatetime', 'serpapidetailslink'],
+];
+
+/**
+ * Ads of the Google Ads Transparency Center: the tables `creative_stats` and `removed_creative_stats` of the public BigQuery
+ * data set `google_ads_transparency_center`, as JSON Lines or CSV, also with one row for each region; the table
+ * `creative_stats` of `google_political_ads`; and the answers of SerpApi (https://serpapi.com/google-ads-transparency-center-api)
+ * and SearchApi (https://www.searchapi.io/docs/google-ads-transparency-center-api). Google's own page has no documented
+ * format. Neither Google nor these services give the texts of an ad.
+ */
+export const googleAdsTransparencyFormat: ImportFormat = {
+  name: 'google-ads-transparency',
+  title: 'ads of the Google Ads Transparency Center: its BigQuery tables, and answers of SerpApi and SearchApi',
+  description: 'https://cloud.google.com/bigquery/public-data (data set google_ads_transparency_center)',
+  layouts: ['json', 'table'],
+  keysByField,
+  hasColumnPaths: true,
+  matches(record) {
+    const hasGoogleKey = record.hasAny(googleKeys);
+    if (record.hasAny(['creativeid', 'adcreativeid'])) return hasGoogleKey;
+    if (record.has('creativepageurl')) return record.has('regionstats') || record.has('regioncode');
+    if (record.has('daterangestart') && record.has('adid')) return record.has('advertiserid');
+    const id = record.get('id');
+    return record.has('id') && hasGoogleKey && (id === undefined || /^CR\d/.test(String(id)));
+  },
+  toAd,
+  combineParts: (earlier, later) =>
+    applyRegionStats({
+      ...earlier,
+      ...later,
+      ...combineRegionStats(earlier.regionStats, later.regionStats),
+    }),
+};
+
+function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const record = flattenRecord(source, containers, parser);
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields(fields);
+  reader.readRanges(ranges);
+  const { ad } = reader;
+  if (ad.adArchiveId === undefined && parser.isDecided)
+    throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id');
+  const regionStats = readRegionStats(record, parser);
+  const regions = reader.parseFirst(['regions', 'region'], (value, name) => parser.parseNames(name, value));
+  if (Array.isArray(regions)) {
+    const countries = regions.map((region) => String(region).toUpperCase()).filter(isCountryCode);
+    if (countries.length > 0) ad.countries = countries;
+  }
+  readSpend(record, reader, parser);
+  const domain = parser.parseText(record.get('targetdomain'));
+  const media = [
+    ...[reader.parseFirst(mediaKeys.video, parsePictureUrl)].map((url) => ({ type: 'VID', url })),
+    ...[reader.parseFirst(mediaKeys.picture, parsePictureUrl)].map((url) => ({ type: 'THUMB', url })),
+  ].flatMap((asset) => (asset.url === undefined ? [] : [{ ...asset, nr: 0 }]));
+  const completeAd: JsonObject = {
+    ...collectOtherFields(record, { ad, knownKeys, unnamedContainers: new Set() }, parser),
+    ...ad,
+    id: computeAdId('google', String(ad.adArchiveId)),
+    adLibrary: 'google',
+    ...(ad.sourcePageExternalId !== undefined && { pageId: computePageId('google', String(ad.sourcePageExternalId)) }),
+    website: domain === undefined ? {} : { siteDomain: domain },
+    media,
+    cards: [],
+    ...(regionStats.length > 0 && { regionStats }),
+  };
+  return applyRegionStats(completeAd);
+}
+
+/** Reads the spend of a political ad in US dollars, the only currency that every row has. */
+function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
+  const [minKey, maxKey] = ['spendrangeminusd', 'spendrangemaxusd'];
+  const parseSpend: FieldParser = (value, name) => parser.parseNumber(name, value);
+  if (!record.has(minKey)) return;
+  reader.setField('adSpendMin', reader.parseFirst([minKey], parseSpend));
+  reader.setField('adSpendMax', reader.parseFirst([maxKey], parseSpend));
+  reader.setField('currency', 'USD');
+}
+
+/** The results of an ad in one region. */
+interface RegionStats {
+  regionCode: string;
+  firstShown?: string;
+  lastShown?: string;
+  timesShownMin?: number;
+  timesShownMax?: number;
+  surfaceServingStats?: unknown;
+}
+
+/** Reads the list `region_stats`, or the region of a row that has one region. */
+function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
+  const value = parser.parseStructure(record.get('regionstats'));
+  const isRowOfRegion = record.has('regioncode');
+  record.markUsed('regionstats');
+  const entries = Array.isArray(value) ? value : isObject(value) ? [value] : isRowOfRegion ? [record.toObject()] : [];
+  if (isRowOfRegion) for (const key of regionKeys) record.markUsed(key);
+  return entries.flatMap((entry): RegionStats[] => {
+    if (!isObject(entry)) return [];
+    const region = new SourceRecord(Object.entries(entry), { path: isRowOfRegion ? '' : 'region_stats.' });
+    const regionCode = parser.parseText(region.get('regioncode'));
+    if (regionCode === undefined) return [];
+    const read = (key: string, parse: FieldParser) => {
+      if (isMissing(region.get(key))) return undefined;
+      try {
+        return parse(region.get(key), region.getSourceName(key), parser);
+      } catch (error) {
+        parser.addValueError(error);
+        return undefined;
+      }
+    };
+    const values = {
+      firstShown: read('firstshown', parseDate),
+      lastShown: read('lastshown', parseDate),
+      timesShownMin: read('timesshownlowerbound', parseCount),
+      timesShownMax: read('timesshownupperbound', parseCount),
+      surfaceServingStats: region.get('surfaceservingstats') ?? undefined,
+    };
+    const definedValues = Object.entries(values).filter(([, regionValue]) => regionValue !== undefined);
+    return [{ regionCode, ...Object.fromEntries(definedValues) }];
+  });
+}
+
+function combineRegionStats(earlier: unknown, later: unknown): { regionStats?: RegionStats[] } {
+  const lists = [earlier, later].flatMap((list) => (Array.isArray(list) ? (list as RegionStats[]) : []));
+  const statsByRegion = new Map(lists.map((stats) => [stats.regionCode, stats]));
+  return statsByRegion.size > 0 ? { regionStats: [...statsByRegion.values()] } : {};
+}
+
+const isCountryCode = (region: string): boolean => /^[A-Z]{2}$/.test(region) && region !== 'EU';
+
+/** Countries of the European Economic Area. The region `EEA` sums their results. */
+const eeaCountries = new Set(
+  'AT BE BG HR CY CZ DE DK EE ES FI FR GR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK'.split(' '),
+);
+
+/** Sets the countries, dates, impressions and surfaces of an ad from its regions. */
+function applyRegionStats(ad: JsonObject): JsonObject {
+  const regions = (ad.regionStats ?? []) as RegionStats[];
+  if (regions.length === 0) return ad;
+  const countries = regions.map(({ regionCode }) => regionCode).filter(isCountryCode);
+  const firstDays = regions.flatMap(({ firstShown }) => firstShown ?? []).sort();
+  const lastDays = regions.flatMap(({ lastShown }) => lastShown ?? []).sort();
+  // The sum of the region EEA and its countries would count every impression twice.
+  const hasEea = regions.some(({ regionCode }) => regionCode === 'EEA');
+  const counted = regions.filter(({ regionCode }) => !hasEea || !eeaCountries.has(regionCode));
+  const shown = counted.filter(({ timesShownMin, timesShownMax }) => (timesShownMin ?? timesShownMax) !== undefined);
+  const isOpen = shown.some(({ timesShownMax }) => timesShownMax === undefined);
+  const sum = (values: (number | undefined)[]) => values.reduce<number>((total, value) => total + (value ?? 0), 0);
+  const surfaces = [...new Set(regions.flatMap(({ surfaceServingStats }) => listSurfaces(surfaceServingStats)))];
+  const { impressionsMax: _, ...others } = ad;
+  return {
+    ...(shown.length > 0 ? others : ad),
+    ...(countries.length > 0 && { countries: [...new Set(countries)] }),
+    ...(firstDays.length > 0 && { startedAt: firstDays[0] }),
+    ...(lastDays.length > 0 && { lastSeenAt: lastDays.at(-1) }),
+    ...(shown.length > 0 && { impressionsMin: sum(shown.map(({ timesShownMin }) => timesShownMin)) }),
+    ...(shown.length > 0 && !isOpen && { impressionsMax: sum(shown.map(({ timesShownMax }) => timesShownMax)) }),
+    ...(surfaces.length > 0 && { publisherPlatform: surfaces }),
+  };
+}
+
+/** Returns the surfaces, such as `YOUTUBE`, in the nested lists of `surface_serving_stats`. */
+function listSurfaces(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(listSurfaces);
+  if (!isObject(value)) return [];
+  const { surface } = value;
+  if (typeof surface === 'string') return [surface.toUpperCase()];
+  return listSurfaces(value.surface_serving_stats ?? value.surfaceServingStats);
+}

@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+import type { AdLibraryName } from './import-format.ts';
+
+/**
+ * Computes the UUID of an ad from its id in an ad library. The same id always gives the same UUID, so a second import
+ * replaces the ad. Ads of different libraries have different UUIDs even if their ids are equal.
+ */
+export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string {
+  const prefix = adLibrary === 'meta' ? '' : `${adLibrary} `;
+  const hex = createHash('sha256').update(`${prefix}public ad library ${archiveId}`).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/**
+ * Returns the id of an advertiser's page. The ids of Meta stay as they are. The ids of all other libraries begin with the
+ * name of the library, so that they cannot be confused with ids of Meta or of a service.
+ */
+export const computePageId = (adLibrary: AdLibraryName, id: string): string =>
+  adLibrary === 'meta' ? id : `${adLibrary}:${id}`;

@@ -1,0 +1,145 @@
+import { isObject } from '../../../views/view.ts';
+import { uuidFromName } from '../../service/request.ts';
+import type { ColumnValueParser } from '../values/column-value-parser.ts';
+import {
+  type FieldParser,
+  parseBoolean,
+  parseConstant,
+  parseDate,
+  parseFirstText,
+  parseId,
+  parsePageName,
+  parseText,
+} from './field-parsers.ts';
+import { FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectOtherFields, flattenRecord } from './flat-record.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import { computeAdId, computePageId } from './library-ids.ts';
+import type { SourceRecord } from './source-record.ts';
+
+/** Takes the id of an ad from the URL of its page: `https://www.linkedin.com/ad-library/detail/1521996423`. */
+const parseAdUrlId: FieldParser = (value) => /\/ad-library\/detail\/(\d{1,30})/.exec(String(value))?.[1];
+/** Takes the id of an advertiser from its URL: `1035` from `…/company/1035`, and `in/somebody` from `…/in/somebody`. */
+const parseAdvertiserUrlId: FieldParser = (value) => {
+  const [, kind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
+  return id === undefined ? undefined : kind === 'in' ? `in/${id}` : id;
+};
+/** Parses the impressions by country. LinkedIn writes percentages from 0 to 100, which become shares from 0 to 1. */
+const parseCountryShares: FieldParser = (value, name, parser) => {
+  const list = parser.parseStructure(value);
+  const shares = (Array.isArray(list) ? list : []).flatMap((item): { region: string; percentage?: number }[] => {
+    if (!isObject(item)) return [];
+    const country = String(item.country ?? '');
+    const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(country)?.[1]?.toUpperCase() ?? country;
+    const percentage = parser.parseNumber(name, item.impressionPercentage ?? item.impression_percentage);
+    if (region === '') return [];
+    return [{ region, ...(percentage !== undefined && { percentage: Number((percentage / 100).toPrecision(12)) }) }];
+  });
+  return shares.length > 0 ? shares : undefined;
+};
+
+const detailsKeys = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
+const fields: readonly FieldRule[] = [
+  ['adArchiveId', parseAdUrlId, 'adurl', 'addetailurl', 'adlibraryurl'],
+  ['adArchiveId', parseId, 'adid'],
+  ['adSnapshotUrl', parseText, 'adurl', 'addetailurl', 'adlibraryurl'],
+  ['sourcePageExternalId', parseAdvertiserUrlId, ...detailsKeys('advertiseradvertiserurl', 'advertiserurl')],
+  ['advertiserUrl', parseText, ...detailsKeys('advertiseradvertiserurl', 'advertiserurl')],
+  ['page', parsePageName, ...detailsKeys('advertiseradvertisername', 'advertisername')],
+  ['payer', parseText, ...detailsKeys('advertiseradpayer', 'adpayer'), 'paidby'],
+  ['adType', parseConstant, ...detailsKeys('type'), 'adtype', 'adformat', 'format'],
+  ['headline', parseFirstText, 'headline'],
+  ['body', parseFirstText, 'body', 'bodytext'],
+  ['offerLink', parseText, 'landingpageurl'],
+  ['ctaType', parseConstant, 'ctatext'],
+  ['startedAt', parseDate, ...detailsKeys('adstatisticsfirstimpressionat', 'firstimpressionat'), 'startdate'],
+  ['lastSeenAt', parseDate, ...detailsKeys('adstatisticslatestimpressionat', 'latestimpressionat'), 'enddate'],
+  [
+    ...(['regions', parseCountryShares] as const),
+    ...detailsKeys('adstatisticsimpressionsdistributionbycountry', 'impressionsdistributionbycountry'),
+    'impressionsbycountry',
+  ],
+  ['isRestricted', parseBoolean, 'isrestricted'],
+];
+const ranges: readonly RangeRule[] = [
+  ['impressions', detailsKeys('adstatisticstotalimpressions', 'totalimpressions'), true],
+];
+/** Documented keys that are stored under their own names. */
+const otherKeys = 'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails';
+
+const keysByField: Record<string, readonly string[]> = {
+  ...listKeysByField(fields, ranges),
+  adArchiveId: ['adurl', 'addetailurl', 'adlibraryurl', 'adid'],
+  ...listOwnNames(otherKeys),
+};
+const knownKeys = new Set(Object.values(keysByField).flat());
+const containers = new Set(['details', 'detailsadvertiser', 'detailsadstatistics', 'advertiser', 'adstatistics']);
+const unnamedContainers = new Set(['details']);
+
+/** The formats of ads that mean the same in the API of this server. All other types are stored as `adType` only. */
+const displayFormats: Record<string, string> = {
+  SPONSORED_VIDEO: 'VIDEO',
+  SPONSORED_UPDATE_CAROUSEL: 'CAROUSEL',
+  VIDEO: 'VIDEO',
+  CAROUSEL: 'CAROUSEL',
+  SINGLE_IMAGE: 'IMAGE',
+  SINGLE_IMAGE_AD: 'IMAGE',
+  VIDEO_AD: 'VIDEO',
+  CAROUSEL_AD: 'CAROUSEL',
+};
+
+/**
+ * Ads of the LinkedIn Ad Library: the answers of its API, tables that were flattened from them, and the tables of the R
+ * package liads. LinkedIn documents no CSV download of its own. The API gives no texts and no pictures of an ad; scrapers
+ * may add `headline` and `bodyText`, which nobody documents.
+ */
+export const linkedInAdLibraryFormat: ImportFormat = {
+  name: 'linkedin-ad-library',
+  title: 'ads of the LinkedIn Ad Library: its API, and tables of it',
+  description: 'https://www.linkedin.com/ad-library/api/ads',
+  layouts: ['json', 'table'],
+  keysByField,
+  hasColumnPaths: true,
+  matches(record) {
+    const urlKey = ['adurl', 'addetailurl', 'adlibraryurl'].find((key) => record.has(key));
+    if (urlKey === undefined) return false;
+    const url = record.get(urlKey);
+    if (typeof url === 'string') return /linkedin\.com\/ad-library/.test(url);
+    return record.hasAny(linkedInKeys) || Array.from(record.keys()).some((key) => key.startsWith('detailsad'));
+  },
+  toAd,
+};
+
+/** Columns that identify a table of LinkedIn. */
+const linkedInKeys = [
+  ...['isrestricted', 'adpayer', 'totalimpressionsfrom', 'firstimpressionat', 'latestimpressionat', 'details'],
+  'impressionsdistributionbycountry',
+];
+
+function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const record = flattenRecord(source, containers, parser);
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields(fields);
+  reader.readRanges(ranges);
+  const { ad } = reader;
+  if (ad.adArchiveId === undefined && parser.isDecided)
+    throw new Error(
+      `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,
+    );
+  const regions = (ad.regions ?? []) as { region: string }[];
+  const countries = regions.map(({ region }) => region).filter((region) => /^[A-Z]{2}$/.test(region));
+  const displayFormat = displayFormats[String(ad.adType)];
+  const pageName = (ad.page as { pageName?: string } | undefined)?.pageName;
+  const advertiserId = ad.sourcePageExternalId ?? (pageName && uuidFromName(JSON.stringify(['page', pageName])));
+  return {
+    ...collectOtherFields(record, { ad, knownKeys, unnamedContainers }, parser),
+    ...ad,
+    id: computeAdId('linkedin', String(ad.adArchiveId)),
+    adLibrary: 'linkedin',
+    ...(advertiserId !== undefined && { pageId: computePageId('linkedin', String(advertiserId)) }),
+    ...(displayFormat !== undefined && { displayFormat }),
+    ...(countries.length > 0 && { countries }),
+    media: [],
+    cards: [],
+  };
+}

@@ -1,0 +1,142 @@
+import { isObject } from '../../../views/view.ts';
+import { uuidFromName } from '../../service/request.ts';
+import type { ColumnValueParser } from '../values/column-value-parser.ts';
+import {
+  decode,
+  type FieldParser,
+  parseConstant,
+  parseCount,
+  parseDate,
+  parseFirstText,
+  parseId,
+  parseText,
+} from './field-parsers.ts';
+import { FieldReader, type FieldRule, isEmpty, listKeysByField, type RangeRule } from './field-reader.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import type { SourceRecord } from './source-record.ts';
+
+/** Parses an end date. The column contains `Ongoing` for an ad without an end. */
+const parseEnd: FieldParser = (value, name, parser) =>
+  /^ongoing$/i.test(String(value).trim()) ? undefined : parseDate(value, name, parser);
+
+const fields: readonly FieldRule[] = [
+  ['adId', parseId, 'adid'],
+  ['pageId', parseId, 'pageid', 'accountid'],
+  ['pageName', parseText, 'pagename', 'accountname'],
+  ['headline', parseFirstText, 'headline', 'title'],
+  ['body', parseFirstText, 'body', 'primarytext', 'text'],
+  ['linkDescription', parseFirstText, 'linkdescription', 'description'],
+  ['offerLink', parseText, 'link', 'websiteurl', 'destinationurl', 'url'],
+  ['ctaType', parseConstant, 'calltoaction'],
+  ['startedAt', parseDate, 'starts', 'startdate'],
+  ['endDate', parseEnd, 'ends', 'enddate'],
+  ['lastSeenAt', parseDate, 'reportingends'],
+  ['audienceReach', parseCount, 'reach'],
+  ['currency', parseText, 'currency'],
+];
+const ranges: readonly RangeRule[] = [
+  ['adSpend', ['amountspent'], false],
+  ['impressions', ['impressions'], true],
+];
+
+/** Columns of breakdowns. With such a column, a row holds only a part of the results of an ad. */
+const breakdownKeys = [
+  ...['day', 'week', 'month', 'timeofday', 'age', 'gender', 'country', 'region', 'dmaregion', 'platform'],
+  ...['placement', 'deviceplatform', 'impressiondevice', 'imagevideoandslideshow', 'mediatype'],
+];
+
+/**
+ * Exports of Meta Ads Manager at the level of ads. Meta documents the metrics and not the file. Columns of settings have
+ * the suffix `(ad settings)`, and `Amount spent (EUR)` names the currency. The column names are the English ones.
+ */
+export const metaAdsManagerFormat: ImportFormat = {
+  name: 'meta-ads-manager',
+  title: 'exports of Meta Ads Manager: your own ads with their results',
+  description: 'https://www.facebook.com/business/help/317287178790166',
+  layouts: ['json', 'table'],
+  keysByField: {
+    ...listKeysByField(fields, ranges),
+    adName: ['adname'],
+    ...Object.fromEntries(breakdownKeys.map((key) => [`breakdown by ${key}`, [key]])),
+  },
+  matches: (record) =>
+    record.hasAny(['adname', 'adid']) &&
+    record.hasAny(['reportingstarts', 'reportingends', 'amountspent']) &&
+    !record.hasAny(['adarchiveid', 'libraryid', 'adcreativebodies']),
+  // The export begins or ends with a row of totals, which names no ad.
+  isIgnored: (record) => isEmpty(record.get('adid')) && isEmpty(record.get('adname')),
+  toAd,
+  combineParts,
+};
+
+/** The results of an ad for one value of each breakdown. */
+interface BreakdownPart {
+  values: Record<string, string>;
+  adSpend?: number;
+  impressions?: number;
+}
+
+function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields(fields);
+  reader.readRanges(ranges);
+  const { adId, pageId, pageName, lastSeenAt, ...ad } = reader.ad as Record<string, unknown> & {
+    lastSeenAt?: string;
+    adSpendMin?: number;
+    impressionsMin?: number;
+  };
+  const currency = /\(([A-Z]{3})\)\s*$/.exec(record.getSourceName('amountspent'))?.[1];
+  const adName = decode(parser.parseText(record.get('adname')));
+  const values = Object.fromEntries(
+    breakdownKeys.flatMap((key) => {
+      const value = parser.parseText(record.get(key));
+      record.markUsed(key);
+      return value === undefined || value === '' ? [] : [[record.getSourceName(key), value]];
+    }),
+  );
+  const part: BreakdownPart = { values };
+  if (ad.adSpendMin !== undefined) part.adSpend = ad.adSpendMin;
+  if (ad.impressionsMin !== undefined) part.impressions = ad.impressionsMin;
+  const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmpty(value));
+  for (const { name } of otherCells) parser.unusedKeys.push(name);
+  const identity = adId ?? [pageName ?? pageId, record.get('campaignname'), record.get('adsetname'), adName];
+  return {
+    ...Object.fromEntries(otherCells.map(({ name, value }) => [name, value])),
+    ...ad,
+    id: uuidFromName(JSON.stringify(['Meta Ads Manager', identity])),
+    adLibrary: 'own',
+    ...(adId !== undefined && { adId }),
+    ...(currency !== undefined && { currency }),
+    // A report may end in the future, but nobody can have seen the ad later than now.
+    ...(lastSeenAt !== undefined && {
+      lastSeenAt: Date.parse(lastSeenAt) > parser.now ? new Date(parser.now).toISOString() : lastSeenAt,
+    }),
+    ...((pageId ?? pageName) !== undefined && { pageId: pageId ?? uuidFromName(JSON.stringify(['page', pageName])) }),
+    ...(pageName !== undefined && { page: { pageName } }),
+    ...(Object.keys(values).length > 0 && { breakdown: [part] }),
+  };
+}
+
+/**
+ * Adds the row of another breakdown value to an ad. Spend and impressions are the sums of all parts. Reach is left out,
+ * because a person may belong to several parts. Without a breakdown, the later row wins.
+ */
+function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
+  const readParts = ({ breakdown }: JsonObject) =>
+    (Array.isArray(breakdown) ? breakdown.filter(isObject) : []) as unknown as BreakdownPart[];
+  if (readParts(earlier).length === 0 || readParts(later).length === 0) return { ...earlier, ...later };
+  const partByValues = new Map(
+    [...readParts(earlier), ...readParts(later)].map((part) => [JSON.stringify(part.values), part]),
+  );
+  const breakdown = [...partByValues.values()];
+  const combined: JsonObject = { ...earlier, ...later, breakdown };
+  for (const field of ['adSpend', 'impressions'] as const) {
+    const values = breakdown.flatMap((part) => part[field] ?? []);
+    if (values.length === 0) continue;
+    const sum = Number(values.reduce((total, value) => total + value, 0).toPrecision(15));
+    combined[`${field}Min`] = sum;
+    combined[`${field}Max`] = sum;
+  }
+  if (breakdown.length > 1) delete combined.audienceReach;
+  return combined;
+}

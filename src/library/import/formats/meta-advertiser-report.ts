@@ -1,0 +1,86 @@
+import { isObject } from '../../../views/view.ts';
+import type { ColumnValueParser, NumberRange } from '../values/column-value-parser.ts';
+import { parseCount, parseId, parseText } from './field-parsers.ts';
+import { FieldReader, type FieldRule, listKeysByField, type RangeRule } from './field-reader.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import type { SourceRecord } from './source-record.ts';
+
+/** A page may have several disclaimers, and the report has a row for each of them. */
+interface DisclaimerSpend {
+  disclaimer: string;
+  adSpendMin?: number;
+  adSpendMax?: number;
+  adsAmount?: number;
+}
+
+const fields: readonly FieldRule[] = [
+  ['pageId', parseId, 'pageid'],
+  ['sourcePageExternalId', parseId, 'pageid'],
+  ['pageName', parseText, 'pagename'],
+  ['disclaimer', parseText, 'disclaimer'],
+  ['adsAmount', parseCount, 'numberofadsinlibrary', 'numberofads', 'adsinlibrary'],
+];
+const ranges: readonly RangeRule[] = [['adSpend', ['amountspent'], true]];
+
+/**
+ * The table of advertisers in the Ad Library Report: the spend of each page and disclaimer. A row becomes a part of a
+ * page. The report writes small amounts as `≤100`, and names the currency in the column `Amount spent (EUR)`. Its tables of
+ * locations and regions have no page ids, so they cannot become pages.
+ */
+export const metaAdvertiserReportFormat: ImportFormat = {
+  name: 'meta-advertiser-report',
+  title: 'the table of advertisers of the Ad Library Report: pages with their spend',
+  description: 'https://www.facebook.com/ads/library/report/',
+  layouts: ['json', 'table'],
+  keysByField: listKeysByField(fields, ranges),
+  matches: (record) =>
+    record.has('pageid') && record.has('amountspent') && record.hasAny(['disclaimer', 'numberofadsinlibrary']),
+  toAd() {
+    throw new Error('a row of the Ad Library Report describes a page and not an ad');
+  },
+  toPage,
+  combineParts,
+};
+
+function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields(fields);
+  reader.readRanges(ranges);
+  const { disclaimer = '', ...page } = reader.ad;
+  const currency = /\(([A-Z]{3})\)\s*$/.exec(record.getSourceName('amountspent'))?.[1];
+  const { adSpendMin, adSpendMax } = page as { adSpendMin?: number; adSpendMax?: number };
+  const adsAmount = page.adsAmount as number | undefined;
+  const spend: DisclaimerSpend = { disclaimer: String(disclaimer) };
+  if (adSpendMin !== undefined) spend.adSpendMin = adSpendMin;
+  if (adSpendMax !== undefined) spend.adSpendMax = adSpendMax;
+  if (adsAmount !== undefined) spend.adsAmount = adsAmount;
+  for (const { name, value } of record.getUnusedFields()) {
+    parser.unusedKeys.push(name);
+    page[name] ??= value;
+  }
+  return { ...page, ...(currency && { currency }), spendByDisclaimer: [spend] };
+}
+
+/** Adds the disclaimer of a later row to a page. The sums are computed again from all disclaimers. */
+function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
+  const spendByDisclaimer = new Map(
+    [earlier, later].flatMap((page) =>
+      ((page.spendByDisclaimer ?? []) as DisclaimerSpend[])
+        .filter(isObject)
+        .map((spend) => [spend.disclaimer, spend] as const),
+    ),
+  );
+  const parts = [...spendByDisclaimer.values()];
+  const { adSpendMin: _, adSpendMax: __, adsAmount: ___, ...page } = later;
+  return { ...earlier, ...page, ...sumSpend(parts), spendByDisclaimer: parts };
+}
+
+/** Returns the sums of the disclaimers. A sum is left out if a disclaimer has no value. */
+function sumSpend(parts: readonly DisclaimerSpend[]): NumberRange & JsonObject {
+  const sums: JsonObject = {};
+  for (const field of ['adSpendMin', 'adSpendMax', 'adsAmount'] as const) {
+    const values = parts.map((part) => part[field] ?? (field === 'adSpendMin' ? 0 : undefined));
+    if (values.every((value) => value !== undefined)) sums[field] = values.reduce((sum, value) => sum + value, 0);
+  }
+  return sums;
+}

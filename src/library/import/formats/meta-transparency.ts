@@ -1,0 +1,117 @@
+import { isObject } from '../../../views/view.ts';
+import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import { decode, type FieldParser, parseText } from './field-parsers.ts';
+import type { FieldReader } from './field-reader.ts';
+import type { JsonObject } from './import-format.ts';
+import { SourceRecord } from './source-record.ts';
+
+/*
+ * What Meta publishes about an ad because of a law, above all the Digital Services Act: who paid, who benefits, and whom
+ * the ad reached. The API has these facts as fields of the ad. The website has them in the objects `aaa_info` and
+ * `transparency_by_location`, which Meta does not document; scrapers pass them on unchanged.
+ */
+
+/** An entry of `beneficiary_payers`. */
+interface Payer {
+  payer?: string;
+  beneficiary?: string;
+  current?: boolean;
+}
+
+/** Parses the list of who paid and who benefits. */
+export const parsePayers: FieldParser = (value, name, parser) => {
+  const list = parser.parseStructure(value);
+  const payers = (Array.isArray(list) ? list : [list]).flatMap((item): Payer[] => {
+    if (!isObject(item)) return [];
+    const entry = new SourceRecord(Object.entries(item));
+    const readText = (key: string) => decode(parser.parseText(entry.get(key)));
+    const [payer, beneficiary] = [readText('payer'), readText('beneficiary')];
+    const current = parser.parseBoolean(`${name}.current`, entry.get('current'));
+    if (payer === undefined && beneficiary === undefined) return [];
+    return [
+      { ...(payer && { payer }), ...(beneficiary && { beneficiary }), ...(current !== undefined && { current }) },
+    ];
+  });
+  return payers.length > 0 ? payers : undefined;
+};
+
+/**
+ * Parses the reach by country, age and gender: a list of `{ country, age_gender_breakdowns: [{ age_range, male, female,
+ * unknown }] }`. Numbers that are written as texts become numbers.
+ */
+export const parseReachBreakdown: FieldParser = (value, name, parser) => {
+  const list = parser.parseStructure(value);
+  if (!Array.isArray(list) || !list.every(isObject)) return undefined;
+  const breakdown = list.map((entry): JsonObject => {
+    const groups = parser.parseStructure(entry.age_gender_breakdowns);
+    if (!Array.isArray(groups)) return entry;
+    return { ...entry, age_gender_breakdowns: groups.map((group) => parseCounts(group, name, parser)) };
+  });
+  return breakdown.length > 0 ? breakdown : undefined;
+};
+
+const genderKeys = ['male', 'female', 'unknown'];
+
+function parseCounts(group: unknown, name: string, parser: ColumnValueParser): unknown {
+  if (!isObject(group)) return group;
+  const counts = genderKeys.flatMap((key) => {
+    const count = isMissing(group[key]) ? undefined : parser.parseNumber(name, group[key], { isCount: true });
+    return count === undefined ? [] : [[key, count] as const];
+  });
+  return { ...group, ...Object.fromEntries(counts) };
+}
+
+/** Parses the reach by location: an object, or a list of `{ key, value }`. Only country codes are kept, not `EU`. */
+export const parseReachByCountry: FieldParser = (value, name, parser) => {
+  const parsed = parser.parseStructure(value);
+  const entries = Array.isArray(parsed)
+    ? parsed.flatMap((item): [string, unknown][] => (isObject(item) ? [[String(item.key), item.value]] : []))
+    : Object.entries(isObject(parsed) ? parsed : {});
+  const counts = entries.flatMap(([country, count]) => {
+    const number = /^(?!EU$)[A-Z]{2}$/.test(country) ? parser.parseNumber(name, count, { isCount: true }) : undefined;
+    return number === undefined ? [] : [[country, number] as const];
+  });
+  return counts.length > 0 ? Object.fromEntries(counts) : undefined;
+};
+
+/** Adds the facts of `aaa_info` and `transparency_by_location` to an ad that does not have them as fields. */
+export function readTransparency(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
+  const locations = parser.parseStructure(record.get('transparencybylocation'));
+  const sources = [
+    ['aaa_info', record.get('aaainfo')] as const,
+    ...Object.entries(isObject(locations) ? locations : {}),
+  ].flatMap(([name, value]) => {
+    const object = parser.parseStructure(value);
+    return isObject(object) ? [{ name, source: new SourceRecord(Object.entries(object)) }] : [];
+  });
+  const readFirst = (field: string, keys: readonly string[], parse: FieldParser) => {
+    if (reader.ad[field] !== undefined) return;
+    for (const { name, source } of sources)
+      for (const key of keys) {
+        const value = source.get(key);
+        if (isMissing(value)) continue;
+        try {
+          reader.setField(field, parse(value, `${name}.${key}`, parser));
+        } catch (error) {
+          parser.addValueError(error);
+        }
+        if (reader.ad[field] !== undefined) return;
+      }
+  };
+  readFirst('audienceReach', ['eutotalreach', 'totalreach'], (value, name) =>
+    parser.parseNumber(name, value, { isCount: true }),
+  );
+  readFirst('ageCountryGenderReachBreakdown', ['agecountrygenderreachbreakdown'], parseReachBreakdown);
+  readFirst('beneficiaryPayers', ['payerbeneficiarydata'], parsePayers);
+  readFirst('targetLocations', ['locationaudience'], (value) => parser.parseStructure(value));
+  readFirst('targetGender', ['genderaudience'], parseText);
+  readFirst('targetAges', ['ageaudience'], (value) => parser.parseStructure(value));
+}
+
+/** Sets the current payer and beneficiary of an ad from its list of payers. */
+export function setCurrentPayer(ad: JsonObject): void {
+  const payers = (ad.beneficiaryPayers ?? []) as Payer[];
+  const { payer, beneficiary } = payers.find(({ current }) => current === true) ?? payers[0] ?? {};
+  if (payer !== undefined) ad.payer ??= payer;
+  if (beneficiary !== undefined) ad.beneficiary ??= beneficiary;
+}

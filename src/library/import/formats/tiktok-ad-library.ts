@@ -1,0 +1,199 @@
+import { isObject } from '../../../views/view.ts';
+import type { ColumnValueParser, NumberRange } from '../values/column-value-parser.ts';
+import {
+  type FieldParser,
+  parseConstant,
+  parseDate,
+  parseFirstText,
+  parseId,
+  parseNames,
+  parsePageName,
+  parseText,
+} from './field-parsers.ts';
+import { FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectOtherFields, flattenRecord } from './flat-record.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import { computeAdId, computePageId } from './library-ids.ts';
+import type { SourceRecord } from './source-record.ts';
+
+/** Returns a key with the prefixes that it has in the API's nested answers, besides the key itself. */
+const withPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
+const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
+
+const parseCountryNames: FieldParser = (value, name, parser) => {
+  const names = parser.parseNames(name, value)?.map((country) => country.toUpperCase());
+  const countries = names?.filter((country) => /^[A-Z]{2}$/.test(country));
+  return countries && countries.length > 0 ? countries : undefined;
+};
+/** Parses an object of countries with their reach, such as `{"GB": "18K"}`. Each reach is a number or a range. */
+const parseReachByCountry: FieldParser = (value, name, parser) => {
+  const parsed = parser.parseStructure(value);
+  if (!isObject(parsed)) return undefined;
+  const entries = Object.entries(parsed).flatMap(([country, count]) => {
+    const range = parser.parseRange(name, count, { isCount: true });
+    const hasValue = range?.min !== undefined || range?.max !== undefined;
+    return hasValue ? [[country.toUpperCase(), range.min === range.max ? range.min : range] as const] : [];
+  });
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+};
+
+const fields: readonly FieldRule[] = [
+  ['adArchiveId', parseId, 'adid', 'id'],
+  ['sourcePageExternalId', parseId, ...withPrefix('advertiser', 'businessid')],
+  [
+    ...(['page', parsePageName, ...withPrefix('advertiser', 'businessname')] as const),
+    ...['advertisername', 'advertiseradvname', 'creatorusername', 'name'],
+  ],
+  ['payer', parseText, ...withPrefix('advertiser', 'paidforby', 'paidby', 'sponsor')],
+  ['headline', parseFirstText, ...withPrefix('ad', 'title')],
+  ['offerLink', parseText, ...withPrefix('ad', 'externalurl', 'landingpageurl')],
+  ['ctaType', parseConstant, ...withPrefix('ad', 'calltoaction')],
+  ['startedAt', parseDate, ...withPrefix('ad', 'firstshowndate'), 'createdate', 'createtimestamp'],
+  ['lastSeenAt', parseDate, ...withPrefix('ad', 'lastshowndate')],
+  ['reachByCountry', parseReachByCountry, ...withPrefix('ad', ...withPrefix('reach', 'uniqueusersseenbycountry'))],
+  ['targetCountries', parseCountryNames, ...targetingPrefixes.map((prefix) => `${prefix}country`)],
+  ['languages', parseNames, ...targetingPrefixes.map((prefix) => `${prefix}languages`)],
+];
+const ranges: readonly RangeRule[] = [
+  ['reach', withPrefix('ad', ...withPrefix('reach', 'uniqueusersseen')), true],
+  [
+    'audienceSize',
+    [...targetingPrefixes.map((prefix) => `${prefix}numberofuserstargeted`), ...withPrefix('ad', 'estimatedaudience')],
+    true,
+  ],
+];
+const statusKeys = withPrefix('ad', 'status');
+const videoKeys = withPrefix('ad', 'videos');
+const imageKeys = withPrefix('ad', 'imageurls');
+const avatarKeys = ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'];
+
+/** Documented keys that are stored under their own names. */
+const otherKeys = `
+  ad_status_statement status_statement ad_download_url download_url ad_advertising_objective advertising_objective
+  ad_rejection_info rejection_info advertiser_follower_count follower_count advertiser_profile_url profile_url
+  advertiser_country_code country_code label brand_names creator ad_audit_status audit_status type ad_type show_mode
+  ${targetingPrefixes.flatMap((prefix) => ['age', 'gender', 'interest', 'videointeractions', 'creatorinteractions', 'audiencetargeting', 'audiencetargetingexclude', 'provinces', 'cities', 'devicemodels', 'operatingsystems', 'highspendingpower'].map((key) => `${prefix}${key}`)).join(' ')}
+`;
+const keysByField: Record<string, readonly string[]> = {
+  ...listKeysByField(fields, ranges),
+  isActive: statusKeys,
+  media: [...videoKeys, ...imageKeys, ...avatarKeys],
+  ...listOwnNames(otherKeys),
+};
+const knownKeys = new Set(Object.values(keysByField).flat());
+const containers = new Set([
+  ...['ad', 'advertiser', 'adgroup', 'adreach', 'reach', 'adgrouptargetinginfo', 'adgrouptarget', 'creator'],
+  'advertisertiktokaccount',
+]);
+const unnamedContainers = new Set(['ad', 'adgroup']);
+
+/** Keys that show whether a record with dates of TikTok is one of TikTok. */
+const tikTokKeys = [
+  ...['businessid', 'businessname', 'paidforby', 'imageurls', 'videos', 'statusstatement', 'estimatedaudience'],
+  ...['reachuniqueusersseen', 'uniqueusersseen', 'reach', 'auditstatus'],
+];
+
+/**
+ * Ads of TikTok: the answers of the Commercial Content API (`/v2/research/adlib/`: ad/query, ad/detail, advertiser/query,
+ * commercial_content/query) and tables that were made from them. The answers of the website library.tiktok.com are not
+ * documented; their keys `estimated_audience`, `videos[].video_url` and `videos[].cover_img` are read as scrapers show them.
+ */
+export const tikTokAdLibraryFormat: ImportFormat = {
+  name: 'tiktok-ad-library',
+  title: 'ads of TikTok: its Commercial Content API, and answers of its Ad Library',
+  description: 'https://developers.tiktok.com/doc/commercial-content-api-query-ads',
+  layouts: ['json', 'table'],
+  keysByField,
+  hasColumnPaths: true,
+  matches(record) {
+    const ad = record.get('ad');
+    if (isObject(ad)) return ['first_shown_date', 'last_shown_date', 'image_urls', 'videos'].some((key) => key in ad);
+    if (record.hasAny(['brandnames']) && record.hasAny(['createdate', 'createtimestamp'])) return record.has('creator');
+    if (record.hasAny(['adfirstshowndate', 'adlastshowndate'])) return true;
+    if (record.hasAny(['firstshowndate', 'lastshowndate'])) return record.has('id') && record.hasAny(tikTokKeys);
+    return isAdvertiser(record);
+  },
+  toAd,
+  toPage,
+};
+
+const isAdvertiser = (record: SourceRecord): boolean =>
+  record.has('businessid') && record.has('businessname') && !record.hasAny(['id', 'ad', 'adid']);
+
+function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | undefined {
+  if (!isAdvertiser(record)) return undefined;
+  const id = parseId(record.get('businessid'), record.getSourceName('businessid'), parser);
+  const country = parser.parseText(record.get('countrycode'))?.toUpperCase();
+  return {
+    pageId: computePageId('tiktok', String(id)),
+    pageName: parser.parseText(record.get('businessname')),
+    sourcePageExternalId: id,
+    adLibrary: 'tiktok',
+    ...(country !== undefined && { advertiserCountryCode: country }),
+  };
+}
+
+function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const record = flattenRecord(source, containers, parser);
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields(fields);
+  reader.readRanges(ranges);
+  const { targetCountries, reachMin, reachMax, ...ad } = reader.ad as JsonObject & NumberRange;
+  if (ad.adArchiveId === undefined && parser.isDecided) throw new Error('id: missing; an ad of TikTok needs its id');
+  const isActive = reader.parseFirst(statusKeys, (value, name) => parser.parseBoolean(name, value));
+  const reachCountries = Object.keys((ad.reachByCountry ?? {}) as object).filter((code) => /^[A-Z]{2}$/.test(code));
+  const countries = reachCountries.length > 0 ? reachCountries : targetCountries;
+  const pageId = ad.sourcePageExternalId ?? (ad.page as { pageName?: string } | undefined)?.pageName;
+  return {
+    ...collectOtherFields(record, { ad: markMediaUsed(record, ad), knownKeys, unnamedContainers }, parser),
+    ...ad,
+    id: computeAdId('tiktok', String(ad.adArchiveId)),
+    adLibrary: 'tiktok',
+    adSnapshotUrl: `https://library.tiktok.com/ads/detail/?ad_id=${encodeURIComponent(String(ad.adArchiveId))}`,
+    ...(pageId !== undefined && { pageId: computePageId('tiktok', String(pageId).slice(0, 200)) }),
+    ...(isActive !== undefined && { isActive }),
+    // An ad that is not active was shown for the last time on its last day.
+    ...(isActive === false && ad.lastSeenAt !== undefined && { endDate: ad.lastSeenAt }),
+    // The API writes the reach in steps. A step with two bounds is not a number, so it has fields of its own.
+    ...(reachMin !== undefined && reachMin === reachMax && { audienceReach: reachMin }),
+    ...(reachMin !== reachMax && {
+      ...(reachMin !== undefined && { reachMin }),
+      ...(reachMax !== undefined && { reachMax }),
+    }),
+    ...(countries !== undefined && { countries }),
+    ...(targetCountries !== undefined && { targetCountries }),
+    media: collectMedia(record, parser),
+    cards: [],
+  };
+}
+
+/** Marks the keys of media as used. Returns the ad, so that the call can stand where the ad is passed on. */
+function markMediaUsed(record: SourceRecord, ad: JsonObject): JsonObject {
+  for (const key of [...videoKeys, ...imageKeys, ...avatarKeys]) record.markUsed(key);
+  return ad;
+}
+
+/** Collects the videos with their stills, the pictures, and the picture of the advertiser. */
+function collectMedia(record: SourceRecord, parser: ColumnValueParser): JsonObject[] {
+  const readList = (keys: readonly string[]): unknown[] => {
+    const value = keys.map((key) => record.get(key)).find((candidate) => candidate !== undefined && candidate !== null);
+    const parsed = parser.parseStructure(value) ?? value;
+    return Array.isArray(parsed) ? parsed : typeof parsed === 'string' ? [parsed] : [];
+  };
+  const toUrl = (value: unknown) => {
+    const url = parser.parseText(value);
+    return url !== undefined && /^https?:/i.test(url) ? url : undefined;
+  };
+  const videos = readList(videoKeys).flatMap((video, nr) => {
+    const [url, preview] = isObject(video)
+      ? [toUrl(video.url ?? video.video_url), toUrl(video.cover_image_url ?? video.cover_img)]
+      : [toUrl(video)];
+    return url === undefined ? [] : [{ type: 'VID', url, nr, ...(preview !== undefined && { urls: { preview } }) }];
+  });
+  const images = readList(imageKeys).flatMap((image, nr) => {
+    const url = toUrl(image);
+    return url === undefined ? [] : [{ type: 'THUMB', url, nr }];
+  });
+  const avatar = avatarKeys.map((key) => toUrl(record.get(key))).find((url) => url !== undefined);
+  return [...videos, ...images, ...(avatar === undefined ? [] : [{ type: 'PA_PP', url: avatar, nr: null }])];
+}
