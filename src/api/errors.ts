@@ -104,6 +104,17 @@ export class AdLibraryError extends Error {
   }
 }
 
+/**
+ * Returns undefined if an error says that the server's own storage cannot be reached now. Use it where a call can go on
+ * without stored data.
+ * @throws every other error
+ */
+export function ignoreLostStorage(error: unknown): undefined {
+  if (error instanceof AdLibraryError && error.failure.kind === 'unavailable' && error.failure.storage)
+    return undefined;
+  throw error;
+}
+
 /** Returns the error of a call that this server refuses without sending anything. */
 export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, sent: false });

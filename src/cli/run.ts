@@ -28,6 +28,15 @@ const say = (line: string): void => {
   if (stderr.writableLength < maxUnreadLogBytes) stderr.write(escapeControlCharacters(line));
 };
 
+/** Whether messages outside the log are JSON, too. Errors of the command line come before the settings are read. */
+let isJsonLog = process.env.AD_LIBRARY_LOG_FORMAT === 'json';
+
+/** Writes a message about the start or the end of the process, whatever the log level. */
+function announce(level: 'error' | 'warn' | 'info', message: string): void {
+  if (isJsonLog) createLog('debug', say, { format: 'json' })[level](message);
+  else say(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
+}
+
 process.exitCode = await readJob(process.argv.slice(2))
   .then((job) => ('exit' in job ? job.exit : run(job)))
   .catch(reportError);
@@ -40,7 +49,8 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 }
 
 async function run(job: Job): Promise<number> {
-  for (const problem of findUnknownVariables(process.env)) say(`ad-library-mcp: ${problem}\n`);
+  if (job.flags.logFormat === 'json') isJsonLog = true;
+  for (const problem of findUnknownVariables(process.env)) announce('warn', problem);
   const readSettings = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
   if (job.name === 'stdio') return serveOverStdio(readSettings);
   const config = readSettings();
@@ -51,7 +61,7 @@ async function run(job: Job): Promise<number> {
   const { runLibrary } = await import('./library.ts');
   return runLibrary(job, {
     config,
-    log: createLog(config.logLevel, say),
+    log: createLog(config.logLevel, say, { format: config.logFormat }),
     now: Date.now,
     stdin: process.stdin,
     print,
@@ -78,19 +88,18 @@ function readForHost(readSettings: () => Config): { config: Config; problems: re
 
 async function serveOverStdio(readSettings: () => Config): Promise<number> {
   const { config, problems } = readForHost(readSettings);
-  const log = createLog(config.logLevel, say);
+  const log = createLog(config.logLevel, say, { format: config.logFormat });
   const exportTarget = { home: findHomeFolder(), temporary: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
   const missing = problems.length > 0 ? [] : findMissingSettings(config);
   if (missing.length > 0)
-    say(
-      `ad-library-mcp: calls will fail until you set ${missing.join(' and ')}; to try the server without them, use --demo\n`,
+    announce(
+      'warn',
+      `calls will fail until you set ${missing.join(' and ')}; to try the server without them, use --demo`,
     );
   if (stdin.isTTY)
-    say(
-      'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',
-    );
+    announce('info', 'serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.');
   void import('../storage/exports.ts')
     .then(({ removeOldExports }) => removeOldExports(exportTarget.temporary, Date.now()))
     .catch(() => {});
@@ -127,7 +136,7 @@ async function callTool(job: CallJob, config: Config): Promise<number> {
   let progress = '';
   const code = await callOnce(job, {
     config,
-    log: createLog(config.logLevel, say),
+    log: createLog(config.logLevel, say, { format: config.logFormat }),
     stdin,
     folder: process.cwd(),
     print: (text) => {
@@ -164,11 +173,10 @@ async function serveOverHttp(config: Config): Promise<number> {
 /** Reports an error without stack and secrets. Returns the exit code. */
 function reportError(error: unknown): number {
   if (error instanceof SettingsError) {
-    for (const problem of error.problems)
-      say(maskPrefixedKeys(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
+    for (const problem of error.problems) announce('error', problem);
     return 2;
   }
-  say(maskPrefixedKeys(`ad-library-mcp: ${formatReason(error as ListenError)}\n`));
+  announce('error', formatReason(error as ListenError));
   return 1;
 }
 

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { elapsed as machineElapsed, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../logging/log.ts';
+import { type CallEvent, createLog, logCalls, type OnCall, warnOfFailures } from '../logging/log.ts';
 import { createMemoryKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
-import { createGetTenantId } from '../transports/http/authentication.ts';
+import { createGetTenantId, createTenantHash } from '../transports/http/authentication.ts';
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
 import { createLinkOrigins } from '../transports/http/files.ts';
 import { createKeyAttempts } from '../transports/http/key-attempts.ts';
@@ -26,7 +26,7 @@ export async function serveHttp(
   const { openAgent, elapsed = machineElapsed } = dependencies;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
-  const log = createStructuredLog(config.logLevel, write, Date.now);
+  const log = createLog(config.logLevel, write, { format: config.logFormat ?? 'json' });
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
@@ -36,7 +36,14 @@ export async function serveHttp(
   const getTenantId = createGetTenantId(shared?.tenantSecret);
   const getClientAddress = createGetClientAddress(config.trustedProxy);
   let signIn: SignIn | undefined;
-  const listeners = [logCalls(log), metrics?.onCall, keyAttempts.onCall, (event: CallEvent) => signIn?.onCall(event)];
+  const logTenant = createTenantHash(shared?.tenantSecret);
+  const listeners = [
+    logCalls(log, logTenant),
+    warnOfFailures(log, elapsed),
+    metrics?.onCall,
+    keyAttempts.onCall,
+    (event: CallEvent) => signIn?.onCall(event),
+  ];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);
   };
@@ -103,6 +110,10 @@ export async function serveHttp(
     close: async (deadlineMs: number) => {
       const deadline = performance.now() + deadlineMs;
       const remainingMs = () => Math.max(0, deadline - performance.now());
+      if (shared) {
+        http.announceStop();
+        await sleep(Math.min(announcedStopMs, deadlineMs / 3), undefined, { ref: false });
+      }
       app.drain();
       await Promise.race([http.drain(), sleep(deadlineMs, undefined, { ref: false })]);
       await listener.close(remainingMs());
@@ -112,6 +123,9 @@ export async function serveHttp(
     },
   };
 }
+
+/** How long a replica serves after it has failed its readiness probe, so that load balancers notice first. */
+const announcedStopMs = 3000;
 
 /** Returns the URL of the demo's pictures for callers, or undefined if the system chooses the port later. */
 function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {

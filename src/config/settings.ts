@@ -1,4 +1,4 @@
-import { logLevels } from '../logging/log.ts';
+import { logFormats, logLevels } from '../logging/log.ts';
 import {
   optional,
   parseApiKey,
@@ -216,6 +216,11 @@ export const settings = addNames({
     parse: withDefault(parseOneOf(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
     valueName: 'level',
     help: `Lowest level of log lines: ${logLevels.join(', ')}; the log goes to stderr only`,
+  },
+  logFormat: {
+    parse: optional(parseOneOf(logFormats, `must be ${logFormats.join(' or ')}`)),
+    valueName: 'format',
+    help: 'Form of log lines: text or json; with json, the messages at the start and errors are JSON, too (default: text; for http, json for events and text for the other messages)',
   },
   database: {
     onlyFor: 'library',

@@ -27,19 +27,28 @@ function createFilteredLog(level: LogLevel, write: (line: string) => void, forma
   };
 }
 
-/** Creates a log for people: `ad-library-mcp: level: message field=value …`. Fields with undefined values are left out. */
-export const createLog = (level: LogLevel, write: (line: string) => void): Log =>
-  createFilteredLog(level, write, (name, message, fields) => {
-    const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
-    const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
-    return `ad-library-mcp: ${name}: ${message}${details.join('')}`;
-  });
+/** The forms of log lines. */
+export const logFormats = ['text', 'json'] as const;
+type LogFormat = (typeof logFormats)[number];
 
-/** Creates a log for log collectors: one JSON object per line. */
-export const createStructuredLog = (level: LogLevel, write: (line: string) => void, now: () => number): Log =>
-  createFilteredLog(level, write, (name, msg, fields) =>
-    JSON.stringify({ level: name, time: new Date(now()).toISOString(), name: 'ad-library-mcp', ...fields, msg }),
-  );
+/** Formats a line for people: `ad-library-mcp: level: message field=value …`. Fields with undefined values are left out. */
+const formatText: FormatLine = (level, message, fields) => {
+  const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
+  const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+  return `ad-library-mcp: ${level}: ${message}${details.join('')}`;
+};
+
+/** Creates a log for people (`text`) or for log collectors (`json`, one object per line). */
+export const createLog = (
+  level: LogLevel,
+  write: (line: string) => void,
+  { format = 'text', now = Date.now }: { format?: LogFormat | undefined; now?: () => number } = {},
+): Log => createFilteredLog(level, write, format === 'text' ? formatText : createJsonFormat(now));
+
+const createJsonFormat =
+  (now: () => number): FormatLine =>
+  (level, msg, fields) =>
+    JSON.stringify({ level, time: new Date(now()).toISOString(), name: 'ad-library-mcp', ...fields, msg });
 
 /** Describes a finished tool call, for the log and the metrics. */
 export interface CallEvent {
@@ -65,11 +74,33 @@ export interface CallEvent {
 /** Receives each finished tool call. */
 export type OnCall = (event: CallEvent) => void;
 
-/** Returns a handler that logs each call without the ids of the tenant and the connection. */
+/**
+ * Returns a handler that logs each call. The ids of the tenant and the connection are left out.
+ * @param hashTenant returns what the log shows instead of the tenant id; by default nothing
+ */
 export const logCalls =
-  (log: Log): OnCall =>
-  ({ tenantId: _, connection: __, ...fields }) =>
-    log.info('call', fields);
+  (log: Log, hashTenant?: (tenantId: string) => string): OnCall =>
+  ({ tenantId, connection: _, ...fields }) =>
+    log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
+
+/** The kinds of failures that an operator should know about, because they are no mistake of a caller. */
+const serviceFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
+/** The time between two warnings about failures of the service, in milliseconds. */
+const warningIntervalMs = 60_000;
+
+/** Returns a handler that warns of the first failure of the service, and then at most once a minute. */
+export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
+  let failures = 0;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  return ({ kind, status, tool }) => {
+    if (kind === undefined || !serviceFailures.has(kind)) return;
+    failures++;
+    if (elapsed() - warnedAt < warningIntervalMs) return;
+    log.warn('the service fails; check AD_LIBRARY_BASE_URL if it has never answered', { kind, status, tool, failures });
+    warnedAt = elapsed();
+    failures = 0;
+  };
+}
 
 /** Control characters and invisible characters, except line feeds, tabs, and the carriage return at the start of a progress line. */
 const controlCharacters = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ApiAnswer } from '../api/client.ts';
 import { readTotalHits } from '../api/counts.ts';
+import { ignoreLostStorage } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
@@ -92,7 +93,8 @@ export const countAds = defineTool({
     checkQuestion([filters, ...split], { split: split[0], by });
     const key = by === undefined ? undefined : countableKey(by, context.adFilters, filters);
     const callBudget = await context.callBudget(maxCredits);
-    const contents = fresh ? undefined : await (await context.dataset()).readContents();
+    // Without its stored data, the server can still count by searching.
+    const contents = fresh ? undefined : await readContents(context).catch(ignoreLostStorage);
     const counting = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return { data: await estimate(key, filters, split, counting) };
     const { stop, ...counts } = await (key === undefined
@@ -128,6 +130,8 @@ export const countAds = defineTool({
     ]);
   },
 });
+
+const readContents = async ({ dataset }: ToolContext): Promise<DatasetContents> => (await dataset()).readContents();
 
 const noTotal = 'The service does not say how many ads match.';
 const moreCredits = 'To count the rest, call again with a larger maxCredits.';

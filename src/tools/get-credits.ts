@@ -1,3 +1,4 @@
+import { ignoreLostStorage } from '../api/errors.ts';
 import { formatSpending, Spending } from '../credits/credit-text.ts';
 import { CreditsView, formatCredits, viewCredits } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
@@ -13,15 +14,21 @@ export const getCredits = defineTool({
   operations: ['getCredits'],
   input: noArguments,
   output: CreditsView.extend({
-    thisServer: Spending.describe('Spending and prices that this server has seen for the key.'),
+    thisServer: Spending.optional().describe(
+      'Spending and prices that this server has seen for the key. Missing while its shared state cannot be reached.',
+    ),
   }),
   async run(_, { api, spending, toolName }) {
     const { raw } = await api.getCredits();
-    const spent = await spending();
+    const spent = await spending().catch(ignoreLostStorage);
+    if (spent === undefined) return { data: viewCredits(raw) };
     const byTool = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [toolName(operation), value]));
     const thisServer = { ...spent, prices: byTool(spent.prices) };
     return { data: { ...viewCredits(raw), thisServer } };
   },
-  render: (output) => `${formatCredits(output)}\n${formatSpending(output.thisServer as Spending)}`,
+  render: (output) =>
+    `${formatCredits(output)}\n${output.thisServer ? formatSpending(output.thisServer as Spending) : lostSpending}`,
 });
+
+const lostSpending = 'What this server has spent is not known now, because its shared state cannot be reached.';

@@ -119,6 +119,29 @@ test('a server prints its URL, and a library also prints its file and the number
   expect(await readStartLines(http, '::1')).toBe('ad-library-mcp: listening on http://[::1]:PORT/mcp');
 });
 
+test('with AD_LIBRARY_LOG_FORMAT=json, every message except the ready line is JSON', async () => {
+  const env = { AD_LIBRARY_LOG_FORMAT: 'json', AD_LIBRARY_KEYS: 'x' };
+  const parseLines = (stderr: string) =>
+    stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const failed = await runCommand(['http'], { env });
+  expect(failed.code).toBe(2);
+  expect(parseLines(failed.stderr)).toMatchObject([
+    { level: 'warn', name: 'ad-library-mcp', msg: expect.stringContaining('AD_LIBRARY_KEYS is not a setting') },
+    { level: 'error', msg: expect.stringContaining('AD_LIBRARY_BASE_URL') },
+  ]);
+  const overStdio = await callOnce([], env);
+  expect(parseLines(overStdio.stderr).at(-1)).toMatchObject({ msg: expect.stringContaining('calls will fail until') });
+  const served = startCommand(['http', '--log-format', 'json', '--base-url', baseUrl, '--port', '0'], env);
+  await served.waitForStderr(/ on http:\/\/\S+\n/);
+  served.child.kill();
+  const lines = (await served.ended).stderr.trim().split('\n');
+  expect(lines.pop()).toMatch(/^ad-library-mcp: listening on http:/);
+  expect(parseLines(lines.join('\n'))).toHaveLength(1);
+});
+
 test('variables that look like settings are reported with the nearest setting and without their values', async () => {
   const env = {
     AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',

@@ -1,16 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { createLog, createStructuredLog } from '../../src/logging/log.ts';
+import { createLog } from '../../src/logging/log.ts';
 import { canaryKey } from '../support/key-encodings.ts';
 
-const logs = {
-  'for people': createLog,
-  'in JSON': (...[level, write]: Parameters<typeof createLog>) => createStructuredLog(level, write, Date.now),
-};
-
-describe.each(Object.entries(logs))('The log %s', (name, create) => {
+describe.each([
+  ['for people', 'text'],
+  ['in JSON', 'json'],
+] as const)('The log %s', (name, format) => {
   const logged = (message: string, fields?: Record<string, unknown>): string => {
     const lines: string[] = [];
-    create('debug', (line) => lines.push(line)).info(message, fields);
+    createLog('debug', (line) => lines.push(line), { format }).info(message, fields);
     return lines.join('');
   };
 

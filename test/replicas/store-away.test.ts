@@ -13,7 +13,7 @@ describeEveryServer('Replicas with an unreachable store', (server) => {
 
     test('replicas start without the store and share their state once the store is reachable', async () => {
       const [one, other] = fleet.createTenant().replicas;
-      expect(await one.readReadiness()).toBe('state unavailable');
+      expect(await one.readReadiness()).toBe('away');
       expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });
       await server.restart();
       await fleet.waitUntilReady();
@@ -32,12 +32,18 @@ describeEveryServer('Replicas with an unreachable store', (server) => {
       expect(refused.text).toMatch(/^This server could not use its stored data\.\n/);
       expect(refused.text).toContain('Nothing was sent, nothing was charged.');
       expect(refused.text).not.toMatch(/redis|postgres|127\.0\.0\.1|:\d{4}/i);
-      expect((await other.call('get_credits')).error).toMatchObject({ kind: 'unavailable' });
+      const credits = await other.call('get_credits');
+      expect(credits.isError).toBe(false);
+      expect(credits.text).toContain('What this server has spent is not known now');
       expect((await other.call('whoami')).isError).toBe(false);
-      await expect.poll(one.readReadiness).toBe('state unavailable');
-      expect((await one.get('/readyz')).status).toBe(503);
+      await expect.poll(one.readReadiness).toBe('away');
+      // A load balancer would otherwise take all replicas out at once.
+      expect((await one.get('/readyz')).status).toBe(200);
       expect((await one.get('/healthz')).status).toBe(200);
       expect((await one.get('/metrics')).text).toContain('ad_library_state_up 0');
+
+      const counted = await other.call('count_ads', {});
+      expect(counted.error).toMatchObject({ kind: 'unavailable' });
 
       await server.restart();
       await fleet.waitUntilReady();
@@ -49,6 +55,41 @@ describeEveryServer('Replicas with an unreachable store', (server) => {
         expect(process.stderr()).toContain('the shared state cannot be reached');
         expect(process.stderr()).not.toContain('svc_live');
       }
+    });
+
+    test('a replica that is asked to stop fails its probe first and still answers calls', async () => {
+      const [stopping] = fleet.createTenant().replicas;
+      stopping.process.child.kill('SIGTERM');
+      await expect.poll(stopping.readReadiness).toBe('draining');
+      expect((await stopping.get('/readyz')).status).toBe(503);
+      expect((await stopping.call('whoami')).isError).toBe(false);
+      expect((await stopping.process.ended).code).toBe(0);
+    });
+  });
+
+  describe('Without a credit budget', () => {
+    const fleet = startReplicasBeforeAll({ count: 1, server });
+
+    test('free calls, single searches and counts go on while the store is unreachable', async () => {
+      const [replica] = fleet.createTenant().replicas;
+      await getAd(replica, 'a');
+      await server.kill();
+      for (const [tool, args] of [
+        ['whoami', {}],
+        ['get_credits', {}],
+        ['search_ads', { limit: 5 }],
+        ['count_ads', { filters: { query: 'x' } }],
+      ] as const) {
+        const { text, isError } = await replica.call(tool, args);
+        expect([tool, isError, isError && text]).toEqual([tool, false, false]);
+      }
+      for (const [tool, args] of [
+        ['query_ads', { sql: 'SELECT 1' }],
+        ['gather_ads', { maxCredits: 5 }],
+      ] as const)
+        expect((await replica.call(tool, args)).error).toMatchObject({ kind: 'unavailable' });
+      await server.restart();
+      await fleet.waitUntilReady();
     });
   });
 });

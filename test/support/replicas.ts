@@ -115,7 +115,11 @@ async function startReplica(
   return {
     ...httpCommand,
     get,
-    readReadiness: async (): Promise<string> => (await get('/readyz')).json.status,
+    /** Returns `ready` if the replica can serve paid calls, `away` if it cannot reach the store, or `draining`. */
+    readReadiness: async (): Promise<string> => {
+      const { status, state } = (await get('/readyz')).json;
+      return status === 'ready' && state === 'away' ? state : status;
+    },
     call: async (name: string, args: object = {}, key?: string) =>
       readResult(await postMessage(toolCall(name, args), key)),
     /** Reads a resource as a host does. Rejects if the server returns an error. */

@@ -62,8 +62,6 @@ export async function openStoreState({ driver, secret, baseUrl, callMs, log, now
     ...openSharedKeys(access),
     now: () => store.now(),
     isUp: () => store.isUp(),
-    /** Returns why the state cannot be used; undefined if it can. */
-    problem: () => (store.isUp() ? undefined : 'state unavailable'),
     state: (options: StateOptions) => ({
       ledger: openLedger(access, { isShared: true }),
       answers: openStoredAnswers(access, options),

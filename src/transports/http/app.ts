@@ -53,7 +53,7 @@ export interface HttpOptions {
   limits: WorkLimits;
   metrics?: Metrics | undefined;
   /** The state that replicas share. Absent if the server is the only replica. */
-  replicas?: Pick<ReplicaState, 'isUp' | 'problem'> | undefined;
+  replicas?: Pick<ReplicaState, 'isUp'> | undefined;
 }
 
 /** How callers authenticate with their own keys. */
@@ -80,6 +80,7 @@ export function createHttpApp(options: HttpOptions) {
   const largeBodies = createLargeBodies();
   const limitedWork = limitWork(catalog, options);
   const serveMcp = serveAllRevisions(limitedWork.catalog, (error) => log.debug('refused', { error: error.message }));
+  let isStopping = false;
   let isDraining = false;
   const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
     if (isDraining) context.header('Retry-After', '1');
@@ -99,9 +100,9 @@ export function createHttpApp(options: HttpOptions) {
   for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHost(allowedNames, { allowIpAddresses: true }));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
-    if (isDraining) return json({ status: 'draining' }, 503);
-    const problem = replicas?.problem();
-    return problem ? json({ status: problem }, 503) : json({ status: 'ready' });
+    if (isStopping) return json({ status: 'draining' }, 503);
+    // All replicas share the state. If they all failed the probe at once, callers would get no answers at all.
+    return json({ status: 'ready', ...(replicas && { state: replicas.isUp() ? 'up' : 'away' }) });
   });
   if (metrics) {
     metrics.addCallGauges(() => limitedWork.countCalls());
@@ -162,8 +163,13 @@ export function createHttpApp(options: HttpOptions) {
   addErrorHandlers(app, log);
   return {
     fetch: app.fetch,
+    /** Fails the readiness probe, so that a load balancer sends no new requests. Requests that still arrive are answered. */
+    announceStop: () => {
+      isStopping = true;
+    },
     /** Refuses new requests. Resolves when no call is running or waiting. */
     drain: (): Promise<void> => {
+      isStopping = true;
       isDraining = true;
       return limitedWork.waitUntilIdle();
     },

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Credentials } from '../../api/client.ts';
 import { AdLibraryError } from '../../api/errors.ts';
@@ -85,3 +85,13 @@ export const createGetTenantId =
   (secret = randomBytes(32).toString('hex')): GetTenantId =>
   (apiKey) =>
     hash('sha256', `${secret}${apiKey}`, 'base64url');
+
+/**
+ * Creates a function that hashes a tenant id for the log. Operators can attribute calls to a caller without learning the
+ * key or the name of the stored data.
+ * @param secret the secret that all replicas share. By default, a random secret of this process
+ */
+export const createTenantHash =
+  (secret = randomBytes(32).toString('hex')) =>
+  (tenantId: string): string =>
+    createHmac('sha256', secret).update(`log ${tenantId}`).digest('hex').slice(0, 16);

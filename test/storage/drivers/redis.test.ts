@@ -167,7 +167,7 @@ describeWithRedis('The store in Redis', () => {
       AD_LIBRARY_STATE_SECRET: 'a secret of at least 32 characters',
     });
     onTestFinished(() => served.close().then(() => {}));
-    const ready = async () => (await openConnection(served.origin).send({ method: 'GET', path: '/readyz' })).status;
-    await expect.poll(ready).toBe(200);
+    const ready = async () => (await openConnection(served.origin).send({ method: 'GET', path: '/readyz' })).json.state;
+    await expect.poll(ready).toBe('up');
   });
 });

@@ -123,11 +123,19 @@ describe('Metrics and the log', () => {
     );
     await post('svc_live_one', toolCall('whoami'));
     await post('svc_live_one', toolCall('search_ads', { filters: { query: 'secret plans' } }));
-    expect(server.logged.map((line) => JSON.parse(line))).toMatchObject([
-      { level: 'info', msg: 'call', tool: 'whoami', ms: expect.any(Number), requestId: 'caller one' },
-      { level: 'info', msg: 'call', tool: 'search_ads', kind: 'unexpected_response' },
+    const events = server.logged.map((line) => JSON.parse(line));
+    const tenant = expect.stringMatching(/^[0-9a-f]{16}$/);
+    expect(events).toMatchObject([
+      { level: 'info', msg: 'call', tool: 'whoami', ms: expect.any(Number), requestId: 'caller one', tenant },
+      { level: 'info', msg: 'call', tool: 'search_ads', kind: 'unexpected_response', tenant },
+      { level: 'warn', kind: 'unexpected_response', tool: 'search_ads', failures: 1 },
     ]);
     expect(server.logged.join('')).not.toMatch(/svc_live|secret/);
+    await post('svc_live_one', toolCall('whoami'));
+    await post('svc_live_two', toolCall('whoami'));
+    const [, , , again, other] = server.logged.map((line) => JSON.parse(line).tenant);
+    expect(again).toBe(events[0].tenant);
+    expect(other).not.toBe(again);
   });
 });
 
