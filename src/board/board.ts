@@ -2,13 +2,15 @@ import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import { buildAdRows, type KnownAdFacts } from '../dataset/ad-rows.ts';
+import { describeGathering } from '../dataset/coverage.ts';
 import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
 import { clip, formatIsoTime, readTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
+import { readCoverageInput } from '../tools/coverage-input.ts';
 import { thumbnailsOf } from '../tools/thumbnails.ts';
-import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
+import { defineTool, readOnly, type Tool, type ToolContext } from '../tools/tool.ts';
 import { findChanges } from '../views/ad-changes.ts';
 import { type AdPicture, describeCreative, selectPicture } from '../views/ad-media.ts';
 import { adFields, type SentField } from '../views/fields.ts';
@@ -87,7 +89,9 @@ const boardAds = defineTool({
     const data: BoardAds = {
       asOf: formatIsoTime(now),
       offeredTools: toolsCalledByView.filter(offers),
-      ...(gathering && { gathering: buildGathering(gathering) }),
+      ...(gathering && {
+        gathering: buildGathering(gathering, await listGatheringNotes(gathering, contents, context)),
+      }),
       ...fittingAds,
       ...(gathering && { readAt: formatIsoTime(gathering.gatheredAt) }),
     };
@@ -103,7 +107,14 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   );
 }
 
-const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering): BoardGathering => ({
+/** Returns what is missing from a gathering, and which of its advertisers were seen on one day only. */
+async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
+  const { missing, oneDay } = describeGathering(gathering, await readCoverageInput(contents, context));
+  return [missing, oneDay].filter((note) => note !== undefined);
+}
+
+const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering, notes: string[]): BoardGathering => ({
+  notes,
   id,
   found,
   read: adIds.size,

@@ -80,6 +80,8 @@ export interface BoardGathering {
   read: number;
   complete: boolean;
   gatheredAt: string;
+  /** Sentences on what the ads cannot support. */
+  notes: string[];
 }
 
 /** The result of `board_pictures`. */

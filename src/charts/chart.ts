@@ -42,6 +42,8 @@ export interface ChartOptions {
   /** When the ads were last read, in milliseconds. The month, week or day of this time is unfinished. */
   readAt?: number | undefined;
   isDemo?: boolean;
+  /** Sentences below the chart that say what its data cannot support. */
+  notes?: readonly string[];
 }
 
 /**
@@ -59,6 +61,12 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
     shapes.push(...panelChart.shapes.map((shape) => moveDown(shape, height)));
     height += panelChart.height;
   }
+  const captionLines = (options.notes ?? []).flatMap((note) => wrapText(note, layout)).slice(0, maxCaptionLines);
+  for (const text of captionLines) {
+    const size = layout.size - 3;
+    height += size + captionGap;
+    shapes.push({ kind: 'text', text, x: layout.margin, y: height - 6, size, anchor: 'start', colour: 'soft' });
+  }
   if (options.isDemo) {
     const size = layout.size - 3;
     height += size;
@@ -66,6 +74,22 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
     shapes.push({ kind: 'text', text: 'demo data', ...at, anchor: 'end', colour: 'soft' });
   }
   return { width: layout.width, height, shapes };
+}
+
+/** The most lines of a caption. The text of the result has all of its sentences. */
+const maxCaptionLines = 12;
+/** The space between the lines of a caption, in pixels. */
+const captionGap = 5;
+
+/** Breaks a text between words into lines that fit the width of a chart. */
+function wrapText(text: string, { width, margin, size }: Layout): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`.trim();
+    if (lines.length > 0 && estimateTextWidth(longer, size - 3) <= width - 2 * margin) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;

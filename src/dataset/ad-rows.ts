@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { countMedia, isTemplate, readCardField, readCardLink } from '../views/ad-media.ts';
 import { computeRun, parseTime } from '../views/dates.ts';
@@ -13,6 +13,7 @@ import { sanitize } from '../views/safe-text.ts';
 import { type Fields, isObject, readObjects } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import { computeActiveWhenLastRead, findLastGatherings, findSeenRanges } from './last-seen.ts';
+import { findListingOrder, type ListingOrder, type OrderValues, readOrderValues } from './listing-order.ts';
 import {
   compareArrival,
   findPictureState,
@@ -55,6 +56,8 @@ export interface KnownAdFacts {
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt'> {
   hash: string;
   print: string | undefined;
+  /** The values by which services sort ads. */
+  orderValues: OrderValues;
 }
 
 /**
@@ -73,8 +76,12 @@ interface KnownFacts {
   variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
-/** When the ads of each gathering were last seen, and the gathering that read each ad last. */
+/**
+ * When the ads of each gathering were last seen, the gathering that read each ad last, and the orders in which the
+ * service listed the ads of incomplete gatherings. Gatherings are found by their ids.
+ */
 interface SeenFacts {
+  orders: ReadonlyMap<string, ListingOrder | undefined>;
   ranges: Awaited<ReturnType<typeof findSeenRanges>>;
   lastGatherings: Awaited<ReturnType<typeof findLastGatherings>>;
 }
@@ -194,6 +201,11 @@ export class AdRowReader {
     return (await this.#readSeenFacts(contents)).ranges;
   }
 
+  /** Returns the order in which the service listed the ads of each incomplete gathering, by the id of the gathering. */
+  async readListingOrders(contents: AdContents): Promise<SeenFacts['orders']> {
+    return (await this.#readSeenFacts(contents)).orders;
+  }
+
   #readSeenFacts(contents: AdContents): Promise<SeenFacts> {
     const { version } = contents;
     if (this.#seenFacts?.version === version) return this.#seenFacts.facts;
@@ -206,9 +218,13 @@ export class AdRowReader {
   }
 
   async #findSeenFacts({ ads, gatherings }: AdContents): Promise<SeenFacts> {
-    const lastSeenById = new Map(ads.map((item) => [normalizeAdId(item.id), this.#parseAd(item).lastSeenAt]));
+    const parsedAds = new Map(ads.map((item) => [normalizeAdId(item.id), this.#parseAd(item)]));
+    const incomplete = gatherings.filter(({ complete, parts }) => !complete && parts.length === 0);
+    const listOrderValues = ({ adIds }: Gathering) =>
+      [...adIds].flatMap((id) => [parsedAds.get(id)?.orderValues ?? []]);
     return {
-      ranges: await findSeenRanges(gatherings, (id) => lastSeenById.get(id)),
+      orders: new Map(incomplete.map((one) => [one.id, findListingOrder(listOrderValues(one))])),
+      ranges: await findSeenRanges(gatherings, (id) => parsedAds.get(id)?.lastSeenAt),
       lastGatherings: await findLastGatherings({ gatherings }),
     };
   }
@@ -260,7 +276,7 @@ export class AdRowReader {
     return detected.language;
   }
 
-  #parseAd({ json }: StoredItem): ParsedAd {
+  #parseAd({ json, at }: StoredItem): ParsedAd {
     const { parsedAds } = this.#memory;
     const cachedAd = parsedAds.get(json);
     if (cachedAd) return cachedAd;
@@ -272,6 +288,7 @@ export class AdRowReader {
       lastSeenAt: parseTime(ad.lastSeenAt) ?? null,
       hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       print: readPerceptualHash(ad),
+      orderValues: readOrderValues(ad, at),
     };
     parsedAds.set(json, parsedAd);
     return parsedAd;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { canonical } from '../api/json.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -8,15 +9,27 @@ import { sanitizeId, truncateLine } from '../views/tokens.ts';
 import type { KnownAdFacts } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import {
+  formatFieldGaps,
+  formatIncompleteReading,
+  formatOneDayAdvertisers,
+  type IncompleteReading,
+  type RestPrice,
+  readsRunningTimes,
+} from './coverage-notes.ts';
+import {
   countAdsOutsideGatherings,
   countRepeats,
   countUnlistedAds,
+  findPreviousComplete,
   formatFoundInParts,
   formatQuestionJson,
+  getQuestion,
   selectCurrentGatherings,
   selectNewestGatherings,
 } from './gatherings.ts';
-import { cleanCell } from './sql/statement.ts';
+import type { ListingOrder } from './listing-order.ts';
+import { findOneDayAdvertisers } from './one-day.ts';
+import { cleanCell, type ReadFields } from './sql/statement.ts';
 
 /** The number of matching ads in the parts of a gathering, as `formatFoundInParts` writes it. */
 export const FoundInPartsView = z
@@ -35,6 +48,8 @@ const PartialView = z
     removed: z.number().optional().describe('Number of ads that were read and then removed to make room.'),
     repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
     gatheredAt: z.string().describe('Day of the gathering.'),
+    earlierComplete: z.string().optional().describe('Day of an earlier gathering of this question that is complete.'),
+    note: z.string().describe('What was read, what is missing, and the price of the rest, in words.'),
   })
   .meta({ title: 'Partial' });
 type PartialView = DataOf<typeof PartialView>;
@@ -72,6 +87,7 @@ export const CoverageView = z
     moreUncovered: z.number().optional().describe('Number of further advertisers that no complete gathering covers.'),
     unlisted: z.number().optional().describe('Number of ads that the service counts and did not list.'),
     removedAds: z.number().optional().describe('Number of ads that were removed to make room.'),
+    notes: z.array(z.string()).optional().describe('What the ads cannot support, in words.'),
   })
   .meta({ title: 'Coverage' });
 export type CoverageView = DataOf<typeof CoverageView>;
@@ -94,9 +110,15 @@ export interface CoverageInput {
   rows?: readonly (readonly unknown[])[];
   /** The length to which cells of the rows were cut, in characters. */
   maxCellChars?: number;
+  /** The fields of ads that the statement reads. */
+  read?: ReadFields | undefined;
+  /** The orders in which the service listed ads, and the prices of the rests, by the ids of gatherings. */
+  orders?: ReadonlyMap<string, ListingOrder | undefined>;
+  prices?: ReadonlyMap<string, RestPrice | undefined>;
 }
 
-const maxPartial = 5;
+/** The most incomplete gatherings that coverage lists. */
+export const maxPartial = 5;
 const maxAdvertisers = 10;
 const nameTokens = 20;
 const aboutTokens = 40;
@@ -108,28 +130,132 @@ const aboutTokens = 40;
 export function viewCoverage(answered: CoverageInput): CoverageView {
   const { contents } = answered;
   const { ads, gatherings, evicted } = contents;
-  const newest = selectNewestGatherings(contents);
   const outsideAds = countAdsOutsideGatherings(contents);
   const current = viewCurrentAds(contents);
-  const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  const topLevelGatherings = newest.filter(({ id }) => !parts.has(id));
-  const unlisted = sumOf(topLevelGatherings.map(countUnlistedAds));
-  const incomplete = topLevelGatherings
-    .filter(({ complete }) => !complete)
-    .sort((left, right) => right.gatheredAt - left.gatheredAt);
-  const { named, others } = findUncovered(answered);
+  const unlisted = sumOf(selectTopLevelGatherings(contents).map(countUnlistedAds));
+  const incomplete = selectIncompleteGatherings(contents);
+  const advertisers = collectAdvertisers(answered);
+  const { named, others } = findUncovered(advertisers);
+  const notes = [
+    formatOneDayAdvertisers(listOneDayAdvertisers(answered, advertisers), { hasNames: true }),
+    answered.read && formatFieldGaps(answered.read),
+  ].filter((note) => note !== undefined);
   return {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
     ...(current && { current }),
-    ...(incomplete.length > 0 && { partial: incomplete.slice(0, maxPartial).map(viewPartial) }),
+    ...(incomplete.length > 0 && { partial: incomplete.slice(0, maxPartial).map((one) => viewPartial(one, answered)) }),
     ...(incomplete.length > maxPartial && { morePartial: incomplete.length - maxPartial }),
     ...(named.length > 0 && { uncovered: named.map(viewUncovered) }),
     ...(others > 0 && { moreUncovered: others }),
     ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
+    ...(notes.length > 0 && { notes }),
   };
+}
+
+/** Returns the newest gathering of each question, without the parts of other gatherings. */
+function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
+  const newest = selectNewestGatherings(contents);
+  const parts = new Set(newest.flatMap((gathering) => gathering.parts));
+  return newest.filter(({ id }) => !parts.has(id));
+}
+
+/** Returns the gatherings that are not complete, the newest first. */
+export const selectIncompleteGatherings = (contents: DatasetContents): Gathering[] =>
+  selectTopLevelGatherings(contents)
+    .filter(({ complete }) => !complete)
+    .sort((left, right) => right.gatheredAt - left.gatheredAt);
+
+/** Returns the advertisers that were seen on one day only, if the statement reads how long ads ran. */
+function listOneDayAdvertisers({ facts, read }: CoverageInput, { byKey, isNamedInRows }: Advertisers) {
+  if (read === undefined || !readsRunningTimes(read)) return [];
+  const found = [...findOneDayAdvertisers([...facts.values()])];
+  return found.flatMap(([key, advertiser]) => (isNamedInRows && !byKey.get(key)?.isInRows ? [] : advertiser));
+}
+
+/** Returns the sentences of the coverage for the caption of a chart, which names no advertiser. */
+export function listCaptionNotes(answered: CoverageInput): string[] {
+  const incomplete = selectIncompleteGatherings(answered.contents);
+  const [newest] = incomplete;
+  const more = incomplete.length - 1;
+  const notes = [
+    newest && formatIncompleteReading({ ...describeReading(newest, answered), missingParts: [] }),
+    more > 0 && `${formatCount(more, 'other gathering')} ${more === 1 ? 'is' : 'are'} not complete.`,
+    formatOneDayAdvertisers(listOneDayAdvertisers(answered, collectAdvertisers(answered)), { hasNames: false }),
+    answered.read && formatFieldGaps(answered.read),
+  ];
+  return notes.filter((note) => typeof note === 'string');
+}
+
+/**
+ * Returns the sentences about one gathering: `missing` if it is not complete, and `oneDay` if its advertisers were seen
+ * on one day only.
+ */
+export function describeGathering(gathering: Gathering, answered: CoverageInput) {
+  const { complete, adIds } = gathering;
+  const ads = [...answered.facts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
+  return {
+    missing: complete ? undefined : formatIncompleteReading(describeReading(gathering, answered)),
+    oneDay: formatOneDayAdvertisers([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
+  };
+}
+
+/** Describes the part of a gathering that was read. */
+function describeReading(
+  gathering: Gathering,
+  { contents, orders, prices }: Pick<CoverageInput, 'contents' | 'orders' | 'prices'>,
+): IncompleteReading {
+  const { id, found, adIds, missing, ended, storedParts, parts, state } = gathering;
+  const readParts = parts.length === 0 ? [gathering] : storedParts;
+  const earlier = findPreviousComplete(gathering, contents);
+  return {
+    read: adIds.size,
+    found,
+    foundInParts: formatFoundInParts(gathering),
+    repeats: countRepeats(gathering),
+    removed: missing,
+    isEnded: ended,
+    isStuck: state.stuck || readParts.some((part) => part.state.stuck),
+    order: joinOrders(
+      readParts.filter(({ complete, adIds }) => !complete && adIds.size > 0).map((part) => orders?.get(part.id)),
+    ),
+    missingParts: listMissingParts(gathering),
+    earlierCompleteDay: earlier && formatDay(earlier.gatheredAt),
+    rest: prices?.get(id),
+  };
+}
+
+/** Returns the order that all parts of a question have, with the range of their values. */
+function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
+  const [first, ...others] = orders;
+  if (first === undefined) return undefined;
+  let { from, to } = first;
+  for (const order of others) {
+    if (order?.field !== first.field || order.isDescending !== first.isDescending) return undefined;
+    if (order.from < from) from = order.from;
+    if (order.to > to) to = order.to;
+  }
+  return { ...first, from, to };
+}
+
+const maxMissingParts = 3;
+
+/** Returns the parts of a question that are not complete, for example `"{"countries":["FR"]}" 40 of 90 ads`. */
+function listMissingParts(gathering: Gathering): string[] {
+  const { split } = getQuestion(gathering);
+  if (split === undefined) return [];
+  const stored = new Map(gathering.storedParts.map((part) => [part.id, part]));
+  const missingParts = gathering.parts.flatMap((id, index) => {
+    const part = stored.get(id);
+    if (part?.complete) return [];
+    const name = quote(truncateLine(canonical(split[index] ?? {}), aboutTokens));
+    if (part === undefined) return `${name} not begun`;
+    return `${name} ${formatNumber(part.adIds.size)} of ${part.found === null ? 'an unknown number' : formatCount(part.found, 'ad')}`;
+  });
+  const more = missingParts.length - maxMissingParts;
+  return more > 0 ? [...missingParts.slice(0, maxMissingParts), `${formatCount(more, 'more part')}`] : missingParts;
 }
 
 /** Returns how many ads the newest complete gatherings list, and on which days these were read. */
@@ -142,9 +268,10 @@ function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> |
 }
 
 /** Builds the view of an incomplete gathering. */
-function viewPartial(gathering: Gathering): PartialView {
+function viewPartial(gathering: Gathering, answered: CoverageInput): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
-  const [foundInParts, repeats] = [formatFoundInParts(gathering), countRepeats(gathering)];
+  const reading = describeReading(gathering, answered);
+  const { foundInParts, repeats } = reading;
   return {
     gathering: id,
     about: truncateLine(formatQuestionJson(gathering), aboutTokens),
@@ -154,6 +281,8 @@ function viewPartial(gathering: Gathering): PartialView {
     ...(missing > 0 && { removed: missing }),
     ...(repeats > 0 && { repeats }),
     gatheredAt: formatDay(gatheredAt) ?? '',
+    ...(reading.earlierCompleteDay && { earlierComplete: reading.earlierCompleteDay }),
+    note: formatIncompleteReading(reading),
   };
 }
 
@@ -164,11 +293,20 @@ interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   isInRows: boolean;
 }
 
-/**
- * Finds the advertisers with ads that no complete gathering read. If the rows have ids of ads or advertisers, only the
- * advertisers in the rows count, and they are named. Otherwise all advertisers of the dataset count, and none is named.
- */
-function findUncovered({ contents, facts, columns = [], rows = [], maxCellChars = 0 }: CoverageInput) {
+interface Advertisers {
+  byKey: ReadonlyMap<string, Advertiser>;
+  /** True if the rows have ids of ads or advertisers. */
+  isNamedInRows: boolean;
+}
+
+/** Collects the advertisers of the dataset, and finds out which of them the rows name. */
+function collectAdvertisers({
+  contents,
+  facts,
+  columns = [],
+  rows = [],
+  maxCellChars = 0,
+}: CoverageInput): Advertisers {
   const coveredIds = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
@@ -189,11 +327,19 @@ function findUncovered({ contents, facts, columns = [], rows = [], maxCellChars 
     advertiser.isInRows ||= idsInRows.has(key) || isInNames(pageId) || isInNames(pageName);
     advertisers.set(advertiserKey, advertiser);
   }
-  const uncovered = [...advertisers.values()].filter(({ outside }) => outside > 0);
   // The ids of a table such as `gatherings` are not ids of ads, so they do not point to an advertiser.
   const hasAdIds = columns.some((column) => column === 'id' || column === 'adId') && areAdIds(idsInRows, facts);
-  const hasAdvertiserColumns = hasAdIds || columns.some((column) => column === 'pageId' || column === 'pageName');
-  if (!hasAdvertiserColumns) return { named: [], others: uncovered.length };
+  const isNamedInRows = hasAdIds || columns.some((column) => column === 'pageId' || column === 'pageName');
+  return { byKey: advertisers, isNamedInRows };
+}
+
+/**
+ * Finds the advertisers with ads that no complete gathering read. If the rows have ids of ads or advertisers, only the
+ * advertisers in the rows count, and they are named. Otherwise all advertisers of the dataset count, and none is named.
+ */
+function findUncovered({ byKey, isNamedInRows }: Advertisers) {
+  const uncovered = [...byKey.values()].filter(({ outside }) => outside > 0);
+  if (!isNamedInRows) return { named: [], others: uncovered.length };
   const uncoveredInRows = uncovered
     .filter(({ isInRows }) => isInRows)
     .sort((left, right) => right.outside - left.outside);
@@ -216,7 +362,10 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
 
 /** Formats the coverage for the text of a result. */
 export const formatCoverage = (coverage: CoverageView): string =>
-  `${formatGatherings(coverage)}${formatCurrent(coverage)}${formatUncovered(coverage)}`;
+  [
+    `${formatGatherings(coverage)}${formatCurrent(coverage)}${formatUncovered(coverage)}`,
+    ...(coverage.notes ?? []),
+  ].join(' ');
 
 function formatCurrent({ current, gatherings }: CoverageView): string {
   if (gatherings === 0) return '';
@@ -250,28 +399,17 @@ function formatGatherings(coverage: CoverageView): string {
   const outside = outsideAds > 0 ? `, ${formatOutside(outsideAds)}` : '';
   if (partial.length === 0) return `${start}${outside}; every gathering is complete.${notes}`;
   const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
-  return `${start}${outside}. Not complete: ${partial.map(formatPartial).join('; ')}.${more}${notes}`;
+  return `${start}${outside}. Not complete: ${partial.map(formatPartial).join(' ')}${more}${notes}`;
 }
 
 const formatOutside = (ads: number) => `${formatNumber(ads)} of them only from searches or earlier gatherings`;
 
-function formatPartial({
-  gathering,
-  about,
-  found,
-  foundInParts,
-  read,
-  removed,
-  repeats,
-  gatheredAt,
-}: PartialView): string {
-  const foundText = found === null ? foundInParts : formatNumber(found);
-  const total =
-    foundText && repeats
-      ? `${foundText}, which counts ${formatCount(repeats, 'ad')} of several parts again`
-      : foundText;
-  const progressText =
-    total === undefined ? `${formatCount(read, 'ad')} of an unknown number` : `${formatNumber(read)} of ${total}`;
-  const removedText = removed === undefined ? '' : `, ${formatNumber(removed)} of them removed`;
-  return `${gathering} ${quote(about)} (gathered ${progressText}${removedText}, ${gatheredAt})`;
-}
+const formatPartial = ({ gathering, about, gatheredAt, note }: PartialView): string =>
+  `${gathering} ${quote(about)}, ${gatheredAt}: ${note}`;
+
+/**
+ * Returns the sentences with which an empty result begins, because the rows may be among the missing ads. A question
+ * that an earlier gathering covers completely misses nothing.
+ */
+export const listNotesOfEmptyResult = ({ partial = [] }: CoverageView): string[] =>
+  partial.filter(({ earlierComplete }) => earlierComplete === undefined).map(({ note }) => note);

@@ -27,6 +27,8 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
   firstRows: Cell[][];
   /** The number of cells that were cut because Excel allows no longer text. */
   truncatedCells: number;
+  /** The fields of ads that the statement reads. */
+  read: SqlExport['read'];
   /** The distinct values of the column `id` or `adId`; undefined without such a column. They need not be ids of ads. */
   ids: Set<Cell> | undefined;
 }
@@ -67,6 +69,7 @@ export async function writeExport(statements: readonly Statement[], { format, me
       rowCount: 0,
       firstRows: [],
       truncatedCells: 0,
+      read: undefined,
       ids: undefined,
     };
     return { counts, run: (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) })) };
@@ -87,10 +90,10 @@ export async function writeExport(statements: readonly Statement[], { format, me
 const maxFirstRows = 3;
 
 /** Passes rows on and counts them. A statement may run twice, so the counts start again at the first row. */
-async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
+async function* countRows({ columns, rows, read }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
   const column = columns.findIndex((name) => name === 'id' || name === 'adId');
   const ids: ExportCounts['ids'] = column < 0 ? undefined : new Set();
-  Object.assign(counts, { columns, rowCount: 0, firstRows: [], ids } satisfies Partial<ExportCounts>);
+  Object.assign(counts, { columns, read, rowCount: 0, firstRows: [], ids } satisfies Partial<ExportCounts>);
   for await (const batch of rows) {
     counts.firstRows.push(...batch.slice(0, maxFirstRows - counts.firstRows.length));
     counts.rowCount += batch.length;

@@ -5,7 +5,7 @@ import { hasSameContent } from '../storage/item-versions.ts';
 import type { DataOf } from '../views/fields.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
-import { FoundInPartsView } from './coverage.ts';
+import { describeGathering, FoundInPartsView } from './coverage.ts';
 import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
@@ -92,6 +92,10 @@ export const GatherOutput = z.looseObject({
   unlisted: z.number().optional().describe('Number of ads that the service counts and did not list.'),
   repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
   sinceLast: SinceLast.optional().describe('Changes since the last complete gathering of this question.'),
+  incomplete: z
+    .string()
+    .optional()
+    .describe('If the gathering is not complete: what was read, what is missing, and the price of the rest, in words.'),
   complete: z.boolean().describe('true if all matching ads are read.'),
   stopped: z.string().describe(`Why reading ended: ${stopReasons.join(', ')}.`),
   ...StopView,
@@ -124,6 +128,7 @@ export async function buildGatherOutput(
   const earlierItems = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const missing = ids.size - rows.ads.length;
+  const { oneDay } = describeGathering(gathering, { contents, facts: await context.adRows().readFacts(contents) });
   const last = complete ? findPreviousComplete(gathering, contents) : undefined;
   const changes = last && compareGatherings(last, gathering, contents);
   return {
@@ -148,6 +153,6 @@ export async function buildGatherOutput(
         ...(Object.keys(changes.counters).length > 0 && { counters: changes.counters }),
       },
     }),
-    summary: joinLines([changes && formatDifferences(last.gatheredAt, changes), formatSummary(rows)]),
+    summary: joinLines([changes && formatDifferences(last.gatheredAt, changes), formatSummary(rows), oneDay]),
   };
 }

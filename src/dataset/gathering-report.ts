@@ -17,11 +17,11 @@ export function formatEstimate({ ads, pages, credits, atLeast, atMost }: Estimat
 
 /** Formats the result of `gather_ads` as text. */
 export function formatGathering(output: GatherOutput): string {
-  const { estimate, summary, gathering, added, updated, problem, next, note, read } = output;
+  const { estimate, summary, gathering, added, updated, problem, next, note, read, complete } = output;
   if (gathering === null) return joinLines([summary, next]);
   return joinLines([
     formatHeadline(output),
-    estimate && `${estimate.pages === 0 ? 'Estimate' : 'Rest'}: ${formatEstimate(estimate, read)}`,
+    estimate && (complete || estimate.pages === 0) && `Estimate: ${formatEstimate(estimate, read)}`,
     note,
     problem,
     next,
@@ -40,10 +40,14 @@ function formatHeadline(output: GatherOutput): string {
     complete,
     stopped,
     gatheredAt = '',
+    incomplete,
     missing,
     unlisted,
     repeats,
   } = output;
+  // The first line of an incomplete gathering says that a limit ended it, what is missing, and what the rest costs.
+  if (incomplete)
+    return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
   const total = found === null ? foundInParts : `${formatNumber(found)} found`;
   const repeatsText = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
   const ofTotal = total === undefined ? 'total not stated' : `of ${total}${repeatsText}`;

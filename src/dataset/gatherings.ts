@@ -102,6 +102,14 @@ function findPartState(question: GatheringQuestion, all: GatheringState, content
   return { question, state: stored ? stored.state : createGathering(question, startedAt, order, fresh), stored };
 }
 
+/** Returns the question of a stored gathering. */
+export function getQuestion({ filters, collectionId, parts }: Gathering): GatheringQuestion {
+  if (collectionId !== null) return { collectionId };
+  if (parts.length === 0) return { filters: filters ?? {} };
+  const { split, ...commonFilters } = filters ?? {};
+  return { filters: commonFilters, split: split as readonly Filters[] };
+}
+
 /** Returns the stored gatherings of a question, the newest first. */
 export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const key = getQuestionKey(question);

@@ -26,6 +26,8 @@ export interface ReportHead {
   isDemo: boolean;
   version: string;
   headings: readonly string[];
+  /** What is missing from the ads of the report, in sentences. */
+  missing?: readonly string[];
   method: ReportMethod;
 }
 
@@ -67,8 +69,8 @@ export interface ReportMethod {
   period: ReturnType<typeof getReadingPeriod>;
   /** The cost of all gatherings, including gatherings that are not listed. */
   cost: ReturnType<typeof sumGatheringCosts>;
-  /** Sentences about the advertisers that no complete gathering covers. */
-  coverage: readonly string[];
+  /** Returns what the answers do not cover. Called when all sections are written. */
+  writeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }
 
@@ -170,7 +172,7 @@ const closingTags = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
 
-function Cover({ head: { title, at, isDemo, headings, method } }: { head: ReportHead }) {
+function Cover({ head: { title, at, isDemo, headings, missing = [], method } }: { head: ReportHead }) {
   return (
     <header>
       {isDemo && demoNotice}
@@ -178,6 +180,9 @@ function Cover({ head: { title, at, isDemo, headings, method } }: { head: Report
       <p class="soft">
         <time dateTime={new Date(at).toISOString()}>{formatDay(at)}</time> · {formatBasis(method)}
       </p>
+      {missing.map((sentence) => (
+        <p class="problem">{sanitizeLine(sentence)}</p>
+      ))}
       <nav aria-label="Contents">
         <ol>
           {[...headings, methodHeading].map((heading, index) => (
@@ -309,7 +314,7 @@ const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Cr
 const questionFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
-  const { ads, gatherings, unlistedGatherings, cost, coverage, statements } = method;
+  const { ads, gatherings, unlistedGatherings, cost, writeCoverage, statements } = method;
   const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
   const hasParts = gatherings.some(({ parts }) => parts.length > 1);
   const toQuestionRow = ({
@@ -351,9 +356,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
             </p>
           </>
         )}
-        {coverage.map((sentence) => (
-          <p>{sanitizeLine(sentence)}</p>
-        ))}
+        <p>{sanitizeLine(writeCoverage())}</p>
       </>,
     );
     for (const { heading, sql } of statements)

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { FileCoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
+import { FileCoverageView, formatCoverage, listNotesOfEmptyResult, viewCoverage } from '../dataset/coverage.ts';
+import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import {
   allAdsSql,
   type ExportCounts,
@@ -15,6 +16,7 @@ import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
 import { checkQuestion, fileName } from './arguments.ts';
+import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { addressesOf, defineTool, linkTo, locationText } from './tool.ts';
 
@@ -78,11 +80,12 @@ export const exportAds = defineTool({
     const { signal, now, version } = context;
     const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.dataset()).readContents();
-    const facts = await context.adRows().readFacts(contents);
+    const coverageInput = await readCoverageInput(contents, context);
     const describeExport = (exported: readonly ExportCounts[]) => {
-      const adIds = adIdsOf(exported, facts);
+      const adIds = adIdsOf(exported, coverageInput.facts);
       const listed = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
-      const coverage = viewCoverage({ contents, facts, ...listed });
+      const read = mergeReadFields(exported.map((one) => one.read));
+      const coverage = viewCoverage({ ...coverageInput, ...listed, read });
       return { coverage, note: buildMethodNote({ contents, coverage, exported, adIds, now, version }) };
     };
     const exports = context.exports();
@@ -131,6 +134,7 @@ export const exportAds = defineTool({
         ...(cut > 0 && { cut }),
       },
       text: joinLines([
+        ...(rows === 0 ? listNotesOfEmptyResult(coverage) : []),
         `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
         ...parted.map((one) => firstText(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`)),
         cut > 0 && cutText,

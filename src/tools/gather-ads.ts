@@ -3,6 +3,8 @@ import { parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
+import { describeGathering } from '../dataset/coverage.ts';
+import type { RestPrice } from '../dataset/coverage-notes.ts';
 import {
   findKnownTotal,
   type GatherRequest,
@@ -26,7 +28,7 @@ import {
   openGathering,
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
-import { type DatasetContents, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatCount } from '../views/numbers.ts';
@@ -90,14 +92,29 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     const next = formatDatasetLimit(stop, request) ?? (hasEnded && !result.complete ? readAgainHint : undefined);
     if (!context.isEstimate) await gathered.markReturned();
     const rest = await priceOfRest(removeDuplicateParts(question), contents, false, context);
+    const incomplete = await describeRest(gathering, contents, stop.deadEnd ? undefined : rest, context);
     return {
       ...result,
+      ...(incomplete && { incomplete }),
       ...buildStopFields(stop, context),
       ...(next && { next }),
       ...(gathered.hasStartedOver && { note: restartNote }),
       ...(rest && (maxCredits === 0 || rest.pages !== 0) && !stop.deadEnd && { estimate: rest }),
     };
   });
+}
+
+/** Says what is missing from a gathering, and what the rest costs. Returns undefined if the gathering is complete. */
+async function describeRest(
+  gathering: Gathering,
+  contents: DatasetContents,
+  rest: RestPrice | undefined,
+  { adRows }: ToolContext,
+): Promise<string | undefined> {
+  if (gathering.complete) return undefined;
+  const reader = adRows();
+  const [facts, orders] = [await reader.readFacts(contents), await reader.readListingOrders(contents)];
+  return describeGathering(gathering, { contents, facts, orders, prices: new Map([[gathering.id, rest]]) }).missing;
 }
 
 /** @throws AdLibraryError `invalid_request` unless every price seen is free */

@@ -1,13 +1,21 @@
 import * as z from 'zod';
 import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
-import { CoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
+import {
+  CoverageView,
+  formatCoverage,
+  listCaptionNotes,
+  listNotesOfEmptyResult,
+  viewCoverage,
+} from '../dataset/coverage.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
+import { isEmptyResult } from '../dataset/sql/statement.ts';
 import { type Cell, describeColumns } from '../dataset/tables.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { isWord, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
+import { readCoverageInput } from './coverage-input.ts';
 import { RowView } from './first-rows.ts';
 import { defineTool, drawingMsOf, jpegContent, readOnly } from './tool.ts';
 
@@ -42,21 +50,20 @@ export const queryAds = defineTool({
     coverage: CoverageView.describe('Which ads the answer is based on, and what is missing.'),
     chart: z.string().optional().describe('Why no chart was drawn.'),
   }),
-  async run(
-    { sql, limit = 50, cell = 160, chart },
-    { dataset, adRows, sql: engine, resultTokens, signal, deadline, clock, pictures, isDemo },
-  ) {
-    const contents = await (await dataset()).readContents();
-    const { columns, rows, rowCount, truncated } = await engine().query(contents, {
+  async run({ sql, limit = 50, cell = 160, chart }, context) {
+    const { resultTokens, signal, isDemo } = context;
+    const contents = await (await context.dataset()).readContents();
+    const { columns, rows, rowCount, truncated, read } = await context.sql().query(contents, {
       sql,
       limit,
       maxCellChars: cell,
       signal,
     });
-    const facts = await adRows().readFacts(contents);
-    const coverage = viewCoverage({ contents, facts, columns, rows, maxCellChars: cell });
+    const answered = { ...(await readCoverageInput(contents, context)), columns, rows, maxCellChars: cell, read };
+    const coverage = viewCoverage(answered);
+    const firstLines = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const render = (shown: readonly Cell[][]) =>
-      `${rowsText({ columns, rows: shown, rowCount, limit })}\n${formatCoverage(coverage)}`;
+      [...firstLines, rowsText({ columns, rows: shown, rowCount, limit }), formatCoverage(coverage)].join('\n');
     const readable = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
     const budget = dataTokensPerTextToken * resultTokens;
     const shown = readable.slice(0, countFittingItems({ items: readable, budget, render: JSON.stringify }));
@@ -69,12 +76,10 @@ export const queryAds = defineTool({
       return { data: { ...data, chart: note }, text: withNote(note) };
     };
     const readAt = getLaunchesKnownUntil(contents)?.complete;
-    const drawn = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo });
+    const notes = listCaptionNotes(answered);
+    const drawn = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo, notes });
     if ('problem' in drawn) return withoutChart(drawn.problem);
-    const picture = await (await pictures()).chart(drawn, {
-      signal,
-      drawingMs: () => drawingMsOf({ deadline, clock }),
-    });
+    const picture = await (await context.pictures()).chart(drawn, { signal, drawingMs: () => drawingMsOf(context) });
     if ('reason' in picture) return withoutChart(picture.reason);
     // Some hosts drop pictures beside data, so the data does not mention the picture.
     const note = `The chart shows these rows${picture.isNumbered ? numbered : ''}.`;

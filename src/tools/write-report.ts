@@ -2,7 +2,14 @@ import * as z from 'zod';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
-import { FileCoverageView, formatCoverage, viewCoverage } from '../dataset/coverage.ts';
+import {
+  FileCoverageView,
+  formatCoverage,
+  listCaptionNotes,
+  listNotesOfEmptyResult,
+  viewCoverage,
+} from '../dataset/coverage.ts';
+import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import {
   countGatheredAds,
   getLaunchesKnownUntil,
@@ -21,6 +28,7 @@ import {
   saveReport,
   selectComparableFigures,
 } from '../dataset/saved-reports.ts';
+import { isEmptyResult, type ReadFields } from '../dataset/sql/statement.ts';
 import type { Cell } from '../dataset/tables.ts';
 import { buildReportCard } from '../reports/card.ts';
 import type { ReportSection } from '../reports/report.tsx';
@@ -35,6 +43,7 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
+import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { thumbnailsOf } from './thumbnails.ts';
 import { addressesOf, defineTool, linkTo, locationText, type ToolContext } from './tool.ts';
@@ -116,18 +125,22 @@ export const writeReport = defineTool({
     if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: wanted });
     const contents = await dataset.readContents();
     const ads = adsById(contents, wanted);
-    const { coverage, ...method } = await methodOf(wanted, contents, context);
+    const coverageInput = await readCoverageInput(contents, context);
+    const method = methodOf(wanted, contents);
     const headings = wanted.map(({ heading }) => heading);
     const made: MadeSection[] = [];
     async function* sections() {
       for (const [index, section] of wanted.entries()) {
-        const { shown, ...one } = await makeSection(section, ads, contents, context);
+        const { shown, ...one } = await makeSection(section, ads, coverageInput, context);
         const figures = selectComparableFigures(last?.rows[index], one.row);
         if (last && figures) shown.last = { at: last.at, row: figures };
         made.push({ ...one, earlier: shown.last });
         yield shown;
       }
     }
+    /** Complete once all sections are made, because they show which fields the report reads. */
+    const viewReportCoverage = () =>
+      viewCoverage({ ...coverageInput, read: mergeReadFields(made.map(({ read }) => read)) });
     const { writeReportPage } = await import('../reports/report.tsx');
     const head = {
       title,
@@ -135,7 +148,8 @@ export const writeReport = defineTool({
       isDemo,
       version,
       headings,
-      method: { ...method, coverage: [formatCoverage(coverage)] },
+      missing: listNotesOfEmptyResult(viewReportCoverage()),
+      method: { ...method, writeCoverage: () => formatCoverage(viewReportCoverage()) },
     };
     const { html, missingPictures } = await writeReportPage(head, sections(), () =>
       thumbnailsOf(
@@ -155,6 +169,7 @@ export const writeReport = defineTool({
       ttlMs: reportTtlMs,
       write: (take) => take(bytes),
     });
+    const coverage = viewReportCoverage();
     const shown = made.map(({ heading, rows, first, earlier, pictures, problem }) => ({
       heading,
       ...(rows !== undefined && { rows }),
@@ -232,6 +247,8 @@ interface MadeSection {
   /** Rows of the whole result; null where they are too many to count. */
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly Cell[])[] };
+  /** The fields of ads that its statement reads. */
+  read?: ReadFields | undefined;
   /** The cells of its one row. */
   row: ReturnType<typeof buildStoredRow>;
   /** The figures of an earlier day that measure the same. */
@@ -241,7 +258,13 @@ interface MadeSection {
   problem?: string | undefined;
 }
 
-async function makeSection(section: SavedSection, ads: NamedAds, contents: DatasetContents, context: ToolContext) {
+async function makeSection(
+  section: SavedSection,
+  ads: NamedAds,
+  coverageInput: Awaited<ReturnType<typeof readCoverageInput>>,
+  context: ToolContext,
+) {
+  const { contents } = coverageInput;
   const { heading, text, sql, chart, adIds = [] } = section;
   const { now, isDemo, signal } = context;
   const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
@@ -252,17 +275,20 @@ async function makeSection(section: SavedSection, ads: NamedAds, contents: Datas
   if (sql !== undefined) {
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
-      const { columns, rows, rowCount } = await context
+      const { columns, rows, rowCount, read } = await context
         .sql()
         .query(contents, { sql, limit, maxCellChars: cell, signal });
       made.rows = rowCount;
+      made.read = read;
+      if (isEmptyResult(rows, rowCount)) problems.push(...listNotesOfEmptyResult(viewCoverage(coverageInput)));
       made.first = { columns, first: rows.slice(0, 3) };
       if (rowCount === 1) made.row = buildStoredRow(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const charted = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAt = getLaunchesKnownUntil(contents)?.complete;
-      const wide = chart && buildChart(chart, charted, { readAt, isDemo });
-      const narrow = chart && buildChart(chart, charted, { readAt, isDemo, isNarrow: true });
+      const notes = chart ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars: cell, read }) : [];
+      const wide = chart && buildChart(chart, charted, { readAt, isDemo, notes });
+      const narrow = chart && buildChart(chart, charted, { readAt, isDemo, notes, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
       else if (wide && narrow && 'shapes' in narrow) shown.charts = { wide, narrow };
     } catch (error) {
@@ -294,9 +320,8 @@ function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
   return { items: pickAdsById(contents, keys), labels: groupLabelsByAd(contents, keys) };
 }
 
-async function methodOf(sections: readonly SavedSection[], contents: DatasetContents, context: ToolContext) {
+function methodOf(sections: readonly SavedSection[], contents: DatasetContents) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
-  const facts = await context.adRows().readFacts(contents);
   const gatherings = selectPaidGatherings(contents).slice(0, maxGatherings);
   const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
@@ -306,7 +331,6 @@ async function methodOf(sections: readonly SavedSection[], contents: DatasetCont
     unlistedGatherings: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
     period: getReadingPeriod(contents),
     cost: sumGatheringCosts(contents),
-    coverage: viewCoverage({ contents, facts }),
     statements,
   };
 }

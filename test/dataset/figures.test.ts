@@ -147,7 +147,7 @@ describe('A gathering with overlapping parts', () => {
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     await server.call('gather_ads', { ...split, maxAds: 100 });
     const { text } = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
-    expect(text).toMatch(/gathered \d+ of 308, which counts 8 ads of several parts again/);
+    expect(text).toMatch(/Read \d+ of 308 ads \(which counts 8 ads of several parts again\)/);
   });
 });
 

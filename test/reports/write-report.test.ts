@@ -181,7 +181,7 @@ describe('what a report writes', () => {
   const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
   const method: ReportHead['method'] = {
     ...{ ads: 1, gatheredAds: 1, gatherings: [], unlistedGatherings: 0, period: undefined },
-    ...{ cost: { credits: 7, isExact: true }, coverage: [], statements: [] },
+    ...{ cost: { credits: 7, isExact: true }, writeCoverage: () => '', statements: [] },
   };
   const written = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
     const headings = sections.map(({ heading }) => heading);
@@ -232,7 +232,7 @@ describe('what a report writes', () => {
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: {
         ...method,
-        ...{ ads: 2000, gatheredAds: 1990, gatherings: [newer, older], unlistedGatherings: 2, coverage: ['<b>'] },
+        ...{ ads: 2000, gatheredAds: 1990, gatherings: [newer, older], unlistedGatherings: 2, writeCoverage: () => '<b>' },
         ...{
           period: { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 19) },
           cost: { credits: 1018.5, isExact: false },

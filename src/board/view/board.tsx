@@ -81,6 +81,7 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
           <span id="about">{formatDetails(state, heading.conditions)}</span>
         </p>
       )}
+      {estimate === undefined && state.gathering?.notes.map((note) => <p class="note">{note}</p>)}
     </div>
   );
 }

@@ -12,10 +12,12 @@ import {
   viewNames,
   views,
 } from '../tables.ts';
+import { FieldCounts, ReadColumns } from './field-counts.ts';
 import {
   cleanCell,
   engineLimits,
   type QueryOptions,
+  type ReadFields,
   regexpLimits,
   resultLimits,
   SqlFailure,
@@ -45,6 +47,11 @@ export class SqlEngine {
   #interruption: Interruption = () => undefined;
   #interruptionReason: ReturnType<Interruption>;
   #denialReason: 'refused' | 'json' | undefined;
+  /** The columns that the last prepared statement reads. */
+  #readColumns = new ReadColumns();
+  readonly #fieldCounts = new FieldCounts();
+  /** The ids in `current_ads`, once they were needed. */
+  #currentIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
     this.#sqlite = sqlite;
@@ -91,6 +98,7 @@ export class SqlEngine {
       if (code === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tables' });
       if (code !== capi.SQLITE_DONE) throw this.#createFailure();
     }
+    this.#fieldCounts.addRows(table, rows);
   }
 
   /**
@@ -116,6 +124,8 @@ export class SqlEngine {
         const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
         // A view names all columns of its table, even if the statement reads only some of them.
         const isOfView = viewNames.includes(String(reader));
+        if (code === capi.SQLITE_READ && isDatasetTable(first))
+          this.#readColumns.add(String(first), second || '', String(reader || ''));
         const missing = !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first) && !isOfView;
         if (allowed && !missing) return capi.SQLITE_OK;
         this.#denialReason ??= allowed ? 'json' : 'refused';
@@ -138,6 +148,7 @@ export class SqlEngine {
     const { capi, wasm } = this.#sqlite;
     this.#denialReason = undefined;
     this.#interruptionReason = undefined;
+    this.#readColumns = new ReadColumns();
     const bytes = encoder.encode(sql);
     const start = wasm.alloc(bytes.length + 1);
     const pointer = wasm.alloc(16);
@@ -178,6 +189,25 @@ export class SqlEngine {
     if (!reads || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
     const failure = () => this.#createFailure();
     return createRowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
+  }
+
+  /** Returns the fields of ads that the last prepared statement reads, and how many ads have them. */
+  countReadFields(): ReadFields | undefined {
+    return this.#fieldCounts.countFields(this.#readColumns, () => {
+      this.#currentIds ??= new Set(this.#readFirstColumn('SELECT id FROM current_ads'));
+      return this.#currentIds;
+    });
+  }
+
+  #readFirstColumn(sql: string): string[] {
+    const reader = this.prepare(sql);
+    const cells: string[] = [];
+    try {
+      while (reader.step()) cells.push(String(reader.row((text) => text)[0]));
+    } finally {
+      reader.close();
+    }
+    return cells;
   }
 
   /** Returns the bytes of memory that SQLite uses. */
@@ -371,7 +401,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
 }
 
 /** Runs a statement to its end, or until more rows are counted than a result states. */
-export function readResult(reader: RowReader, options: QueryOptions): SqlResult {
+export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'read'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.chars;
   let count = 0;

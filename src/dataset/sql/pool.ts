@@ -39,6 +39,8 @@ export interface SqlQuery {
 export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
+  /** The fields of ads that the statement reads. */
+  read?: Batch['read'];
 }
 
 /** The options of a pool of SQL workers. */
@@ -121,7 +123,8 @@ export class SqlPool {
         exportWorker = worker;
         return batch;
       });
-      return await read({ columns: first.columns, rows: this.#readBatches(tenantId, exportWorker, first, signal) });
+      const { columns, read: readFields } = first;
+      return await read({ columns, read: readFields, rows: this.#readBatches(tenantId, exportWorker, first, signal) });
     } finally {
       if (exportWorker?.isAlive) await this.#ask(exportWorker, ['close']).catch(() => exportWorker?.terminate());
       if (exportWorker) this.#workers.checkIn(exportWorker);

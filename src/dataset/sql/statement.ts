@@ -67,6 +67,14 @@ export interface QueryOptions {
   maxCellChars: number;
 }
 
+/** The fields of ads that a statement reads, and how many ads have each of them. */
+export interface ReadFields {
+  /** The ads that the statement reads: all ads, or the ads in `current_ads` if it reads only these. */
+  ads: number;
+  /** The fields, with the number of ads that have a value. A field of another table has its ads counted once. */
+  fields: readonly { name: string; ads: number }[];
+}
+
 /** The result of a statement. */
 export interface SqlResult {
   columns: string[];
@@ -74,7 +82,14 @@ export interface SqlResult {
   /** The number of rows of the whole result; null if the number is unknown or above 100,000. */
   rowCount: number | null;
   truncated: boolean;
+  /** Undefined if the statement reads no table of ads. */
+  read: ReadFields | undefined;
 }
+
+/** Returns whether a result has no rows, or one row that counts nothing. */
+export const isEmptyResult = (rows: readonly (readonly Cell[])[], rowCount: number | null): boolean =>
+  rowCount === 0 ||
+  (rowCount === 1 && rows.length === 1 && (rows[0] ?? []).every((cell) => cell === null || cell === 0));
 
 /** Why a statement has no result. */
 export interface SqlProblem {
@@ -94,8 +109,8 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of an export. `done` is true for the last one. */
-export type Batch = Pick<SqlResult, 'columns' | 'rows'> & { done: boolean };
+/** A batch of an export. `done` is true for the last one. The first one has `read`. */
+export type Batch = Pick<SqlResult, 'columns' | 'rows'> & Partial<Pick<SqlResult, 'read'>> & { done: boolean };
 
 /** Returns a text without invisible characters, cut to `max` characters, with the number of missing characters. */
 export function cleanCell(text: string, max: number): string {

@@ -43,15 +43,19 @@ const methods = {
   lockDown: (json: boolean) => engine.lockDown(interruption, json),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
+    let result: Omit<SqlResult, 'read'>;
     try {
-      return readResult(reader, options);
+      result = readResult(reader, options);
     } finally {
       reader.close();
     }
+    return { ...result, read: engine.countReadFields() };
   },
   export(sql: string): Batch {
-    runningExport = { reader: engine.prepare(sql), spentMs: 0 };
-    return readNextBatch();
+    const reader = engine.prepare(sql);
+    runningExport = { reader, spentMs: 0 };
+    const read = engine.countReadFields();
+    return { ...readNextBatch(), read };
   },
   next: readNextBatch,
   close: closeExport,

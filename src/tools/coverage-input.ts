@@ -1,0 +1,27 @@
+import { type CoverageInput, maxPartial, selectIncompleteGatherings } from '../dataset/coverage.ts';
+import { getQuestion } from '../dataset/gatherings.ts';
+import type { DatasetContents } from '../storage/dataset.ts';
+import { priceOfRest } from './gather-ads.ts';
+import type { ToolContext } from './tool.ts';
+
+/** Reads what the coverage of any answer from the dataset is based on. Nothing is sent to the service. */
+export async function readCoverageInput(
+  contents: DatasetContents,
+  context: ToolContext,
+): Promise<Pick<CoverageInput, 'contents' | 'facts' | 'orders' | 'prices'>> {
+  const reader = context.adRows();
+  const incomplete = selectIncompleteGatherings(contents).slice(0, maxPartial);
+  if (incomplete.length === 0) return { contents, facts: await reader.readFacts(contents) };
+  const prices = await Promise.all(
+    incomplete.map(async (gathering) => {
+      const price = gathering.ended ? undefined : await priceOfRest(getQuestion(gathering), contents, false, context);
+      return [gathering.id, price] as const;
+    }),
+  );
+  return {
+    contents,
+    facts: await reader.readFacts(contents),
+    orders: await reader.readListingOrders(contents),
+    prices: new Map(prices),
+  };
+}

@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { findListingOrder, type OrderValues, orderFields } from '../../src/dataset/listing-order.ts';
+
+const value = fc.option(fc.integer({ min: 0, max: 1000 }), { freq: 20 });
+const listing = fc.array(fc.tuple(...orderFields.map(() => value)), { minLength: 12, maxLength: 60 });
+
+const compare = (index: number, sign: number) => (left: OrderValues, right: OrderValues) =>
+  sign * ((left[index] ?? -1) - (right[index] ?? -1));
+
+test('a listing that is sorted by a field has this order, with the range of its values', () => {
+  fc.assert(
+    fc.property(listing, fc.nat(orderFields.length - 1), fc.boolean(), (ads, index, isDescending) => {
+      const order = findListingOrder(ads.toSorted(compare(index, isDescending ? -1 : 1)));
+      const known = ads.flatMap((ad) => ad[index] ?? []);
+      // Too many unknown values leave the order unknown.
+      if (known.length < 0.8 * ads.length) return;
+      expect(order).toMatchObject({ field: orderFields[index], isDescending });
+      if (index > 2) expect([order?.from, order?.to]).toEqual([Math.min(...known), Math.max(...known)]);
+    }),
+  );
+});
+
+test('a listing without an order has none, and neither has one whose ads have the same value or are few', () => {
+  const shuffled = (count: number) =>
+    Array.from({ length: count }, (_, index) => orderFields.map((_, field) => (index * 37 + field) % 101));
+  expect(findListingOrder(shuffled(60))).toBeUndefined();
+  expect(findListingOrder(shuffled(60).map((ad, index) => ad.map(() => (index === 0 ? 2 : 1))))).toBeUndefined();
+  expect(findListingOrder(Array.from({ length: 5 }, (_, index) => orderFields.map(() => index)))).toBeUndefined();
+  expect(findListingOrder([])).toBeUndefined();
+});
+
+test('one of a hundred ads may have changed its value since the service listed it', () => {
+  const ads = Array.from({ length: 200 }, (_, index) =>
+    orderFields.map((field) => (field === 'duplicates' ? index : null)),
+  );
+  const changed = ads.map((ad, index) => (index === 50 ? ad.map((value) => value && 900) : ad));
+  expect(findListingOrder(changed)).toEqual({ field: 'duplicates', isDescending: false, from: 0, to: 900 });
+});

@@ -1,0 +1,323 @@
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import { createAd, type ServedAd, serveAds } from '../support/ad-service.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import type { Result } from '../support/server.ts';
+
+const now = Date.parse('2026-11-20T12:00:00Z');
+const test = freshUpstreamTest({ now: () => now });
+
+const toDay = (daysAgo: number) => new Date(now - daysAgo * 86_400_000).toISOString().slice(0, 10);
+
+interface Coverage {
+  partial?: { note: string }[];
+  notes?: string[];
+}
+const readCoverage = ({ data }: Result) => data.coverage as Coverage;
+const readNotes = (result: Result) => readCoverage(result).notes ?? [];
+
+/** Ads with everything that a statement of these tests reads. They started one after another. */
+const createAds = (count: number, fields: (index: number) => object = () => ({})): ServedAd[] =>
+  Array.from({ length: count }, (_, index) =>
+    createAd(index, {
+      pageId: 'p',
+      page: { pageName: 'Acme' },
+      startedAt: `${toDay(400 - index)}T00:00:00Z`,
+      lastSeenAt: `${toDay(0)}T06:00:00Z`,
+      duplicates: 1 + ((index * 37) % 101),
+      countries: ['DE'],
+      ...fields(index),
+    }),
+  );
+
+describe('An incomplete gathering', () => {
+  const orders: [name: string, sort: (ads: ServedAd[]) => ServedAd[], sentence: RegExp][] = [
+    [
+      'the newest first',
+      (ads) => ads.toReversed(),
+      /^Read 40 of 200 ads, newest first: \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\. Older ads are missing\. Reading the rest costs between 8 and 20 credits\.$/,
+    ],
+    ['the oldest first', (ads) => ads, /^Read 40 of 200 ads, oldest first: .* Newer ads are missing\./],
+    [
+      'by duplicates',
+      (ads) => ads.toSorted((left, right) => Number(right.duplicates) - Number(left.duplicates)),
+      /^Read 40 of 200 ads, by duplicates, highest first: 82 to 101\. Ads with lower values are missing\./,
+    ],
+    [
+      'in no order',
+      (ads) => ads.map((_, index) => ads[(index * 37) % ads.length] ?? createAd(index)),
+      /^Read 40 of 200 ads, in no order that the fields show\. The missing ads may differ from these\./,
+    ],
+  ];
+
+  test.for(orders)(
+    'states the order of the service (%s), the missing ads and the price of the rest',
+    async ([, sort, sentence], { upstream, server }) => {
+      const service = serveAds(upstream, 0);
+      service.ads = sort(createAds(200));
+      const gathered = await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
+      const [firstLine = ''] = gathered.text.split('\n');
+      expect(firstLine).toMatch(/^Gathering g\w+ is not complete, stopped: maxAds\. Read 40 of 200 ads/);
+      expect(gathered.data.incomplete).toMatch(sentence);
+      const { data, text } = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+      const [note = ''] = (data.coverage as Coverage).partial?.map(({ note }) => note) ?? [];
+      expect(note).toMatch(sentence);
+      expect(text).toContain(note);
+      expect(firstLine).toContain(note);
+      const reported = await server.call('write_report', {
+        title: 'Ads',
+        sections: [{ heading: 'All', sql: 'SELECT count(*) FROM ads' }],
+      });
+      expect(readCoverage(reported).partial?.[0]?.note).toBe(note);
+      expect((await server.readResource(String(reported.data.uri))).text).toContain(note);
+      expect(readCoverage(await server.call('export_ads', {})).partial?.[0]?.note).toBe(note);
+    },
+  );
+
+  test('the first line says that the credits ended the reading and names the price of the rest', async ({
+    upstream,
+    server,
+  }) => {
+    const service = serveAds(upstream, 0);
+    service.ads = createAds(300).toReversed();
+    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 0 });
+    const { text, data } = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 25 });
+    expect(data.stopped).toBe('maxCredits');
+    const [firstLine = ''] = text.split('\n');
+    expect(firstLine).toMatch(
+      /stopped: maxCredits\. Read \d+ of 300 ads, newest first: .* Older ads are missing\. Reading the rest costs \d+ credits\.$/,
+    );
+    const { atLeast, atMost } = data.estimate as { atLeast: number; atMost: number };
+    expect(atLeast).toBe(atMost);
+    expect(firstLine).toContain(`costs ${atMost} credits.`);
+  });
+
+  test('an empty result and a count of zero begin with what is missing', async ({ upstream, server }) => {
+    serveAds(upstream, 0).ads = createAds(200).toReversed();
+    await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
+    for (const sql of [
+      "SELECT id FROM ads WHERE pageName = 'Other'",
+      "SELECT count(*), max(body) FROM ads WHERE pageName = 'Other'",
+    ])
+      expect((await server.call('query_ads', { sql })).text).toMatch(/^Read 40 of 200 ads, newest first: /);
+    expect((await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' })).text).toMatch(/^1 row:/);
+    const exported = await server.call('export_ads', { sql: 'SELECT id FROM ads WHERE 0' });
+    expect(exported.text).toMatch(/^Read 40 of 200 ads/);
+    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    const complete = await server.call('query_ads', { sql: "SELECT id FROM ads WHERE pageName = 'Other'" });
+    expect(complete.text).toMatch(/^0 rows:/);
+    expect(complete.text).not.toContain('missing');
+  });
+
+  test('a question in parts names the parts that are missing', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    const ads = createAds(90).toReversed();
+    service.selectAds = ({ country }) =>
+      ads.filter((_, index) => index % 3 === ['DE', 'FR', 'IT'].indexOf(String(country)));
+    const split = ['DE', 'FR', 'IT'].map((country) => ({ country }));
+    await server.call('gather_ads', { split, maxAds: 40, maxCredits: 100 });
+    const result = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+    expect(readCoverage(result).partial?.[0]?.note).toMatch(
+      /^Read 40 ads of an unknown number|^Read 40 of .*, newest first: .* Not complete: "\{'country':'FR'\}" 10 of 30 ads; "\{'country':'IT'\}" not begun\./,
+    );
+  });
+
+  test('an earlier complete gathering of the question has the missing ads, and an empty result says nothing', async ({
+    upstream,
+    start,
+  }) => {
+    const time = { now };
+    const server = await start({ cacheSeconds: 0 }, { now: () => time.now++ });
+    serveAds(upstream, 0).ads = createAds(200).toReversed();
+    const filters = { some: 'ads' };
+    await server.call('gather_ads', { filters, maxCredits: 100 });
+    await server.call('gather_ads', { filters, fresh: true, maxAds: 40, maxCredits: 100 });
+    const result = await server.call('query_ads', { sql: "SELECT id FROM ads WHERE pageName = 'Other'" });
+    expect(result.text).toMatch(/^0 rows:/);
+    expect(readCoverage(result).partial?.[0]?.note).toContain('An earlier gathering, of 2026-11-20, is complete.');
+  });
+});
+
+describe('Advertisers that were seen on one day only', () => {
+  test('are named exactly if four fifths of their ads, and at least ten, share a day long before the reading', async ({
+    upstream,
+    start,
+  }) => {
+    const server = await start({ cacheSeconds: 0 }, { now: () => now });
+    const service = serveAds(upstream, 0);
+    const advertiser = fc.record({
+      ads: fc.integer({ min: 1, max: 40 }),
+      shared: fc.double({ min: 0.6, max: 1, noNaN: true }),
+      daysAgo: fc.constantFrom(0, 1, 2, 3, 4, 90),
+    });
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(advertiser, { minLength: 1, maxLength: 3 }), async (advertisers) => {
+        round++;
+        service.ads = advertisers.flatMap(({ ads, shared, daysAgo }, owner) =>
+          Array.from({ length: ads }, (_, index) =>
+            createAd(10_000 * round + 100 * owner + index, {
+              pageId: `p${round}-${owner}`,
+              page: { pageName: `Name ${round}-${owner}` },
+              startedAt: toDay(300),
+              // The days of the others differ from each other.
+              lastSeenAt: `${toDay(index < Math.round(shared * ads) ? daysAgo : 100 + index)}T01:00:00Z`,
+            }),
+          ),
+        );
+        await server.call('gather_ads', { filters: { round }, maxCredits: 100 });
+        const expected = advertisers.flatMap(({ ads, shared, daysAgo }, owner) => {
+          const onDay = Math.round(shared * ads);
+          return daysAgo > 2 && onDay >= 10 && onDay >= 0.8 * ads
+            ? [`${onDay} of ${ads} ads of "Name ${round}-${owner}" on ${toDay(daysAgo)}`]
+            : [];
+        });
+        const sql = `SELECT pageName, max(daysRunning) FROM ads WHERE pageId LIKE 'p${round}-%' GROUP BY 1`;
+        const notes = readNotes(await server.call('query_ads', { sql })).filter((note) => note.startsWith('Last seen'));
+        expect(notes).toHaveLength(expected.length > 0 ? 1 : 0);
+        for (const phrase of expected) expect(notes[0]).toContain(phrase);
+        expect(notes.join().match(/ on \d{4}-/g) ?? []).toHaveLength(expected.length);
+        const other = `SELECT pageName, count(*) FROM ads WHERE pageId LIKE 'p${round}-%' GROUP BY 1`;
+        expect(readNotes(await server.call('query_ads', { sql: other })).join()).not.toContain('Last seen');
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('are named in the summary of the gathering, in reports and in exports of dates', async ({
+    upstream,
+    server,
+  }) => {
+    serveAds(upstream, 0).ads = createAds(30, () => ({ lastSeenAt: toDay(60) }));
+    const sentence = `Last seen on one day: 30 of 30 ads of "Acme" on ${toDay(60)}. Their days running are their age on that day. Ads that ended earlier may be missing, so counts by start count survivors.`;
+    const { text } = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    expect(text).toContain(sentence);
+    const sql = 'SELECT startedMonth, count(*) FROM ads GROUP BY 1';
+    const report = await server.call('write_report', {
+      title: 'Ads',
+      sections: [{ heading: 'Starts', sql, chart: 'bar' }],
+    });
+    expect(report.text).toContain(sentence);
+    const { text: html } = await server.readResource(String(report.data.uri));
+    expect(html).toContain('Nearly all ads of 1 advertiser were last seen on');
+    expect((await server.call('export_ads', { sql })).text).toContain(sentence);
+    expect((await server.call('export_ads', { sql: 'SELECT id FROM ads' })).text).not.toContain('Last seen');
+  });
+});
+
+describe('Fields that many ads lack', () => {
+  const fields = ['headline', 'ctaType', 'audienceReach', 'endDate', 'productTitle', 'trendPublic', 'country'] as const;
+  type Field = (typeof fields)[number];
+  const values: Record<Field, object> = {
+    headline: { headline: 'Warm boots' },
+    ctaType: { ctaType: 'SHOP_NOW' },
+    audienceReach: { audienceReach: 10 },
+    endDate: { endDate: '2027-01-01T00:00:00Z' },
+    productTitle: { productTitle: 'Boots' },
+    trendPublic: { trendPublic: 3 },
+    country: { countries: ['DE', 'AT'] },
+  };
+  /** Returns the sentence that the coverage must have, computed from the ads. */
+  function expectSentence(ads: readonly ServedAd[], readFields: readonly Field[]): string | undefined {
+    const countAds = (field: Field) => {
+      const [name = ''] = Object.keys(values[field]);
+      return ads.filter((ad) => ad[name] != null).length;
+    };
+    const gaps = readFields
+      .map((field) => ({ field, count: countAds(field) }))
+      .filter(({ count }) => count < 0.95 * ads.length)
+      .sort((left, right) => left.count - right.count || (left.field < right.field ? -1 : 1));
+    const named = gaps.slice(0, 5).map(({ field, count }) => `${field} (${count})`);
+    const more = gaps.length - named.length;
+    if (more > 0) named.push(`${more} more field${more === 1 ? '' : 's'}`);
+    const list = [named.slice(0, -1).join(', '), named.at(-1)].filter(Boolean).join(' and ');
+    const noun = ads.length === 1 ? '1 ad' : `${ads.length} ads`;
+    return gaps.length === 0 ? undefined : `Known for some of the ${noun} only: ${list}.`;
+  }
+
+  /** Returns statements that read exactly these fields, in several forms. */
+  function listStatements(readFields: readonly Field[]): string[] {
+    const columns = readFields.filter((field) => field !== 'country');
+    const join = readFields.includes('country') ? ' LEFT JOIN ad_countries c ON c.id = a.id' : '';
+    const list = [...columns.map((column) => `a.${column}`), ...(join ? ['c.country'] : [])];
+    if (list.length === 0) return ['SELECT count(*) FROM ads'];
+    return [
+      `SELECT ${list.join(', ')} FROM ads a${join}`,
+      `SELECT count(*) FROM ads AS a${join} WHERE ${list.map((column) => `${column} IS NOT NULL`).join(' OR ')}`,
+      `WITH x AS (SELECT ${list.map((column, index) => `upper(${column}) AS x${index}`).join(', ')} FROM ads a${join}) SELECT count(x0) AS "endDate" FROM x`,
+    ];
+  }
+
+  test('are stated for the fields that a statement reads, whatever the statement calls them', async ({
+    upstream,
+    start,
+  }) => {
+    const service = serveAds(upstream, 0);
+    const presence = fc.array(fc.array(fc.constantFrom(...fields)), { minLength: 1, maxLength: 30 });
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(presence, fc.subarray([...fields]), async (adFields, readFields) => {
+        // A new key for each run gives an empty dataset.
+        const own = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
+        service.ads = adFields.map((present, index) =>
+          createAd(index, Object.assign({ headline: null }, ...present.map((field) => values[field]))),
+        );
+        await own.call('gather_ads', { filters: { round }, maxCredits: 100 });
+        const expected = expectSentence(service.ads, readFields);
+        for (const sql of listStatements(readFields)) {
+          const result = await own.call('query_ads', { sql });
+          expect(readNotes(result).filter((note) => note.startsWith('Known'))).toEqual(expected ? [expected] : []);
+          if (expected) expect(result.text).toContain(expected);
+        }
+        expect(readNotes(await own.call('query_ads', { sql: 'SELECT count(*) FROM ads' }))).toEqual([]);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test('are counted among the ads of current_ads if a statement reads only these', async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    service.ads = createAds(20, (index) => ({ ctaType: index < 15 ? 'SHOP_NOW' : null }));
+    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    service.ads = Array.from({ length: 20 }, (_, index) => createAd(100 + index));
+    await server.call('search_ads', {});
+    const readOne = async (sql: string) => readNotes(await server.call('query_ads', { sql }));
+    expect(await readOne('SELECT ctaType FROM current_ads')).toEqual([
+      'Known for some of the 20 ads only: ctaType (15).',
+    ]);
+    expect(await readOne('SELECT ctaType FROM ads')).toEqual(['Known for some of the 40 ads only: ctaType (15).']);
+    expect(await readOne('SELECT country FROM ad_countries')).toEqual([
+      'Known for some of the 40 ads only: country (20).',
+    ]);
+    expect(await readOne('SELECT count(*) FROM ad_countries')).toEqual([
+      'Known for some of the 40 ads only: country (20).',
+    ]);
+    expect(await readOne('WITH current_ads AS (SELECT ctaType FROM ads) SELECT * FROM current_ads')).toEqual([
+      'Known for some of the 40 ads only: ctaType (15).',
+    ]);
+    expect(await readOne('WITH ads AS (SELECT 1 AS ctaType) SELECT ctaType FROM ads')).toEqual([]);
+    expect(await readOne('SELECT filters FROM gatherings')).toEqual([]);
+  });
+
+  test('complete data adds no sentence to any result', async ({ upstream, server }) => {
+    serveAds(upstream, 0).ads = createAds(40);
+    const gathered = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+    expect(gathered.data.incomplete).toBeUndefined();
+    const sql =
+      'SELECT pageName, startedMonth, country, count(*) AS ads, max(daysRunning) FROM ads JOIN ad_countries USING (id) GROUP BY 1, 2, 3';
+    for (const result of [
+      await server.call('query_ads', { sql }),
+      await server.call('export_ads', { sql }),
+      await server.call('write_report', { title: 'Ads', sections: [{ heading: 'All', sql }] }),
+    ]) {
+      expect(readCoverage(result)).toEqual({
+        ads: 40,
+        gatherings: 1,
+        current: { ads: 40, firstDay: '2026-11-20', lastDay: '2026-11-20' },
+      });
+      expect(result.text).toContain(
+        'Coverage: 40 ads; every gathering is complete. current_ads: 40 ads that the newest complete gathering of each question listed, read on 2026-11-20.\n',
+      );
+    }
+  });
+});
