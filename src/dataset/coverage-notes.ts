@@ -49,7 +49,7 @@ export interface RestPrice {
 export function formatIncompleteReading(reading: IncompleteReading): string {
   const { read, removed, isEnded, order, missingParts, earlierCompleteDay } = reading;
   const total = formatTotal(reading);
-  const removedText = removed > 0 ? `${formatCount(removed, 'ad')} of them were removed to make room.` : undefined;
+  const removedText = removed > 0 ? `${formatNumber(removed)} of them were removed to make room.` : undefined;
   if (isEnded) return [`Read ${total}.`, removedText].filter(Boolean).join(' ');
   const { phrase, missing } = read === 0 ? nothingRead : describeOrder(order);
   const earlier = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;

@@ -1,6 +1,7 @@
 import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
-import { type Cell, clip, getColumnNames, tableNames } from '../tables.ts';
+import { type Cell, clip } from '../tables.ts';
+import { explainMessage, listTables } from './error-advice.ts';
 
 /** The limits of a statement. The engine enforces all of them; the text of a statement is never checked. */
 export interface StatementLimits {
@@ -121,22 +122,26 @@ export function cleanCell(text: string, max: number): string {
 
 /** Returns the error that tells a model why its statement has no result and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
-  return invalidRequest([...problemTexts[reason](limits), ...(detail ? formatDetail(detail) : [])].join(' '));
+  const shortDetail = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadDetailChars));
+  return invalidRequest(
+    [...problemTexts[reason](limits), ...(shortDetail ? [formatDetail(shortDetail)] : [])].join(' '),
+  );
 }
 
 const formatSeconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
 const formatMegabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
 const selectOnlyText =
   'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
-const reduceHint = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
+const reduceHint =
+  'Take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).';
 
 const problemTexts = {
-  refused: () => [selectOnlyText, formatTables()],
-  wrong: () => ['SQLite could not run the statement.'],
+  refused: () => [selectOnlyText, listTables()],
+  wrong: () => [],
   tail: () => [
     'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
   ],
-  empty: () => ['The SQL holds no statement. Send one SELECT.', formatTables()],
+  empty: () => ['The SQL holds no statement. Send one SELECT.', listTables()],
   slow: ({ statementMs }: StatementLimits) => [
     `The statement was stopped after ${formatSeconds(statementMs)}.`,
     reduceHint,
@@ -160,25 +165,10 @@ const problemTexts = {
   ],
 };
 
+/** The most characters of a message that are read, and that are shown if nothing explains it better. */
+const maxReadDetailChars = 1000;
 const maxDetailChars = 300;
-/** Quotes the message of SQLite, which may contain text of an advertiser, and adds advice. */
-const formatDetail = (detail: string): string[] => [
-  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxDetailChars))}.`,
-  adviceByMessage.find(([message]) => message.test(detail))?.[1]() ?? 'Correct the SQL and call again.',
-];
-
-/** Advice for messages of SQLite. */
-const adviceByMessage: readonly (readonly [message: RegExp, advice: () => string])[] = [
-  [/no such (?:table|column)/, () => formatTables()],
-  [
-    /no such function/,
-    () => 'Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.',
-  ],
-  [
-    /ambiguous column name: json/,
-    () => 'json_each and json_tree have a column json of their own: write ads.json, or the name of the table.',
-  ],
-];
-
-const formatTables = (): string =>
-  `Tables and columns: ${tableNames.map((table) => `${table}(${getColumnNames(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;
+/** Explains a message of SQLite, or quotes it, because it may contain text of an advertiser. */
+const formatDetail = (detail: string): string =>
+  explainMessage(detail) ??
+  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxDetailChars))}. Correct the SQL and call again.`;

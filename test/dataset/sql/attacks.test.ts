@@ -6,12 +6,12 @@ import { statementLimits } from '../../../src/dataset/sql/statement.ts';
 import { createAds, createSnapshot } from './snapshots.ts';
 
 const messages = {
-  refused: /^Only a SELECT .* Tables and columns: ads\(id, pageId/,
+  refused: /^Only a SELECT .* The tables are ads, /,
   'more than one': /^The SQL holds more than one statement, and none of them was run\./,
   nothing: /^The SQL holds no statement\./,
   stopped: /^The statement (?:was stopped after 0.4 seconds|needed more than 32 MB|put together a text of more than)/,
   wrong:
-    /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Functions are)/,
+    /^(?:SQLite says: ".+"\. Correct the SQL|There is no (?:table|column|function) |Double quotes mark|Several tables)/,
 };
 /**
  * The outcome of a statement: refused before it runs, stopped while it runs, wrong, or answered because it is harmless.

@@ -119,7 +119,7 @@ test('an ad with extremely long texts does not break statements', async () => {
 });
 
 test.each<[said: string | RegExp, sql: string]>([
-  ['labels(adId, label, value, labelledAt);', 'select id from adverts'],
+  ['There is no table adverts. The tables are ads, ad_countries', 'select id from adverts'],
   ['SQLite says: "bad JSON path: \'free ship', "select json_extract('{}', body) from ads where id = 'hidden'"],
   [/write ads\.json|no such column/, 'select json from ads, json_each(ads.countries)'],
   ['text REGEXP pattern', 'select regexp_replace(1, 2, 3)'],

@@ -53,9 +53,11 @@ describe('gather_ads with the local library', () => {
     expect(first.data).toMatchObject({ complete: false, stopped: 'maxCredits', receipt: { charged: 7 } });
     const one = await server.call('gather_ads', { ...germanAds, split: [split[1], { query: 'none' }], maxCredits: 1 });
     expect(one.data).toMatchObject({ found: null, foundInParts: '109 found in 1 of 2 parts' });
-    expect(one.text).toMatch(/\d+ ads read, of 109 found in 1 of 2 parts; not complete/);
+    expect(one.text).toMatch(
+      /^Gathering g\w+ is not complete, stopped: maxCredits\. Read \d+ of 109 found in 1 of 2 parts/,
+    );
     const { text } = await server.call('query_ads', { sql: 'SELECT 1' });
-    expect(text).toMatch(/\(gathered \d+ of 109 found in 1 of 2 parts, /);
+    expect(text).toMatch(/: Read \d+ of 109 found in 1 of 2 parts/);
     const rest = await server.call('gather_ads', { ...germanAds, split, maxCredits: 60 });
     expect(rest.data).toMatchObject({ read: 168, complete: true, gathering: first.data.gathering });
     expect(rest.data.receipt.charged).toBeLessThanOrEqual(12);
@@ -311,14 +313,12 @@ upstreamTest(
     await server.call('search_ads', { limit: 60 });
     const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
     expect(data).toMatchObject({ gathering: whole.gathering, read: 3, missing: 3, complete: false, stopped: 'end' });
-    expect(text).toContain(
-      '3 ads read, of 3 found; not complete, stopped: end. 3 of them are no longer in the dataset.',
-    );
+    expect(text).toContain('is not complete, stopped: end. Read 3 of 3 ads. 3 of them were removed to make room.');
     expect(text).toContain('To read them again, call with fresh: true, which is charged again.');
     const rest = await server.call('query_ads', { sql: 'SELECT 1' });
     const partial = [{ gathering: whole.gathering, found: 3, read: 3, removed: 3 }];
     expect(rest.data.coverage).toMatchObject({ partial });
-    expect(rest.text).toContain('(gathered 3 of 3, 3 of them removed, ');
+    expect(rest.text).toContain('Read 3 of 3 ads. 3 of them were removed to make room.');
   },
 );
 

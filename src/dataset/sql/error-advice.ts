@@ -1,0 +1,84 @@
+import { isNear, nearestFirst } from '../../api/nearest.ts';
+import { joinNames, quote, quoteUnlessWord } from '../../views/safe-text.ts';
+import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
+
+/**
+ * Explains a message of SQLite in one or two lines: what is wrong, and the nearest right name. The message may contain
+ * text of an advertiser, which is quoted. Returns undefined for a message without a better explanation.
+ */
+export function explainMessage(message: string): string | undefined {
+  for (const [pattern, explain] of explanations) {
+    const name = pattern.exec(message)?.[1];
+    if (name !== undefined) return explain(name);
+  }
+}
+
+const explanations: readonly (readonly [message: RegExp, explain: (name: string) => string])[] = [
+  [/^no such column: "([\s\S]*)" - should this be a string literal/, explainQuotedText],
+  [/^no such column: ([\s\S]+)$/, explainColumn],
+  [/^no such table: ([\s\S]+)$/, explainTable],
+  [/^ambiguous column name: (json)$/, () => ambiguousJson],
+  [/^ambiguous column name: ([\s\S]+)$/, explainAmbiguousColumn],
+  [/^no such function: ([\s\S]+)$/, explainFunction],
+];
+
+const ambiguousJson =
+  'json_each and json_tree have a column json of their own: write ads.json, or the name of the table.';
+
+/** The names of tables and views that a statement can read. */
+const readableNames = [...tableNames, ...viewNames];
+
+/** Returns the tables that have a column. SQLite ignores case in names. */
+const listTablesWith = (column: string): TableName[] =>
+  tableNames.filter((table) => getColumnNames(table).some((name) => name.toLowerCase() === column.toLowerCase()));
+
+const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
+
+/** Returns the column whose name is nearest to a word. Returns undefined if none is near. */
+function findNearestColumn(word: string): string | undefined {
+  const [nearest] = nearestFirst(word, columnNames);
+  return nearest !== undefined && isNear(word, nearest) ? nearest : undefined;
+}
+
+function explainQuotedText(text: string): string {
+  const nearest = findNearestColumn(text);
+  const literal = `Write a text in single quotes${/^\w+$/.test(text) ? `: ${quote(`'${text}'`)}` : ''}.`;
+  const column = nearest === undefined ? '' : ` The nearest column is ${nearest}.`;
+  return `Double quotes mark a column, and there is no column ${quote(text)}. ${literal}${column}`;
+}
+
+function explainColumn(name: string): string {
+  const word = name.slice(name.lastIndexOf('.') + 1);
+  const shownName = quoteUnlessWord(name);
+  const owners = listTablesWith(word);
+  if (owners.length > 0) {
+    const tables = joinNames(owners);
+    const use = name.includes('.') ? 'write the name of its table in FROM before it' : 'add the table to FROM';
+    return `There is no column ${shownName} here. ${quoteUnlessWord(word)} is a column of ${tables}: ${use}.`;
+  }
+  const nearest = findNearestColumn(word);
+  if (nearest !== undefined)
+    return `There is no column ${shownName}. The nearest is ${nearest}, of ${joinNames(listTablesWith(nearest))}.`;
+  return `There is no column ${shownName}. ${listColumns()}`;
+}
+
+function explainTable(name: string): string {
+  const word = name.slice(name.lastIndexOf('.') + 1);
+  const [nearest = ''] = nearestFirst(word, readableNames);
+  const advice = isNear(word, nearest) ? `The nearest is ${nearest}.` : `${listTables()}`;
+  return `There is no table ${quoteUnlessWord(name)}. ${advice}`;
+}
+
+function explainAmbiguousColumn(name: string): string {
+  return `Several tables of the statement have a column ${quoteUnlessWord(name)}: write the name of its table before it.`;
+}
+
+function explainFunction(name: string): string {
+  return `There is no function ${quoteUnlessWord(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
+}
+
+/** Lists the tables without their columns, which the description of the tool names. */
+export const listTables = (): string => `The tables are ${joinNames(readableNames)}.`;
+
+const listColumns = (): string =>
+  `Tables and columns: ${tableNames.map((table) => `${table}(${getColumnNames(table).join(', ')})`).join('; ')}; current_ads(the columns of ads).`;

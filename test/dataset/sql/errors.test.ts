@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { SqlPool } from '../../../src/dataset/sql/pool.ts';
+import { isWord } from '../../../src/views/safe-text.ts';
+import { createAds, createSnapshot } from './snapshots.ts';
+
+const pool = new SqlPool();
+afterAll(() => pool.close());
+const snapshot = createSnapshot('tenant', createAds(3));
+
+/** Returns the text of the error with which a statement fails. */
+const readError = (sql: string): Promise<string> =>
+  pool.query(snapshot, { sql }).then(
+    () => 'no error',
+    (error: Error) => error.message,
+  );
+
+describe('An error of SQL', () => {
+  test.each([
+    [
+      'a text in double quotes',
+      'SELECT * FROM ads WHERE pageName = "EWA"',
+      `Double quotes mark a column, and there is no column "EWA". Write a text in single quotes: "'EWA'".`,
+    ],
+    [
+      'a misspelt column',
+      'SELECT startDate FROM ads',
+      'There is no column startDate. The nearest is startedAt, of ads.',
+    ],
+    [
+      'a column of another table',
+      'SELECT a.country FROM ads a',
+      'There is no column a.country here. country is a column of ad_countries and ad_reach: write the name of its table in FROM before it.',
+    ],
+    ['a misspelt table', 'SELECT * FROM adcountries', 'There is no table adcountries. The nearest is ad_countries.'],
+    [
+      'a column that several tables have',
+      'SELECT id FROM ads JOIN ad_countries',
+      'Several tables of the statement have a column id: write the name of its table before it.',
+    ],
+  ])('names the remedy for %s in one or two lines', async (_, sql, expected) => {
+    expect(await readError(sql)).toBe(expected);
+  });
+
+  test('lists all columns only if no name is near', async () => {
+    expect(await readError('SELECT impressions FROM ads')).toMatch(
+      /^There is no column impressions\. Tables and columns: ads\(id, pageId, .*; current_ads\(the columns of ads\)\.$/,
+    );
+    for (const sql of ['DELETE FROM ads', '', 'SELECT * FROM nothing_like_it'])
+      expect((await readError(sql)).length).toBeLessThan(400);
+  });
+
+  test('names the two remedies for a slow statement', async () => {
+    const hasty = new SqlPool({ limits: { statementMs: 300 } });
+    const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
+    await expect(hasty.query(snapshot, { sql: endless })).rejects.toThrow(
+      'The statement was stopped after 0.3 seconds. Take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).',
+    );
+    await hasty.close();
+  });
+
+  test('quotes every name that could be a sentence', async () => {
+    const name = fc.string({ unit: fc.constantFrom(...'ab "\'.\n`[]{}:'), minLength: 1, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(name, async (text) => {
+        const quoted = `"${text.replaceAll('"', '""')}"`;
+        for (const sql of [`SELECT ${quoted} FROM ads`, `SELECT ads.${quoted} FROM ads`, `SELECT * FROM ${quoted}`]) {
+          const error = await readError(sql);
+          if (!isWord(text.trim()) && text.trim().length > 1) expect(error.replace(/"[^"]*"/g, '')).not.toContain(text);
+          expect(error).not.toContain('\n');
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
