@@ -1,4 +1,4 @@
-import { creditsFigure } from '../credits/credit-text.ts';
+import { formatPrice } from '../credits/credit-text.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinNames, quote } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
@@ -105,9 +105,7 @@ export function formatRest({ isStuck, rest }: Pick<IncompleteReading, 'isStuck' 
   const { atLeast = 0, atMost } = rest ?? {};
   if (atMost === undefined) return 'The price of the rest is not known.';
   if (atMost === 0) return 'Reading the rest is free.';
-  const most = `${creditsFigure(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
-  if (atLeast === atMost) return `Reading the rest costs ${most}.`;
-  return `Reading the rest costs ${atLeast === 0 ? 'at most' : `between ${creditsFigure(atLeast)} and`} ${most}.`;
+  return `Reading the rest costs ${formatPrice({ atLeast, atMost })}.`;
 }
 
 const maxNamedAdvertisers = 3;

@@ -232,7 +232,13 @@ describe('what a report writes', () => {
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: {
         ...method,
-        ...{ ads: 2000, gatheredAds: 1990, gatherings: [newer, older], unlistedGatherings: 2, writeCoverage: () => '<b>' },
+        ...{
+          ads: 2000,
+          gatheredAds: 1990,
+          gatherings: [newer, older],
+          unlistedGatherings: 2,
+          writeCoverage: () => '<b>',
+        },
         ...{
           period: { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 19) },
           cost: { credits: 1018.5, isExact: false },
