@@ -107,7 +107,9 @@ export function createHttpApp(options: HttpOptions) {
   if (metrics) {
     metrics.addCallGauges(() => limitedWork.countCalls());
     if (replicas) metrics.addStateGauge(replicas.isUp);
-    app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateRequest, metrics.servePage);
+    // Prometheus often knows a replica only by its IP address.
+    const validateMetricsHost = validateHost(allowedNames, { allowIpAddresses: true });
+    app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateMetricsHost, metrics.servePage);
     app.use('/mcp', metrics.countAnswer);
   }
   if (pictures) app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));

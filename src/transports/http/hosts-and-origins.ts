@@ -35,8 +35,8 @@ export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
 
 /**
  * Creates a middleware that checks only the `Host` header, for paths that web pages of any origin may read.
- * @param options with `allowIpAddresses`, the host may be any IP address. Health checks of orchestrators use an IP
- * address. DNS rebinding is not possible with an IP address, because it needs a name
+ * @param options with `allowIpAddresses`, the host may be any IP address. Orchestrators and Prometheus use IP
+ * addresses. DNS rebinding is not possible with an IP address, because it needs a name
  */
 export function validateHost(names: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
   const hosts = listAllowedHosts(names);

@@ -80,7 +80,7 @@ describe('The limit of concurrent calls', () => {
 });
 
 describe('Metrics and the log', () => {
-  test('GET /metrics shows calls, credits and answers, and is hidden from foreign and public hosts', async ({
+  test('GET /metrics shows calls, credits and answers under an IP address, and is hidden from foreign and public hosts', async ({
     serve,
   }) => {
     const { get, post } = await serve(documentedResponse, { metrics: true });
@@ -99,6 +99,7 @@ describe('Metrics and the log', () => {
       expect(text).toContain(line);
     expect(text).not.toContain('made_up');
     expect((await get('/metrics', { host: 'evil.example' })).status).toBe(403);
+    expect((await get('/metrics', { host: '10.1.2.3:3000' })).status).toBe(200);
     const outside = await serve(documentedResponse, { metrics: true, publicUrl: 'https://ads.example.com' });
     expect((await outside.get('/metrics', { host: 'ads.example.com' })).status).toBe(404);
     expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
