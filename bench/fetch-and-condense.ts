@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { adViews } from '../src/tools/pager.ts';
+import { createAdViews } from '../src/tools/pager.ts';
 
 const dispatcher = new Agent({ connections: 64 });
 const viewOptions = { now: Date.now(), resultTokens: 8000 };
@@ -28,11 +28,13 @@ export async function fetchAndCondense(address: string, tool: string, args: obje
   const answer = JSON.parse(await body.text());
   const structuredContent: Record<string, unknown> = tool === 'whoami' ? answer : condensePage(answer);
   const text =
-    tool === 'whoami' ? JSON.stringify(answer) : adViews('brief', viewOptions).text(structuredContent as never);
+    tool === 'whoami'
+      ? JSON.stringify(answer)
+      : createAdViews('brief', viewOptions).formatList(structuredContent as never);
   return { content: [{ type: 'text' as const, text }], structuredContent };
 }
 
 function condensePage({ items: ads, ...paging }: AdPage) {
-  const views = adViews('brief', viewOptions);
-  return { items: ads.map(views.view), ...paging, ...views.shared?.(ads) };
+  const views = createAdViews('brief', viewOptions);
+  return { items: ads.map(views.viewItem), ...paging, ...views.findSharedFacts?.(ads) };
 }

@@ -7,10 +7,10 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { libraryFilters } from '../src/library/search/filters.ts';
 import { describeTool } from '../src/mcp/described-tools.ts';
-import { instructions } from '../src/mcp/instructions.ts';
+import { buildInstructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
 import { tools } from '../src/tools/catalog.ts';
-import { itemTokens } from '../src/tools/pager.ts';
+import { getItemTokens } from '../src/tools/pager.ts';
 import type { Tool } from '../src/tools/tool.ts';
 import { formatAd, formatAdList, viewAd } from '../src/views/ad.ts';
 import { formatPage, formatPageList, viewPage } from '../src/views/page.ts';
@@ -120,7 +120,7 @@ function getAd(): void {
 }
 
 function fullAds(): void {
-  const budget = itemTokens(maxTokens - 160);
+  const budget = getItemTokens(maxTokens - 160);
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'full', now, budget });
     return costs({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
@@ -154,7 +154,8 @@ function getPage(): void {
 }
 
 /** Tools that stand for no operation of the API alone. */
-const isForResearch = ({ operations, severalCalls }: Tool) => severalCalls === true || operations.length === 0;
+const isForResearch = ({ operations, makesSeveralCalls }: Tool) =>
+  makesSeveralCalls === true || operations.length === 0;
 
 /** What every conversation pays before the first call. */
 function toolList(): void {
@@ -173,7 +174,7 @@ function toolList(): void {
   limit('of those, the tools of the ten operations', read(true, ofOperations), 2000);
   say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
   say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
-  say(`  instructions: ${tokens(instructions({ offered: tools, cachesAnswers: true }))}`);
+  say(`  instructions: ${tokens(buildInstructions({ offered: tools, cachesAnswers: true }))}`);
 }
 
 /** From source to text and to structured content: every fact an ad has is said of it. */

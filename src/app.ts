@@ -286,11 +286,11 @@ function openService({ config, fetch }: AppOptions): Upstream {
 
 /** A loopback address may be a local library's, which describes its filters. */
 async function fetchFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
-  const [{ askForFilters }, { libraryFilters }] = await Promise.all([
+  const [{ fetchServedFilters }, { libraryFilters }] = await Promise.all([
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),
   ]);
-  return askForFilters({ baseUrl, userAgent, fetch, ownFilters: libraryFilters });
+  return fetchServedFilters({ baseUrl, userAgent, fetch, ownFilters: libraryFilters });
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: AppOptions): Promise<Upstream> {

@@ -9,7 +9,7 @@ import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { readCoverageInput } from '../tools/coverage-input.ts';
-import { thumbnailsOf } from '../tools/thumbnails.ts';
+import { loadThumbnails } from '../tools/thumbnails.ts';
 import { defineTool, readOnly, type Tool, type ToolContext } from '../tools/tool.ts';
 import { findChanges } from '../views/ad-changes.ts';
 import { type AdPicture, describeCreative, selectPicture } from '../views/ad-media.ts';
@@ -78,7 +78,7 @@ const boardAds = defineTool({
     // Throws if the service does not accept the key.
     const dataset = await context.dataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
-    const { now, offers, adRows } = context;
+    const { now, isOffered, adRows } = context;
     const contents = await dataset.readContents();
     const newAdKeys = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
     const facts = await adRows().readFacts(contents);
@@ -88,7 +88,7 @@ const boardAds = defineTool({
     const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts }, contents);
     const data: BoardAds = {
       asOf: formatIsoTime(now),
-      offeredTools: toolsCalledByView.filter(offers),
+      offeredTools: toolsCalledByView.filter(isOffered),
       ...(gathering && {
         gathering: buildGathering(gathering, await listGatheringNotes(gathering, contents, context)),
       }),
@@ -324,7 +324,7 @@ const boardPictures = defineTool({
       };
     };
     const requestedPictures = await Promise.all([...new Set(ids)].map(findPicture));
-    const pictures = await thumbnailsOf(requestedPictures, context);
+    const pictures = await loadThumbnails(requestedPictures, context);
     const data = selectFittingPictures(requestedPictures.map(({ id }, index) => ({ id, ...pictures[index] })));
     return {
       data,

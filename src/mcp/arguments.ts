@@ -5,64 +5,66 @@ import { quoteId } from '../views/tokens.ts';
 import { isObject } from '../views/view.ts';
 
 /** A value may arrive as its JSON string. '' and null mean that an optional argument is absent. */
-export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
-  const read = isObject(given) ? normalize(input, given) : (given ?? {});
-  const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
-  if (unsendable.length > 0) throw invalidArguments(unsendable.slice(0, 1));
-  const parsed = input.safeParse(read);
+export function readArguments<Input extends z.ZodObject>(input: Input, rawArguments: unknown): z.output<Input> {
+  const normalizedArguments = isObject(rawArguments) ? normalizeArguments(input, rawArguments) : (rawArguments ?? {});
+  const unsendableProblems = Object.entries(normalizedArguments).flatMap(([name, value]) =>
+    findUnsendableValue(name, value),
+  );
+  if (unsendableProblems.length > 0) throw createArgumentsError(unsendableProblems.slice(0, 1));
+  const parsed = input.safeParse(normalizedArguments);
   if (parsed.success) return parsed.data;
-  throw invalidArguments(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
+  throw createArgumentsError(parsed.error.issues.map((issue) => describeIssue(issue, Object.keys(input.shape))));
 }
 
-const invalidArguments = (problems: string[]) =>
+const createArgumentsError = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
 
 /** The deepest nesting of arguments. No filter needs more, and recursive code overflows the stack at a few thousand levels. */
 const maxDepth = 32;
 
 /** Visits the values level by level, because recursion could overflow the stack. */
-function unsendableIn(name: string, value: unknown): string[] {
+function findUnsendableValue(name: string, value: unknown): string[] {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
       return [`${quoteId(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
     }
-    level = level.filter((inner) => typeof inner === 'object' && inner !== null);
+    level = level.filter((innerValue) => typeof innerValue === 'object' && innerValue !== null);
     if (depth >= maxDepth && level.length > 0) {
       const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
       return [`${quoteId(name)}: nested too deeply, ${levels}.`];
     }
-    if (level.some((inner) => Object.hasOwn(inner as object, '__proto__'))) {
+    if (level.some((innerValue) => Object.hasOwn(innerValue as object, '__proto__'))) {
       return [`${quoteId(name)}: the key __proto__ cannot be sent. Leave it out.`];
     }
-    level = level.flatMap((inner) => Object.values(inner as object));
+    level = level.flatMap((innerValue) => Object.values(innerValue as object));
   }
   return [];
 }
 
-function normalize(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
+function normalizeArguments(input: z.ZodObject, rawArguments: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(rawArguments).flatMap(([name, value]): [string, unknown][] => {
     const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
-    const read = typeof value === 'string' && field !== undefined ? fromJson(field, value) : value;
+    const read = typeof value === 'string' && field !== undefined ? parseTextArgument(field, value) : value;
     return field instanceof z.ZodOptional && (read === '' || read === null) ? [] : [[name, read]];
   });
   return Object.fromEntries(entries);
 }
 
 /** Some hosts send every argument as text. */
-function fromJson(field: unknown, text: string): unknown {
+function parseTextArgument(field: unknown, text: string): unknown {
   const type = field instanceof z.ZodOptional ? field.unwrap() : field;
   if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
   const value = parseJson(text);
   return value === undefined ? text : value;
 }
 
-function problemOf(issue: z.core.$ZodIssue, names: string[]): string {
+function describeIssue(issue: z.core.$ZodIssue, names: string[]): string {
   const name = issue.path.join('.') || 'arguments';
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
   // Zod's message would repeat the unknown keys. There may be many of them, and their text may be long or hostile.
-  const unknown = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
-  const takes = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
-  return `Unknown argument: ${unknown.join(', ')}. ${takes}.`;
+  const unknownNames = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
+  const argumentsText = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
+  return `Unknown argument: ${unknownNames.join(', ')}. ${argumentsText}.`;
 }

@@ -9,7 +9,7 @@ import { boardKey } from '../board/payload.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
 import { keyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
-import { toolName } from '../tools/catalog.ts';
+import { getToolName } from '../tools/catalog.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { clampLines, quoteUntrusted } from '../views/tokens.ts';
@@ -114,7 +114,7 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
     const work = () => runTool(tool, confirmedInput, context);
     const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
     const finished = form.links ? completed : withoutLinks(completed);
-    const cost = receipts.costOf(tool);
+    const cost = receipts.buildCost(tool);
     const about = { notice: server.notice, note: notes.unconfirmed, output: form.output };
     return { result: toolResult(about, { tool, finished }, cost), facts: cost.receipt };
   });
@@ -181,11 +181,11 @@ async function createToolContext(
     wantsHtml: call.wantsHtml === true,
     cacheMs: server.cacheMs,
     isDraining: () => server.draining.aborted || server.closing.aborted,
-    adFilters: tool.severalCalls ? await server.adFilters() : [],
+    adFilters: tool.makesSeveralCalls ? await server.adFilters() : [],
     resultTokens: form.resultTokens - receiptTokens,
-    toolName,
+    getToolName,
     linkOrigin: call.linkOrigin,
-    offers: (name) => server.tools.has(name),
+    isOffered: (name) => server.tools.has(name),
     explain: (thrown) => {
       const { text, error } = explainError(thrown, toolsForModels(server), { wasSent: receipts.wasSent() });
       return { kind: error.kind, text };
@@ -301,12 +301,12 @@ function withError(server: ServerContext, call: ToolCall, receipts: Receipts, th
       tool: loggedName(server, call),
       error: keyMasker(call.apiKey)(stackOf(thrown)),
     });
-  const cost = receipts.textBeside(isExpected ? thrown.failure : undefined);
+  const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
   const { result, error } = errorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
   const { status, requestId } = error;
   // A cancelled call is not a network failure.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
-  return { result, facts: { kind, status, requestId, charged: receipts.atLeast() || undefined } };
+  return { result, facts: { kind, status, requestId, charged: receipts.sumKnownCharges() || undefined } };
 }
 
 export function errorResult(

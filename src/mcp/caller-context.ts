@@ -62,7 +62,7 @@ export function openCallerContexts(options: CallerContextOptions) {
         version,
         exports: () => state.exports.forTenant(tenantId, startedAt),
         spending: () => meter.spending({ tenantId, connection }),
-        priceOf: async (list, items) => {
+        getPagePrice: async (list, items) => {
           const bounds = computePriceBounds(await meter.prices(tenantId), operations[list], items);
           return Number.isFinite(bounds.atMost) ? bounds : undefined;
         },

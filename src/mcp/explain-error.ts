@@ -30,18 +30,18 @@ export function explainError(thrown: unknown, offered: readonly ToolDescription[
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, requestId } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
-  const { retry, next } = explanationOf(failure);
+  const { retry, next } = findExplanation(failure);
   const lines = [
-    happenedText(failure),
+    formatHappened(failure),
     problem,
     serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, 600)}`,
-    detailsText(failure),
-    usageLimit && windowsText(usageLimit),
-    chargeText(failure, wasSent),
-    [retryTexts[retry], next, stillWorks(failure, offered)].filter(Boolean).join(' '),
+    formatDetails(failure),
+    usageLimit && formatWindows(usageLimit),
+    formatCharge(failure, wasSent),
+    [retryTexts[retry], next, listWorkingTools(failure, offered)].filter(Boolean).join(' '),
     requestId && `Request id: ${quoteId(requestId)}`,
   ];
-  return { text: lines.filter(Boolean).join('\n'), error: errorMeta(failure) };
+  return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure) };
 }
 
 type Retry = 'now' | 'later' | 'never' | 'atACost';
@@ -122,46 +122,46 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   },
 };
 
-function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
+function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
   if (failure.storage) return storageFailures[failure.storage];
-  const general = explanations[failure.kind];
+  const generalExplanation = explanations[failure.kind];
   switch (failure.kind) {
     case 'no_api_key':
-      return failure.wrongSettings ? wrongSettings : general;
+      return failure.wrongSettings ? wrongSettings : generalExplanation;
     case 'usage_limit':
-      return failure.usageLimit?.isLimitReached === false ? tightWindow : withCost(failure, general);
+      return failure.usageLimit?.isLimitReached === false ? tightWindow : markCostlyRetry(failure, generalExplanation);
     case 'credit_budget':
-      return { ...general, ...explainedLimit(failure) };
+      return { ...generalExplanation, ...explainLimit(failure) };
     case 'payment_required': {
       const { creditsLeft } = failure;
-      if (creditsLeft === undefined) return withCost(failure, general);
-      return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
+      if (creditsLeft === undefined) return markCostlyRetry(failure, generalExplanation);
+      return { ...generalExplanation, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
     }
     case 'timeout':
-      return failure.sent === false ? outOfTime : withCost(failure, general);
+      return failure.sent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { tooLarge, wrongAddress } = failure;
-      return withCost(failure, {
-        ...general,
+      return markCostlyRetry(failure, {
+        ...generalExplanation,
         ...(tooLarge && tooLargeAnswer),
-        ...(wrongAddress && explainedAddress(wrongAddress)),
+        ...(wrongAddress && explainAddress(wrongAddress)),
       });
     }
     default:
-      return withCost(failure, general);
+      return markCostlyRetry(failure, generalExplanation);
   }
 }
 
-const withCost = <Text extends { retry: Retry }>(failure: Failure, explanation: Text): Text =>
+const markCostlyRetry = <Text extends { retry: Retry }>(failure: Failure, explanation: Text): Text =>
   failure.charged || (failure.paid && mayBeCharged(failure)) ? { ...explanation, retry: 'atACost' } : explanation;
 
-function explainedLimit(exceeded: ExceededLimit) {
+function explainLimit(exceeded: ExceededLimit) {
   if (exceeded.limit === 'tool call') return overMaxCredits;
   if (exceeded.limit === 'confirmation') return exceeded.isAnswered ? declinedSpending : unansweredForm;
   return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.transient && budgetReserved) };
 }
 
-function explainedAddress(wrongAddress: WrongAddress) {
+function explainAddress(wrongAddress: WrongAddress) {
   const happened = 'The address of the service (AD_LIBRARY_BASE_URL) is wrong.';
   if (wrongAddress.reason === 'endsInVersion')
     return {
@@ -241,30 +241,30 @@ const tightWindow = {
   next: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
-function stillWorks({ kind }: Failure, offered: readonly ToolDescription[]): string {
+function listWorkingTools({ kind }: Failure, offered: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
   const names = joinNames(offered.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
 /** Returns the details of an error as text. Details that repeat the rest of the text are only in `_meta`. */
-function detailsText({ details, serviceMessage = '', problem = '' }: Failure): string {
+function formatDetails({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
   const text = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
     if (typeof value !== 'object') values.push(String(value));
     return value;
   });
   if (text === undefined) return '';
-  const repeated = values.length > 0 && values.every((value) => `${serviceMessage} ${problem}`.includes(value));
-  return repeated ? '' : `Details: ${quoteUntrusted(text, 700)}`;
+  const isRepeated = values.length > 0 && values.every((value) => `${serviceMessage} ${problem}`.includes(value));
+  return isRepeated ? '' : `Details: ${quoteUntrusted(text, 700)}`;
 }
 
-function errorMeta(failure: Failure): ErrorMeta {
+function buildErrorMeta(failure: Failure): ErrorMeta {
   const { kind, status, code, requestId, details } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const meta = {
     kind,
-    retryable: !['never', 'atACost'].includes(explanationOf(failure).retry),
+    retryable: !['never', 'atACost'].includes(findExplanation(failure).retry),
     status,
     code: code && sanitizeId(code),
     requestId: requestId && sanitizeId(requestId),
@@ -274,35 +274,38 @@ function errorMeta(failure: Failure): ErrorMeta {
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)) as ErrorMeta;
 }
 
-function happenedText(failure: Failure): string {
+function formatHappened(failure: Failure): string {
   const { kind, status, code, sent } = failure;
-  const { happened } = explanationOf(failure);
-  const words = kind === 'network' && sent !== false ? 'The connection failed before the answer arrived.' : happened;
+  const { happened } = findExplanation(failure);
+  const happenedText =
+    kind === 'network' && sent !== false ? 'The connection failed before the answer arrived.' : happened;
   const origin = [status && sent !== false && `HTTP ${status}`, code && quoteId(code)].filter(Boolean).join(', ');
-  return origin ? `${words} (${origin})` : words;
+  return origin ? `${happenedText} (${origin})` : happenedText;
 }
 
-function windowsText(limit: UsageLimitAnswer): string {
+function formatWindows(limit: UsageLimitAnswer): string {
   const { isLimitReached, limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = limit;
-  const window = (name: string, used?: number, max?: number) =>
+  const formatWindow = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined
       ? ''
       : `${name} window ${formatCreditNumber(used)} of ${formatCreditNumber(max)} credits used`;
-  const windows = [window('hourly', hourlyCredits, hourlyLimit), window('daily', dailyCredits, dailyLimit)];
+  const windows = [formatWindow('hourly', hourlyCredits, hourlyLimit), formatWindow('daily', dailyCredits, dailyLimit)];
   const used = windows.filter(Boolean).join(', ');
-  return [used && `Usage: ${used}.`, isLimitReached ? endsText(limitType) : neitherIsFull].filter(Boolean).join(' ');
+  return [used && `Usage: ${used}.`, isLimitReached ? formatWindowEnd(limitType) : neitherIsFull]
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** The document does not say how windows are counted, so their end can only be estimated. */
-function endsText(limitType: string | undefined): string {
+function formatWindowEnd(limitType: string | undefined): string {
   if (limitType !== 'hourly' && limitType !== 'daily') return '';
-  const within = limitType === 'hourly' ? 'an hour' : 'a day';
-  return `The ${limitType} window is full. It should end within ${within}; this is an estimate, because the API does not say.`;
+  const durationText = limitType === 'hourly' ? 'an hour' : 'a day';
+  return `The ${limitType} window is full. It should end within ${durationText}; this is an estimate, because the API does not say.`;
 }
 
 const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
-function chargeText(failure: Failure, wasSent: boolean): string {
+function formatCharge(failure: Failure, wasSent: boolean): string {
   const { charged, paid, writes, sent, storage } = failure;
   if (charged) return `The service says it charged ${formatCreditNumber(charged)} credits for this call.`;
   // The receipt of the tool call states the earlier charges.

@@ -16,20 +16,21 @@ export async function convertFilterTexts(
 ): Promise<unknown> {
   const properties = (tool?.inputSchema.properties ?? {}) as object;
   if (!isPlainObject(args) || !('filters' in properties)) return args;
-  const [filters, split] = [fromText(args.filters), fromText(args.split)];
+  const [filters, split] = [parseIfText(args.filters), parseIfText(args.split)];
   const parts = Array.isArray(split) ? split : [];
   if (![filters, ...parts].some(hasText)) return args;
   const { ads = [], pages = [] } = (await searchFilters?.()) ?? {};
-  const described = tool?.operations.includes('searchPages') ? pages : ads;
+  const describedFilters = tool?.operations.includes('searchPages') ? pages : ads;
   return {
     ...args,
-    ...('filters' in args && { filters: convertTexts(filters, described) }),
-    ...('split' in properties && Array.isArray(split) && { split: parts.map((part) => convertTexts(part, described)) }),
+    ...('filters' in args && { filters: convertTexts(filters, describedFilters) }),
+    ...('split' in properties &&
+      Array.isArray(split) && { split: parts.map((part) => convertTexts(part, describedFilters)) }),
   };
 }
 
 /** Parses filters that arrive as a JSON string. Another string is returned unchanged and refused later. */
-function fromText(value: unknown): unknown {
+function parseIfText(value: unknown): unknown {
   const parsed = typeof value === 'string' ? parseJson(value) : undefined;
   return parsed === undefined ? value : parsed;
 }
@@ -40,11 +41,11 @@ const hasText = (filters: unknown): boolean =>
 /** Nested filters are converted up to this depth. */
 const maxDepth = 4;
 
-function convertTexts(filters: unknown, described: readonly SearchFilter[], depth = 0): unknown {
+function convertTexts(filters: unknown, describedFilters: readonly SearchFilter[], depth = 0): unknown {
   if (!isPlainObject(filters) || depth > maxDepth) return filters;
   const entries = Object.entries(filters).map(([key, value]) => {
-    const type = described.find((filter) => filter.key === key)?.type;
-    if (type === 'filters') return [key, convertTexts(value, described, depth + 1)];
+    const type = describedFilters.find((filter) => filter.key === key)?.type;
+    if (type === 'filters') return [key, convertTexts(value, describedFilters, depth + 1)];
     return [key, typeof value === 'string' ? convertText(value, type) : value];
   });
   return Object.fromEntries(entries);
@@ -52,7 +53,7 @@ function convertTexts(filters: unknown, described: readonly SearchFilter[], dept
 
 function convertText(text: string, type: SearchFilter['type']): unknown {
   const value = parseJson(text);
-  const isWhole = (
+  const isLossless = (
     {
       boolean: typeof value === 'boolean',
       // If a number differs from its JSON notation, the conversion may have lost digits.
@@ -61,5 +62,5 @@ function convertText(text: string, type: SearchFilter['type']): unknown {
       strings: Array.isArray(value) && value.every((item) => typeof item === 'string'),
     } as Partial<Record<NonNullable<SearchFilter['type']>, boolean>>
   )[type ?? 'string'];
-  return isWhole ? value : text;
+  return isLossless ? value : text;
 }

@@ -52,14 +52,14 @@ interface Host {
 /** Names of clients, where no row has a newer source: mcp-client-capabilities 0.0.14 on npm. */
 export const hosts = hostRows as readonly Host[];
 
-const byName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
+const hostsByName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
 /** The bridge `mcp-remote` adds its own name to the name of the client: `claude-ai (via mcp-remote 0.1.37)`. */
-const bridge = / \(via mcp-remote [\d.]{1,20}\)$/;
+const bridgeSuffix = / \(via mcp-remote [\d.]{1,20}\)$/;
 
-function hostOf(client = ''): Host | undefined {
-  const name = client.replace(bridge, '');
-  return byName.get(name) ?? hosts.find(({ prefixes = [] }) => prefixes.some((prefix) => name.startsWith(prefix)));
+function findHost(client = ''): Host | undefined {
+  const name = client.replace(bridgeSuffix, '');
+  return hostsByName.get(name) ?? hosts.find(({ prefixes = [] }) => prefixes.some((prefix) => name.startsWith(prefix)));
 }
 
 /** The extension by which clients announce that they draw MCP Apps. */
@@ -81,16 +81,16 @@ export function identifyClient({ name, capabilities, userAgent }: StatedIdentity
   const [product = ''] = userAgent?.split('/') ?? [];
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
   return {
-    name: name ?? (hostOf(product) ? product : undefined),
+    name: name ?? (findHost(product) ? product : undefined),
     announcesBoard: capabilities && boardExtension in { ...experimental, ...extensions },
   };
 }
 
-export function formFor(
+export function chooseResultForm(
   { name, announcesBoard }: ClientIdentity,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },
 ): ResultForm {
-  const host = hostOf(name);
+  const host = findHost(name);
   const isSet = output !== 'auto';
   const isUnknown = name === undefined && announcesBoard === undefined;
   return {

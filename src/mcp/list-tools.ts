@@ -1,7 +1,7 @@
 import type { OperationName } from '../api/operations.ts';
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
 import { boardUri } from '../board/board-resource.ts';
-import { countableKeys } from '../tools/filter-values.ts';
+import { listCountableFilters } from '../tools/filter-values.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import type { DescribedTool, ObjectSchema } from './described-tools.ts';
 
@@ -27,50 +27,50 @@ export function listTools(
   tools: Iterable<DescribedTool>,
   { withOutput, withBoard = true, filters }: ListOptions,
 ): ListedTool[] {
-  const listed = [...tools].filter((tool) => withBoard || !tool.onlyForBoard);
+  const listedTools = [...tools].filter((tool) => withBoard || !tool.onlyForBoard);
   const { ads = [], pages = [], ...rules } = filters ?? {};
-  const countable = countableKeys(ads).map(({ key }) => key);
-  const asks = (tool: DescribedTool, operation: OperationName) =>
+  const countableKeys = listCountableFilters(ads).map(({ key }) => key);
+  const hasFiltersOf = (tool: DescribedTool, operation: OperationName) =>
     'filters' in (tool.inputSchema.properties as object) && tool.operations.includes(operation);
-  const first = listed.find((tool) => asks(tool, 'searchAds'))?.name;
-  const ofPages = hintsOf(
+  const firstAdTool = listedTools.find((tool) => hasFiltersOf(tool, 'searchAds'))?.name;
+  const pageHints = buildHints(
     pages,
-    ads.length > 0 && first ? `The other rules are as in ${first}.` : rulesText(pages, rules),
+    ads.length > 0 && firstAdTool ? `The other rules are as in ${firstAdTool}.` : formatRules(pages, rules),
   );
   /** The first tool that takes filters of ads describes them, and the others point to it. */
-  const hintsFor = (tool: DescribedTool) => {
-    if (asks(tool, 'searchPages')) return ofPages;
-    if (tool.name === first) return hintsOf(ads, rulesText(ads, rules));
-    return asks(tool, 'searchAds') ? { filters: `The same keys as in ${first}.` } : undefined;
+  const getHints = (tool: DescribedTool) => {
+    if (hasFiltersOf(tool, 'searchPages')) return pageHints;
+    if (tool.name === firstAdTool) return buildHints(ads, formatRules(ads, rules));
+    return hasFiltersOf(tool, 'searchAds') ? { filters: `The same keys as in ${firstAdTool}.` } : undefined;
   };
-  return listed.map((tool) => ({
+  return listedTools.map((tool) => ({
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: withHints(tool.inputSchema, hintsFor(tool), countable),
+    inputSchema: addHints(tool.inputSchema, getHints(tool), countableKeys),
     // The board reads its data from `_meta`.
     ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
-    ...(withBoard && listedBoard(tool)),
+    ...(withBoard && buildBoardMeta(tool)),
   }));
 }
 
 /** Returns the metadata that connect a tool with the board, in the form of MCP Apps and in its older form. */
-function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
+function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
 }
 
-function withHints(listed: ObjectSchema, hints: ArgumentHints | undefined, countable: string[]): ObjectSchema {
-  if (hints === undefined) return listed;
-  const { filters, limit, by, ...others } = listed.properties as Record<string, object>;
+function addHints(schema: ObjectSchema, hints: ArgumentHints | undefined, countableKeys: string[]): ObjectSchema {
+  if (hints === undefined) return schema;
+  const { filters, limit, by, ...others } = schema.properties as Record<string, object>;
   const described = { filters: { ...filters, description: hints.filters } };
-  const limited = limit && { limit: { ...limit, ...limitHints(hints.limit) } };
-  const counted = by && { by: { ...by, ...(countable.length > 0 && { enum: countable }) } };
-  return { ...listed, properties: { ...described, ...limited, ...counted, ...others } };
+  const limited = limit && { limit: { ...limit, ...buildLimitHints(hints.limit) } };
+  const counted = by && { by: { ...by, ...(countableKeys.length > 0 && { enum: countableKeys }) } };
+  return { ...schema, properties: { ...described, ...limited, ...counted, ...others } };
 }
 
-const limitHints = (limit: ArgumentHints['limit']) => ({
+const buildLimitHints = (limit: ArgumentHints['limit']) => ({
   ...(limit?.default !== undefined && { description: `Items per page. Default ${limit.default}.` }),
   ...(limit?.maximum !== undefined && { maximum: limit.maximum }),
 });
@@ -83,42 +83,46 @@ interface ArgumentHints {
 const unknownFilters =
   "Filter keys as in the service's documentation. They are sent unchanged. The service may refuse an unknown key, or ignore it and charge for the search.";
 
-function hintsOf(described: readonly SearchFilter[], rules: string): ArgumentHints {
+function buildHints(described: readonly SearchFilter[], rules: string): ArgumentHints {
   if (described.length === 0) return { filters: unknownFilters };
   const filters = described.filter(({ key }) => key !== 'limit');
   return {
-    filters: `Keys: ${entriesOf(filters)}. ${rules}`.trimEnd(),
+    filters: `Keys: ${formatEntries(filters)}. ${rules}`.trimEnd(),
     limit: described.find(({ key }) => key === 'limit'),
   };
 }
 
-function rulesText(filters: readonly SearchFilter[], { inclusive, ignoresCase }: Omit<SearchFilters, 'ads' | 'pages'>) {
-  const has = (type: SearchFilter['type']) => filters.some((filter) => filter.type === type);
+function formatRules(
+  filters: readonly SearchFilter[],
+  { inclusive, ignoresCase }: Omit<SearchFilters, 'ads' | 'pages'>,
+) {
+  const hasType = (type: SearchFilter['type']) => filters.some((filter) => filter.type === type);
   const rules = [
-    has('strings') && 'lists match any of their values',
+    hasType('strings') && 'lists match any of their values',
     inclusive && 'From and To include the bound',
     ignoresCase && 'case is ignored',
-    has('query') && 'of words all must occur, "phrase" is exact, -word excludes, even alone',
+    hasType('query') && 'of words all must occur, "phrase" is exact, -word excludes, even alone',
   ].filter((rule) => rule !== false && rule !== undefined);
   const [first = '', ...others] = rules;
   return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
 }
 
 /** Groups keys of the same form: `advertiser, bylines (words)`. */
-function entriesOf(filters: readonly SearchFilter[]): string {
-  const pairs = boundPairs(filters);
+function formatEntries(filters: readonly SearchFilter[]): string {
+  const pairs = findBoundPairs(filters);
   const groups = new Map<string, string[]>();
   for (const filter of filters) {
     const stem = pairs.get(filter.key);
-    const form = stem === undefined ? formOf(filter, filters, pairs) : `From/To ${formOf(filter, filters, pairs)}`;
+    const form =
+      stem === undefined ? describeForm(filter, filters, pairs) : `From/To ${describeForm(filter, filters, pairs)}`;
     const names = groups.get(form) ?? [];
     const name = stem ?? filter.key;
     if (!names.includes(name)) groups.set(form, [...names, name]);
   }
-  return [...groups].map(([form, names]) => groupText(form, names)).join('; ');
+  return [...groups].map(([form, names]) => formatGroup(form, names)).join('; ');
 }
 
-function groupText(form: string, [first = '', ...others]: string[]): string {
+function formatGroup(form: string, [first = '', ...others]: string[]): string {
   const [, bound = '', type = ''] = /^(From\/To )?(.*)$/s.exec(form) ?? [];
   const inParentheses = type === '' ? '' : ` (${type})`;
   if (bound === '') return `${[first, ...others].join(', ')}${inParentheses}`;
@@ -126,7 +130,7 @@ function groupText(form: string, [first = '', ...others]: string[]): string {
 }
 
 /** Returns the stem of each pair of keys: `startedAt` for `startedAtFrom` and `startedAtTo`. */
-function boundPairs(filters: readonly SearchFilter[]): Map<string, string> {
+function findBoundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
   const stems = filters.flatMap(({ key }) => {
     const [, stem] = /^(.+)(?:From|To)$/.exec(key) ?? [];
@@ -135,7 +139,7 @@ function boundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   return new Map(stems);
 }
 
-const typeTexts: Record<NonNullable<SearchFilter['type']>, string> = {
+const typeNames: Record<NonNullable<SearchFilter['type']>, string> = {
   query: 'words',
   string: '',
   strings: 'list',
@@ -146,22 +150,26 @@ const typeTexts: Record<NonNullable<SearchFilter['type']>, string> = {
   filters: 'object of these keys',
 };
 
-function formOf(filter: SearchFilter, filters: readonly SearchFilter[], pairs: Map<string, string>): string {
-  const { type, note, fields, example, default: usual } = filter;
-  const values = valuesText(filter, filters, pairs);
-  const shown = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
-  const typed = [type && typeTexts[type], fields && `in ${fields.join(', ')}`].filter(Boolean).join(' ');
-  const form = [typed, shown, rangeText(filter)].filter(Boolean).join(': ');
-  return [form, usual !== undefined && `default ${usual}`, note].filter(Boolean).join('; ');
+function describeForm(filter: SearchFilter, filters: readonly SearchFilter[], pairs: Map<string, string>): string {
+  const { type, note, fields, example, default: defaultValue } = filter;
+  const values = formatValues(filter, filters, pairs);
+  const valueText = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
+  const typeText = [type && typeNames[type], fields && `in ${fields.join(', ')}`].filter(Boolean).join(' ');
+  const form = [typeText, valueText, formatRange(filter)].filter(Boolean).join(': ');
+  return [form, defaultValue !== undefined && `default ${defaultValue}`, note].filter(Boolean).join('; ');
 }
 
-function rangeText({ minimum, maximum }: SearchFilter): string | undefined {
+function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
   if (minimum === undefined) return maximum === undefined ? undefined : `at most ${maximum}`;
   return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`;
 }
 
 /** Returns the values of a key as text. A phrase replaces values that repeat the names of all lists or of all bounds. */
-function valuesText({ key, values, open }: SearchFilter, filters: readonly SearchFilter[], pairs: Map<string, string>) {
+function formatValues(
+  { key, values, open }: SearchFilter,
+  filters: readonly SearchFilter[],
+  pairs: Map<string, string>,
+) {
   if (values === undefined) return undefined;
   const remaining = new Set(values);
   const lists = filters.filter((filter) => filter.type === 'strings' && filter.key !== key).map((filter) => filter.key);
@@ -170,7 +178,7 @@ function valuesText({ key, values, open }: SearchFilter, filters: readonly Searc
     [lists, 'any list key'],
     [[...new Set(pairs.values())], 'any name before From/To'],
   ] as const) {
-    if (names.length < minRepeated || !names.every((name) => remaining.has(name))) continue;
+    if (names.length < minNamesForPhrase || !names.every((name) => remaining.has(name))) continue;
     texts.push(text);
     for (const name of names) remaining.delete(name);
   }
@@ -178,4 +186,4 @@ function valuesText({ key, values, open }: SearchFilter, filters: readonly Searc
 }
 
 /** The smallest number of names that a phrase replaces. Fewer names are not longer than the phrase. */
-const minRepeated = 4;
+const minNamesForPhrase = 4;

@@ -96,7 +96,7 @@ angle: problem first, saves time, saves money, discount, scarcity, deadline, fre
 ];
 
 /** Returns the prompts that name only tools of this server. */
-export const promptsWith = (offers: (tool: string) => boolean, tools: readonly string[]): Prompt[] =>
+export const selectPrompts = (offers: (tool: string) => boolean, tools: readonly string[]): Prompt[] =>
   prompts.filter(({ write }) => {
     const words = new Set(write({}).split(/\W+/));
     return tools.every((tool) => !words.has(tool) || offers(tool));
@@ -110,19 +110,19 @@ export interface PromptRequest {
 const maxArgumentLength = 500;
 
 /** The two SDKs have different error classes. */
-export type MakeError = (problem: string) => Error;
+export type CreateError = (problem: string) => Error;
 
 export const listPrompts = (prompts: readonly Prompt[]) => prompts.map(({ write: _, ...prompt }) => prompt);
 
 export function getPrompt(
   prompts: readonly Prompt[],
   { name, arguments: args = {} }: PromptRequest,
-  invalid: MakeError,
+  invalid: CreateError,
 ) {
   const prompt = prompts.find((candidate) => candidate.name === name);
   if (!prompt) throw invalid(`There is no such prompt. Prompts: ${prompts.map((one) => one.name).join(', ')}.`);
-  const long = prompt.arguments.find((argument) => (args[argument.name]?.length ?? 0) > maxArgumentLength);
-  if (long) throw invalid(`${long.name} may have at most ${maxArgumentLength} characters.`);
+  const tooLongArgument = prompt.arguments.find((argument) => (args[argument.name]?.length ?? 0) > maxArgumentLength);
+  if (tooLongArgument) throw invalid(`${tooLongArgument.name} may have at most ${maxArgumentLength} characters.`);
   const quoted = Object.fromEntries(
     prompt.arguments.flatMap(({ name }) => {
       const text = sanitizeLine(args[name] ?? '');

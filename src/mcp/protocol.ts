@@ -18,7 +18,7 @@ export const isCancelNotice = ({ method, id }: Message): boolean =>
 
 export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
 
-export const isWork = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
+export const isLongRequest = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
 
 /** The key under which revision 2026-07-28 names itself in every message. Its SDK exports it too, but takes time to load. */
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
@@ -38,14 +38,14 @@ export function normalizeMessage<Value>(message: Value): Value {
   if (params === null) return rest as Value;
   if (isEmptyList(params)) return { ...message, params: {} };
   if (!isPlainObject(params)) return message;
-  const normalized: Record<string, unknown> = objectsForEmptyLists(withoutNullEntries(params));
+  const normalized: Record<string, unknown> = replaceEmptyLists(removeNullEntries(params));
   if (isPlainObject(normalized._meta)) normalized._meta = normalizeMeta(normalized._meta);
-  if (isPlainObject(normalized.capabilities)) normalized.capabilities = objectsForEmptyLists(normalized.capabilities);
+  if (isPlainObject(normalized.capabilities)) normalized.capabilities = replaceEmptyLists(normalized.capabilities);
   return { ...message, params: normalized };
 }
 
-function normalizeMeta(given: Record<string, unknown>): Record<string, unknown> {
-  const { progressToken, ...meta } = objectsForEmptyLists(withoutNullEntries(given));
+function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, unknown> {
+  const { progressToken, ...meta } = replaceEmptyLists(removeNullEntries(receivedMeta));
   if (progressToken === undefined) return meta;
   const isFraction = typeof progressToken === 'number' && !Number.isInteger(progressToken);
   return { ...meta, [isFraction ? fractionTokenKey : 'progressToken']: progressToken };
@@ -55,17 +55,17 @@ function normalizeMeta(given: Record<string, unknown>): Record<string, unknown> 
 const fractionTokenKey = 'ad-library/progressToken';
 
 /** Returns the token under which a client wants reports of progress, from the `_meta` of a normalized request. */
-export function progressTokenIn(meta: object | undefined): string | number | undefined {
+export function readProgressToken(meta: object | undefined): string | number | undefined {
   const { progressToken, [fractionTokenKey]: fraction } = (meta ?? {}) as Record<string, unknown>;
   if (typeof fraction === 'number') return fraction;
   return isId(progressToken) ? progressToken : undefined;
 }
 
 /** Returns the same request without its progress token, for a client that accepts no stream of events. */
-export function withoutProgressToken<Value>(message: Value): Value {
-  const given = isMessage(message) ? message.params?._meta : undefined;
-  if (!isMessage(message) || progressTokenIn(given) === undefined) return message;
-  const { progressToken: _, [fractionTokenKey]: __, ...meta } = given as Record<string, unknown>;
+export function removeProgressToken<Value>(message: Value): Value {
+  const receivedMeta = isMessage(message) ? message.params?._meta : undefined;
+  if (!isMessage(message) || readProgressToken(receivedMeta) === undefined) return message;
+  const { progressToken: _, [fractionTokenKey]: __, ...meta } = receivedMeta as Record<string, unknown>;
   return { ...message, params: { ...message.params, _meta: meta } };
 }
 
@@ -74,11 +74,11 @@ const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.l
 export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const withoutNullEntries = (object: object): Record<string, unknown> =>
+const removeNullEntries = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
 /** No parameter of a request that this server takes is a list. */
-const objectsForEmptyLists = (object: object): Record<string, unknown> =>
+const replaceEmptyLists = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
 
 interface Schema {
@@ -93,7 +93,7 @@ export interface RequestError {
 }
 
 /** The code of a read that is not possible now: the first of the codes that JSON-RPC leaves to servers. */
-export const refusedRead = -32_000;
+export const refusedReadCode = -32_000;
 
 /** Describes what is wrong with a request in one line: the SDKs dump their validation issues, or do not answer. */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
@@ -119,31 +119,31 @@ type ProgressParams = Progress & { progressToken: string | number };
  * waits for its reader, the reporter stores only the newest report, so a slow reader delays nothing.
  * @param meta the `_meta` of the normalized request
  */
-export function progressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
-  const progressToken = progressTokenIn(meta);
+export function createProgressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
+  const progressToken = readProgressToken(meta);
   if (progressToken === undefined) return undefined;
   let isSending = false;
-  let waiting: Progress | undefined;
-  let last = -1;
+  let waitingReport: Progress | undefined;
+  let lastProgress = -1;
   const sendNext = () => {
-    isSending = waiting !== undefined;
-    if (waiting === undefined) return;
-    const sent = notify({ progressToken, ...waiting });
-    waiting = undefined;
+    isSending = waitingReport !== undefined;
+    if (waitingReport === undefined) return;
+    const sending = notify({ progressToken, ...waitingReport });
+    waitingReport = undefined;
     // If the reader has left, the call's signal aborts.
-    void sent.then(sendNext, sendNext);
+    void sending.then(sendNext, sendNext);
   };
   return {
     report: (progress: Progress) => {
       // The protocol requires that progress grows with each notification.
-      if (progress.progress <= last) return;
-      last = progress.progress;
-      waiting = progress;
+      if (progress.progress <= lastProgress) return;
+      lastProgress = progress.progress;
+      waitingReport = progress;
       if (!isSending) sendNext();
     },
     /** To be called before the call is answered: after that, the protocol allows no report. */
     end: () => {
-      waiting = undefined;
+      waitingReport = undefined;
     },
   };
 }

@@ -28,15 +28,15 @@ export class Receipts {
       this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
   };
 
-  costOf({ operations, severalCalls }: Tool): Cost {
-    if (severalCalls || this.#sent().length > 1) return this.#costOfSeveral();
+  buildCost({ operations, makesSeveralCalls }: Tool): Cost {
+    if (makesSeveralCalls || this.#sent().length > 1) return this.#costOfSeveral();
     const last = this.#all.at(-1);
     const isFree = operations.length === 0 && (last?.charged ?? null) === null;
-    return costOfOne(isFree ? nothingSent : last);
+    return buildCostOfOne(isFree ? unsentReceipt : last);
   }
 
   /** Returns the sum of the known charges, if other charges are unknown. */
-  atLeast(): number {
+  sumKnownCharges(): number {
     const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return roundCredits(charged);
   }
@@ -47,10 +47,10 @@ export class Receipts {
   }
 
   /** Returns a text with the charges of a failed tool call, unless the error itself states them. */
-  textBeside(failure: Failure | undefined): string {
+  formatEarlierCharges(failure: Failure | undefined): string {
     const sent = this.#sent();
-    const isOfRequest = failure !== undefined && failure.sent !== false && !failure.storage;
-    if ((isOfRequest && sent.length === 1) || sent.every(({ charged }) => charged === 0)) return '';
+    const statesOwnCharge = failure !== undefined && failure.sent !== false && !failure.storage;
+    if ((statesOwnCharge && sent.length === 1) || sent.every(({ charged }) => charged === 0)) return '';
     return this.#costOfSeveral().line;
   }
 
@@ -58,46 +58,46 @@ export class Receipts {
 
   #costOfSeveral(): Cost {
     const sent = this.#sent();
-    const atLeast = this.atLeast();
-    const charged = sent.some((receipt) => receipt.charged === null) ? null : atLeast;
+    const knownCharges = this.sumKnownCharges();
+    const charged = sent.some((receipt) => receipt.charged === null) ? null : knownCharges;
     const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
-    const requestId = shownId(sent.at(-1));
+    const requestId = sanitizeRequestId(sent.at(-1));
     const calls = sent.length;
-    const spent = `${charged === null ? 'at least ' : ''}${formatCreditNumber(atLeast)} charged`;
+    const spent = `${charged === null ? 'at least ' : ''}${formatCreditNumber(knownCharges)} charged`;
     const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
     const unusable = this.#all.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
     const receipt = { charged, remaining, cached: calls === 0, requestId, calls, ...(unusable > 0 && { unusable }) };
-    return { receipt, line: creditsLine(made, receipt, 'Last request') };
+    return { receipt, line: formatCreditsLine(made, receipt, 'Last request') };
   }
 }
 
-const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
+const unsentReceipt: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
-function costOfOne(received: Receipt | undefined): Cost {
+function buildCostOfOne(received: Receipt | undefined): Cost {
   const { charged = null, remaining = null, cached = false, age, unusable } = received ?? {};
-  const requestId = shownId(received);
+  const requestId = sanitizeRequestId(received);
   const receipt = { charged, remaining, cached, requestId, ...(unusable !== undefined && { unusable }) };
   const shared = requestId === null ? '' : ' (shared with an identical call)';
-  const how = age === undefined ? shared : ` (cached ${ageText(age)})`;
+  const how = age === undefined ? shared : ` (cached ${formatAge(age)})`;
   const spent = charged === null ? 'not reported for this call' : `${formatCreditNumber(charged)} charged`;
-  return { receipt, line: creditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
+  return { receipt, line: formatCreditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
 }
 
-const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
+const sanitizeRequestId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
-function creditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
+function formatCreditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
   const left = remaining === null ? '' : `, ${formatCreditNumber(remaining)} left`;
   const line = `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
-  return unusable === undefined ? line : `${unusableText(unusable)}\n${line}`;
+  return unusable === undefined ? line : `${formatUnusable(unusable)}\n${line}`;
 }
 
 /** Returns a note on items without an id. A service charges for a whole page, so these items were paid as well. */
-const unusableText = (unusable: number) =>
+const formatUnusable = (unusable: number) =>
   unusable === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'
     : `${formatCreditNumber(unusable)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
 
-function ageText(ms: number): string {
+function formatAge(ms: number): string {
   if (ms < 1000) return 'just now';
   if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
   if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;

@@ -16,7 +16,7 @@ export interface ResourceRead extends Credentials {
 export interface FoundResource {
   /** Whether the content is large, so that only a few of them may be in memory at the same time. */
   isLarge?: boolean;
-  contents(): Promise<ResourceContents>;
+  readContents(): Promise<ResourceContents>;
 }
 
 export type ResourceContents = {
@@ -26,11 +26,12 @@ export type ResourceContents = {
   ))[];
 };
 
-export const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile) => ({ uri, name, mimeType, size: bytes });
+export const viewListedFile = ({ uri, name, mimeType, bytes }: ExportedFile) => ({ uri, name, mimeType, size: bytes });
 
-export function skillFile(uri: string): FoundResource | undefined {
+export function findSkillFile(uri: string): FoundResource | undefined {
   const text = Object.hasOwn(skill.texts, uri) ? skill.texts[uri] : undefined;
-  if (text !== undefined) return { contents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
+  if (text !== undefined)
+    return { readContents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
 }
 
 /** The largest file that a host may read. A host requests a whole file, and larger files could exhaust its memory. */
@@ -44,24 +45,24 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
     throw notFound(problem);
   }
   const { name, mimeType, bytes, path } = file;
-  const tooLarge = (size: number) =>
+  const createTooLargeError = (size: number) =>
     notFound(
       `${name} has ${size} bytes, too many to send. ${path ? `It is at ${path}.` : 'Export fewer rows or columns.'}`,
     );
-  if (bytes > maxFileBytes) throw tooLarge(bytes);
+  if (bytes > maxFileBytes) throw createTooLargeError(bytes);
   // Quotes and line breaks take two bytes in JSON.
   const maxBytes = 2 * bytes;
   return {
     isLarge: bytes > largeFileBytes,
-    async contents() {
+    async readContents() {
       const read = await file.content().catch((error) => {
         throw error instanceof AdLibraryError ? notFound(error.message) : error;
       });
       const content = Buffer.from(read);
       if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
       // The size is computed before the JSON is built, because the JSON takes many times as much memory.
-      const size = bytesInJson(content);
-      if (size > maxBytes) throw tooLarge(size);
+      const size = countBytesInJson(content);
+      if (size > maxBytes) throw createTooLargeError(size);
       return { contents: [{ uri, mimeType, text: content.toString() }] };
     },
   };
@@ -70,7 +71,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
 /** Other files are sent in base64. */
 const textPattern = /^text\/|jsonl$/;
 
-function bytesInJson(content: Uint8Array): number {
+function countBytesInJson(content: Uint8Array): number {
   let bytes = content.length;
   for (const byte of content) {
     if (byte === quotationMark || byte === backslash || (byte >= backspace && byte <= carriageReturn)) bytes++;

@@ -17,31 +17,32 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/t
 import * as z from 'zod';
 import type { PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
-import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
+import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output, servesOneRequest, inputEnded } = session;
+  const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest, inputEnded } =
+    session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   // Without a session, as over HTTP, a request follows no handshake, so both are undefined.
-  const identify = () =>
+  const identifyCaller = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
   // A client reads the notification before the answer, so it knows the file when its model asks for the file.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
-    tools: await catalog.tools({ client: identify(), output }),
+    tools: await catalog.tools({ client: identifyCaller(), output }),
   }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {
-    const reporter = progressReporter(_meta, (progress) =>
+    const reporter = createProgressReporter(_meta, (progress) =>
       sendNotification({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const sent = sentOf?.(requestId);
+    const sent = waitUntilSent?.(requestId);
     const person = findPerson(server, inputEnded);
-    const caller = { apiKey, tenantId, connection, client: identify(), output, signal, sent, linkOrigin, person };
+    const caller = { apiKey, tenantId, connection, client: identifyCaller(), output, signal, sent, linkOrigin, person };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
       .finally(() => reporter?.end());
@@ -61,9 +62,9 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
     const errors = {
       notFound: (problem: string) => new McpError(resourceNotFound, problem),
-      refused: (problem: string) => new McpError(refusedRead, problem),
+      refused: (problem: string) => new McpError(refusedReadCode, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: sentOf?.(requestId), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: waitUntilSent?.(requestId), errors });
   });
   return server;
 }
@@ -102,7 +103,7 @@ const noValidator: jsonSchemaValidator = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
 };
 
-export const requestsV1: RequestSchemas = {
+export const requestSchemasV1: RequestSchemas = {
   request: JSONRPCRequestSchema,
   initialize: InitializeRequestSchema,
   ping: PingRequestSchema,

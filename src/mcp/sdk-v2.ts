@@ -12,7 +12,7 @@ import {
 import * as z from 'zod';
 import { FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
-import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
+import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
 /** The lists are the same for every caller and never change while the process runs. */
@@ -21,11 +21,11 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
 
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;
-  const { apiKey, tenantId, connection, sentOf, linkOrigin, userAgent, output, servesOneRequest } = session;
+  const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   // Over stdio, the SDK fills neither `getClientVersion()` nor `getClientCapabilities()`: each request states both.
-  const identify = (envelope: Envelope = {}) => {
+  const identifyCaller = (envelope: Envelope = {}) => {
     const { [CLIENT_INFO_META_KEY]: info, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
     return identifyClient({ name: info?.name, capabilities, userAgent });
   };
@@ -33,20 +33,20 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
-    tools: await catalog.tools({ client: identify(mcpReq.envelope), output }),
+    tools: await catalog.tools({ client: identifyCaller(mcpReq.envelope), output }),
   }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const { id, signal, _meta } = mcpReq;
-    const reporter = progressReporter(_meta, (progress) =>
+    const reporter = createProgressReporter(_meta, (progress) =>
       mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const sent = sentOf?.(id);
+    const sent = waitUntilSent?.(id);
     const caller = {
       apiKey,
       tenantId,
       connection,
-      client: identify(mcpReq.envelope),
+      client: identifyCaller(mcpReq.envelope),
       output,
       signal,
       sent,
@@ -74,9 +74,9 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq: { id, signal } }) => {
     const errors = {
       notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
-      refused: (problem: string) => new ProtocolError(refusedRead, problem),
+      refused: (problem: string) => new ProtocolError(refusedReadCode, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: sentOf?.(id), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: waitUntilSent?.(id), errors });
   });
   return server;
 }
@@ -123,7 +123,7 @@ interface Envelope {
 const listSkills = { params: z.looseObject({}) };
 const getSkill = { params: z.looseObject({ uri: z.string() }) };
 
-export const requestsV2: RequestSchemas = {
+export const requestSchemasV2: RequestSchemas = {
   request: specTypeSchemas.JSONRPCRequest,
   'tools/list': specTypeSchemas.ListToolsRequest,
   'tools/call': specTypeSchemas.CallToolRequest,

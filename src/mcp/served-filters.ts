@@ -16,7 +16,7 @@ const maxMs = 1000;
 const maxChars = 64 * 1024;
 
 /** Undefined for what is no local library. No key is sent. @throws if it does not answer in time, or fails */
-export async function askForFilters({
+export async function fetchServedFilters({
   baseUrl,
   userAgent,
   fetch,
@@ -35,7 +35,7 @@ export async function askForFilters({
   try {
     const { ads, pages, ...rest } = readSearchFilters(parseJson(text));
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
-    return { ...rest, ads: inOwnWords(ads, ownFilters.ads), pages: inOwnWords(pages, ownFilters.pages) };
+    return { ...rest, ads: pickOwnNotes(ads, ownFilters.ads), pages: pickOwnNotes(pages, ownFilters.pages) };
   } catch {
     return undefined;
   }
@@ -48,7 +48,7 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
     // An idle connection would keep the process alive.
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });
-  const text = async () => {
+  const readText = async () => {
     let received = '';
     for await (const part of response.setEncoding('utf8')) {
       received += part;
@@ -56,7 +56,7 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
     }
     return received;
   };
-  return { status: response.statusCode ?? 0, headers: { get: () => null }, text };
+  return { status: response.statusCode ?? 0, headers: { get: () => null }, text: readText };
 };
 
 /** A name or value that a model reads. It must be one word, so that it cannot be an instruction. */
@@ -66,7 +66,7 @@ const hasOnlyWords = ({ key, values = [], fields = [], default: usual }: SearchF
   [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(isName);
 
 /** Replaces the descriptions of another version by those of this version, because a model must not read foreign prose. */
-const inOwnWords = (served: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
+const pickOwnNotes = (served: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
   served.map(({ description: _, note: __, example: ___, ...filter }) => {
     const { note, example } = ownFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};
     return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };

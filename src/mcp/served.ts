@@ -8,16 +8,16 @@ import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import type { OpenCalls } from './caller-context.ts';
 import { describedTools } from './described-tools.ts';
 import { convertFilterTexts } from './filter-texts.ts';
-import { formFor, type OutputSetting, type ResultForm } from './hosts.ts';
-import { instructions } from './instructions.ts';
+import { chooseResultForm, type OutputSetting, type ResultForm } from './hosts.ts';
+import { buildInstructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
-import { getPrompt, listPrompts, type MakeError, type PromptRequest, promptsWith } from './prompts.ts';
+import { type CreateError, getPrompt, listPrompts, type PromptRequest, selectPrompts } from './prompts.ts';
 import type { FoundResource, ResourceRead } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
 export interface Session extends Credentials {
   /** Resolves when the answer to a request has left the process. */
-  sentOf?(requestId: unknown): Promise<void>;
+  waitUntilSent?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
   /** Aborts when the client sends nothing more, so that no answer to a form can come. */
   inputEnded?: AbortSignal;
@@ -41,20 +41,20 @@ interface CatalogOptions {
 
 export function createCatalog({ server, version, openCalls, searchFilters }: CatalogOptions) {
   const names = describedTools.map(({ name }) => name);
-  const prompts = promptsWith((tool) => server.tools.has(tool), names);
+  const prompts = selectPrompts((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   /** @throws what `errors.notFound` makes of a problem */
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
-    const { findExport, skillFile } = await import('./resources.ts');
-    const file = skills.length > 0 ? skillFile(read.uri) : undefined;
+    const { findExport, findSkillFile } = await import('./resources.ts');
+    const file = skills.length > 0 ? findSkillFile(read.uri) : undefined;
     if (file) return file;
-    if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read), read);
+    if (!showsBoard || read.uri !== boardUri) return findExport((await getOpenCalls()).exportsOf(read), read);
     const board = await readBoardResource();
-    return { contents: async () => board };
+    return { readContents: async () => board };
   };
-  const formOf = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
-    formFor(client, { ...server, output });
+  const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
+    chooseResultForm(client, { ...server, output });
   // The modules of calls are loaded with the first call, because many sessions only list the tools.
   let opening: ReturnType<typeof open> | undefined;
   const open = async () => {
@@ -63,16 +63,16 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     return {
       ...calls,
       callTool: async (call: ToolCall) => {
-        const form = formOf(call);
+        const form = chooseForm(call);
         const args = await convertFilterTexts(server.tools.get(call.name), call.arguments, searchFilters);
         const result = await callTool(context, { ...call, arguments: args }, form);
         const tool = server.tools.get(call.name);
         if (tool?.createsFile && !result.isError) call.onFileCreated?.();
-        return tool?.onlyForBoard ? result : fitToHost(result, form);
+        return tool?.onlyForBoard ? result : adaptToHost(result, form);
       },
     };
   };
-  const opened = () => {
+  const getOpenCalls = () => {
     opening ??= open();
     return opening;
   };
@@ -88,7 +88,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       extensions: { 'io.modelcontextprotocol/skills': {} },
     }),
     instructions: joinNonEmpty(
-      [instructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }), server.notice],
+      [buildInstructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }), server.notice],
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
@@ -96,7 +96,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
-      const { output, board } = formOf(client);
+      const { output, board } = chooseForm(client);
       const form = `${output === 'text'} ${board}`;
       const options = { withOutput: output !== 'text', withBoard: board, filters };
       const tools = lists.tools.get(form) ?? listTools(server.tools.values(), options);
@@ -106,30 +106,30 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     prompts: listPrompts(prompts),
     /** The skills; empty if this server does not offer all tools of the skill. */
     skills,
-    getSkill: (uri: string, invalid: MakeError) => {
+    getSkill: (uri: string, invalid: CreateError) => {
       const found = skills.find((served) => served.uri === uri);
       if (found) return { skill: found };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
     /** The time limit of a call in milliseconds, including the wait for a slot. */
     timeoutMs: server.timeoutMs,
-    callTool: async (call: ToolCall) => (await opened()).callTool(call),
-    reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
+    callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
+    reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
     /** The result of a call that is rejected before it runs. */
     refuse: async (error: AdLibraryError) => (await import('./call-tool.ts')).errorResult(server, error).result,
-    getPrompt: (request: PromptRequest, invalid: MakeError) => getPrompt(prompts, request, invalid),
+    getPrompt: (request: PromptRequest, invalid: CreateError) => getPrompt(prompts, request, invalid),
     listResources: async (caller: Credentials) => {
-      const { listedFile } = await import('./resources.ts');
-      const files = await (await opened()).exportsOf(caller).list();
-      return [...(showsBoard ? [boardResource] : []), ...files.map(listedFile)];
+      const { viewListedFile } = await import('./resources.ts');
+      const files = await (await getOpenCalls()).exportsOf(caller).list();
+      return [...(showsBoard ? [boardResource] : []), ...files.map(viewListedFile)];
     },
     findResource,
-    readResource: async (read: ResourceRead) => (await findResource(read)).contents(),
+    readResource: async (read: ResourceRead) => (await findResource(read)).readContents(),
   };
 }
 
 /** Removes from a result what the host of the client cannot use. */
-function fitToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
+function adaptToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
   const { content, _meta, ...rest } = result;
   const { [boardKey]: _, ...others } = _meta ?? {};
   const meta = board ? _meta : Object.keys(others).length > 0 ? others : undefined;

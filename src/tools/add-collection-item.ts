@@ -4,14 +4,14 @@ import { classifyFailure, type Stop } from '../dataset/stops.ts';
 import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-text.ts';
-import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './arguments.ts';
+import { adIdRule, collectionId, isShortId, itemType, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
-const unknownIfAdded =
+const unknownOutcome =
   'The item is in the collection. The first request got no clear answer and was sent again, so it is unknown whether this call added it or it was there before.';
 
-const id = z.string().min(1).refine(isShort, mustBeShort);
+const id = z.string().min(1).refine(isShortId, shortIdRule);
 
 const SavedView = z
   .looseObject({
@@ -44,7 +44,7 @@ export const addCollectionItem = defineTool({
     })
     .refine(
       ({ itemType, itemId, itemIds = [] }) => itemType === 'pages' || [itemId ?? [], itemIds].flat().every(isUuid),
-      { path: ['itemId'], error: mustBeAdId },
+      { path: ['itemId'], error: adIdRule },
     ),
   output: z.looseObject({
     collection: CollectionView.optional(),
@@ -56,30 +56,30 @@ export const addCollectionItem = defineTool({
     note: z.string().optional().describe('Why it is unknown whether this call added the item.'),
   }),
   async run({ collectionId, itemType, itemId, itemIds = [] }, context) {
-    const saved = await add(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);
-    const [one] = saved.items;
-    if (itemId === undefined || one === undefined) return { data: { itemType, ...saved } };
+    const saved = await addItems(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);
+    const [savedItem] = saved.items;
+    if (itemId === undefined || savedItem === undefined) return { data: { itemType, ...saved } };
     const { collection } = saved;
-    const { problem: note, ...added } = one;
+    const { problem: note, ...added } = savedItem;
     return { data: { itemType, ...(collection && { collection }), ...added, ...(note && { note }) } };
   },
   render({ note, itemType, itemId, added, items = [], collection }) {
-    const where = `the collection${collection ? ` ${formatCollection(collection)}` : ''}`;
-    if (itemId === undefined) return allText(items, where);
+    const collectionText = `the collection${collection ? ` ${formatCollection(collection)}` : ''}`;
+    if (itemId === undefined) return formatSeveralItems(items, collectionText);
     const item = `${itemType === 'ads' ? 'Ad' : 'Page'} ${quoteUnlessWord(itemId)}`;
-    return note ? `${item}: ${note}` : `${item} ${added ? 'added to' : 'was already in'} ${where}`;
+    return note ? `${item}: ${note}` : `${item} ${added ? 'added to' : 'was already in'} ${collectionText}`;
   },
 });
 
 const notTried = 'not tried';
 
 /** Adds items one after the other. Skips an item that the service rejects. Any other failure ends the call. */
-async function add(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
+async function addItems(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
   const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
   const items: SavedView[] = [];
   let collection: CollectionView | undefined;
   let stop: Stop | undefined;
-  let first: unknown;
+  let firstError: unknown;
   for (const itemId of ids) {
     if (stop) {
       items.push({ itemId, added: false, problem: notTried });
@@ -92,29 +92,33 @@ async function add(collectionId: string, itemType: ItemType, itemIds: readonly s
       });
       const { added } = value;
       if (value.collection) collection = viewCollection(value.collection);
-      items.push({ itemId, added, ...(repeated && !added && { problem: unknownIfAdded }) });
+      items.push({ itemId, added, ...(repeated && !added && { problem: unknownOutcome }) });
     } catch (error) {
-      first ??= error;
+      firstError ??= error;
       const stopped = classifyFailure(error, context);
-      if (!rejections.includes(stopped.error?.failure.kind ?? '')) stop = stopped;
+      if (!itemErrorKinds.includes(stopped.error?.failure.kind ?? '')) stop = stopped;
       items.push({ itemId, added: false, problem: context.explain(error).text });
     }
   }
-  if (first !== undefined && collection === undefined) throw first;
+  if (firstError !== undefined && collection === undefined) throw firstError;
   return { ...(collection && { collection }), items, ...(stop && { stopped: stop.reason }) };
 }
 
-const rejections: readonly string[] = ['invalid_request', 'not_found'];
+const itemErrorKinds: readonly string[] = ['invalid_request', 'not_found'];
 
-function allText(items: readonly SavedView[], where: string): string {
-  const idsOf = (isOf: (item: SavedView) => boolean) => items.filter(isOf).map(({ itemId }) => quoteUnlessWord(itemId));
-  const [added, present] = [idsOf((item) => item.added), idsOf((item) => !item.added && !item.problem)];
-  const untried = idsOf(({ problem }) => problem === notTried);
+function formatSeveralItems(items: readonly SavedView[], collectionText: string): string {
+  const listQuotedIds = (matchesItem: (item: SavedView) => boolean) =>
+    items.filter(matchesItem).map(({ itemId }) => quoteUnlessWord(itemId));
+  const [addedIds, existingIds] = [
+    listQuotedIds((item) => item.added),
+    listQuotedIds((item) => !item.added && !item.problem),
+  ];
+  const untriedIds = listQuotedIds(({ problem }) => problem === notTried);
   return joinLines([
-    `Into ${where}: ${added.length} added, ${present.length} already there.`,
+    `Into ${collectionText}: ${addedIds.length} added, ${existingIds.length} already there.`,
     ...items.flatMap(({ itemId, problem }) =>
       problem && problem !== notTried ? `${quoteUnlessWord(itemId)}: ${problem}` : [],
     ),
-    untried.length > 0 && `Not tried: ${joinNames(untried)}. Call again with these.`,
+    untriedIds.length > 0 && `Not tried: ${joinNames(untriedIds)}. Call again with these.`,
   ]);
 }

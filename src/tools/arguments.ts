@@ -34,26 +34,29 @@ export const seen = z
   .describe('true returns the version that a list showed. It is free and may be incomplete.');
 export const fresh = z.boolean().optional().describe('true ignores the cached answer and pays again.');
 
-const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
+const explainUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
  * A UUID in lower case, so that both spellings of an id lead to the same cached call. `z.uuid()` would add a long pattern to
  * the list of tools and reject ids that do not follow RFC 9562.
  */
-const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
+const createUuidSchema = (source: string) => z.string().refine(isUuid, explainUuid(source)).toLowerCase();
 
-export const isShort = (id: string): boolean => id.length <= maxIdLength;
-export const mustBeShort = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
+export const isShortId = (id: string): boolean => id.length <= maxIdLength;
+export const shortIdRule = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
 
-export const adId = uuidFrom('a search or a collection').describe('Ad id from a search or a collection.');
-export const mustBeAdId = mustBeUuid('a search or a collection');
-export const collectionId = uuidFrom('list_collections').describe('Id from list_collections.');
+export const adId = createUuidSchema('a search or a collection').describe('Ad id from a search or a collection.');
+export const adIdRule = explainUuid('a search or a collection');
+export const collectionId = createUuidSchema('list_collections').describe('Id from list_collections.');
 export const itemType = ItemType.describe('A collection may contain both.');
 
 /** @throws AdLibraryError for filters that would turn pages by themselves, or arguments that cannot be combined */
-export function checkQuestion(filters: readonly (object | undefined)[], exclusive: Record<string, unknown>): void {
+export function checkQuestion(
+  filters: readonly (object | undefined)[],
+  exclusiveArguments: Record<string, unknown>,
+): void {
   for (const key of ['limit', 'cursor'])
     if (filters.some((one) => one !== undefined && Object.hasOwn(one, key)))
       throw invalidRequest(`filters must not hold "${key}": this tool turns the pages itself.`);
-  const given = Object.keys(exclusive).filter((name) => exclusive[name] !== undefined);
-  if (given.length > 1) throw invalidRequest(`${given.join(' and ')} cannot be combined: pass one.`);
+  const givenNames = Object.keys(exclusiveArguments).filter((name) => exclusiveArguments[name] !== undefined);
+  if (givenNames.length > 1) throw invalidRequest(`${givenNames.join(' and ')} cannot be combined: pass one.`);
 }

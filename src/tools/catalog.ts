@@ -47,5 +47,6 @@ export const tools: readonly Tool[] = [
 ];
 
 /** Returns the name of the tool for an operation. Models know operations only by the names of tools. */
-export const toolName = (operation: string): string =>
-  tools.find(({ severalCalls, operations: [called] }) => !severalCalls && called === operation)?.name ?? operation;
+export const getToolName = (operation: string): string =>
+  tools.find(({ makesSeveralCalls, operations: [called] }) => !makesSeveralCalls && called === operation)?.name ??
+  operation;

@@ -26,9 +26,9 @@ import { type CheckedWatch, defaultMaxAds, findRecentReading, runChecks } from '
 import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
 import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
 import { fresh } from './arguments.ts';
-import { priceOfRest, requireFree } from './gather-ads.ts';
-import { thumbnailsOf } from './thumbnails.ts';
-import { addressesOf, defineTool, locationText, readOnly, type ToolContext } from './tool.ts';
+import { estimateRemaining, requireFree } from './gather-ads.ts';
+import { loadThumbnails } from './thumbnails.ts';
+import { defineTool, formatFileLocation, listFileAddresses, readOnly, type ToolContext } from './tool.ts';
 
 const CheckView = z
   .looseObject({
@@ -69,7 +69,7 @@ export const checkWatches = defineTool({
   annotations: readOnly,
   example: () => ({ maxCredits: 20 }),
   operations: ['searchAds', 'listCollectionItems'],
-  severalCalls: true,
+  makesSeveralCalls: true,
   keepsRecords: true,
   showsBoard: true,
   forBoard: (data) => {
@@ -79,7 +79,7 @@ export const checkWatches = defineTool({
       ? { ids: [...new Set(ids)] }
       : { gathering: watches.find((one) => one.gathering)?.gathering ?? null };
   },
-  reportsProgress: true,
+  canReportProgress: true,
   input: z.strictObject({
     names: z.array(z.string()).min(1).optional().describe('Names of watches. Default: all.'),
     maxCredits: z.number().min(0).optional().describe('Most credits for the whole call. 0 returns an estimate.'),
@@ -94,14 +94,14 @@ export const checkWatches = defineTool({
   async run({ names, maxCredits, fresh = false }, context) {
     const { userRecords } = await context.dataset();
     const all = parseWatches(await userRecords.read('watch'));
-    const chosen = names ? findRecordsByName('watch', all, names) : all;
-    if (maxCredits === 0) return estimateChecks(chosen, fresh, context);
-    if (maxCredits === undefined) for (const watch of chosen) await requireFree(pickQuestion(watch), context);
-    const { checked, ended } = await runChecks(chosen, { maxCredits, fresh }, context);
-    const failure = checked.find(({ stop }) => stop.error)?.stop.error;
-    if (failure && checked.every(({ check }) => check === undefined)) throw failure;
-    const note = isCallAbandoned(context.signal) ? undefined : await keep(checked, context);
-    return viewChecks(checked, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
+    const selectedWatches = names ? findRecordsByName('watch', all, names) : all;
+    if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
+    if (maxCredits === undefined) for (const watch of selectedWatches) await requireFree(pickQuestion(watch), context);
+    const { checked: checkedWatches, ended } = await runChecks(selectedWatches, { maxCredits, fresh }, context);
+    const failure = checkedWatches.find(({ stop }) => stop.error)?.stop.error;
+    if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
+    const note = isCallAbandoned(context.signal) ? undefined : await storeChecks(checkedWatches, context);
+    return viewChecks(checkedWatches, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
   },
 });
 
@@ -109,34 +109,38 @@ export const checkWatches = defineTool({
  * Estimates the cost of a check without sending anything. The lower bound is the price of as many ads as matched the last
  * time. More ads may match now, so the upper bound is the amount that the limits of the watches allow.
  */
-async function estimateChecks(chosen: readonly Watch[], fresh: boolean, context: ToolContext) {
+async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.dataset()).readContents();
-  const unread = chosen.filter((watch) => fresh || !findRecentReading(pickQuestion(watch), contents, context));
+  const watchesToRead = selectedWatches.filter(
+    (watch) => fresh || !findRecentReading(pickQuestion(watch), contents, context),
+  );
   const prices = new Map<string, EstimateView | undefined>();
-  for (const watch of unread) {
+  for (const watch of watchesToRead) {
     const question = pickQuestion(watch);
-    prices.set(getQuestionKey(question), await priceOfRest(question, contents, true, context));
+    prices.set(getQuestionKey(question), await estimateRemaining(question, contents, true, context));
   }
-  const sumOfKnown = (figures: readonly (number | null | undefined)[]) => {
-    const known = figures.flatMap((figure) => figure ?? []);
-    return known.length < figures.length ? undefined : sumOf(known);
+  const sumIfAllKnown = (figures: readonly (number | null | undefined)[]) => {
+    const knownFigures = figures.flatMap((figure) => figure ?? []);
+    return knownFigures.length < figures.length ? undefined : sumOf(knownFigures);
   };
   const [pages, ads] = (['pages', 'ads'] as const).map((name) =>
-    sumOfKnown([...prices.values()].map((price) => price?.[name])),
+    sumIfAllKnown([...prices.values()].map((price) => price?.[name])),
   );
-  const maxCharges = unread.map((watch) =>
-    maxChargeOf(watch, prices.get(getQuestionKey(watch))?.ads ?? undefined, context),
+  const maxCharges = watchesToRead.map((watch) =>
+    computeMaxCharge(watch, prices.get(getQuestionKey(watch))?.ads ?? undefined, context),
   );
-  const atMost = sumOfKnown(await Promise.all(maxCharges));
+  const atMost = sumIfAllKnown(await Promise.all(maxCharges));
   const atLeast = Math.min(sumOf([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
   const storedAds = sumOf(
-    unread.map((watch) => countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents)),
+    watchesToRead.map((watch) => countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents)),
   );
   const text =
-    chosen.length === 0
+    selectedWatches.length === 0
       ? 'There are no watches to check.'
-      : [checksPriceText({ ads, ...estimate }), explainRepeatedReading(storedAds, estimate)].filter(Boolean).join(' ');
+      : [formatChecksEstimate({ ads, ...estimate }), explainRepeatedReading(storedAds, estimate)]
+          .filter(Boolean)
+          .join(' ');
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
 }
 
@@ -161,7 +165,7 @@ function explainRepeatedReading(storedAds: number, { credits, atMost }: Pick<Est
   return `${formatNumber(storedAds)} of these ads ${be} in the dataset already. A check reads them again, because only a reading of the same question shows what is new.`;
 }
 
-function checksPriceText({
+function formatChecksEstimate({
   ads,
   pages,
   ...price
@@ -181,64 +185,68 @@ function checksPriceText({
  * `maxCredits`. Undefined while no price is known, because a first page of unknown price may cost more than `maxCredits`.
  * @param ads how many ads matched when they were counted last
  */
-async function maxChargeOf(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
+async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
   const question = pickQuestion(watch);
   const maxAds = watch.maxAds ?? defaultMaxAds;
   const size = Math.min(maxAds, getMaxPageSize(question, adFilters));
   const budget = await callBudget(0);
-  const priceOf = async (items: number) =>
+  const getMaxPrice = async (items: number) =>
     (await budget.estimateCost({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
-  const all = await priceOf(maxAds);
+  const fullPrice = await getMaxPrice(maxAds);
   // If more ads match than were counted, the reading needs one more page.
-  const onePageMore = ads === undefined || ads >= maxAds ? 0 : await priceOf(Math.min(size, Math.max(1, ads)));
-  if (all === undefined || onePageMore === undefined) return;
+  const extraPagePrice = ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(size, Math.max(1, ads)));
+  if (fullPrice === undefined || extraPagePrice === undefined) return;
   // Parts may list the same ads again and again, and `maxAds` counts each ad once.
-  return Math.min(watch.maxCredits, question.split === undefined ? all + onePageMore : Infinity);
+  return Math.min(watch.maxCredits, question.split === undefined ? fullPrice + extraPagePrice : Infinity);
 }
 
 /**
  * Stores the checks, and then marks their gatherings as returned. If the process ends in between, the next check reads the
  * same gatherings and finds the same changes. Returns a note if the checks could not be stored.
  */
-async function keep(checked: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
+async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
   const { userRecords } = await context.dataset();
   try {
     await saveChecks(
       userRecords,
-      checked.flatMap(({ check }) => check ?? []),
+      checkedWatches.flatMap(({ check }) => check ?? []),
     );
   } catch (error) {
     const { text } = context.explain(error as AdLibraryError);
     return `This check could not be stored, so the next one compares with the same earlier check. ${text}`;
   }
-  for (const { gathered } of checked) await gathered?.markReturned();
+  for (const { gathered } of checkedWatches) await gathered?.markReturned();
   return;
 }
 
-const maxIds = 600;
+const maxIdsInAll = 600;
 
-async function viewChecks(checked: readonly CheckedWatch[], about: { note?: string }, context: ToolContext) {
-  const lists = checked.flatMap(({ check }) => {
+async function viewChecks(
+  checkedWatches: readonly CheckedWatch[],
+  callFields: { note?: string },
+  context: ToolContext,
+) {
+  const lists = checkedWatches.flatMap(({ check }) => {
     const { newIds = [], updatedIds = [], goneIds = [] } = check?.changes ?? {};
     return [newIds, updatedIds, goneIds].filter(({ length }) => length > 0);
   });
-  const max = Math.max(4, Math.floor(maxIds / Math.max(1, lists.length)));
+  const maxListedIds = Math.max(4, Math.floor(maxIdsInAll / Math.max(1, lists.length)));
   const views: CheckedView[] = [];
-  for (const one of checked) views.push(await viewCheck(one, max, context));
-  const head = checked.length === 0 ? 'There are no watches to check.' : about.note;
+  for (const checkedWatch of checkedWatches) views.push(await viewCheck(checkedWatch, maxListedIds, context));
+  const head = checkedWatches.length === 0 ? 'There are no watches to check.' : callFields.note;
   const file = context.wantsHtml ? await writeMail(views, context) : undefined;
-  const written = joinLines([head, ...views.flatMap(({ lines }) => lines)]);
-  let remaining = context.resultTokens - estimateTokens(written) - 20 * views.length;
-  let waiting = views.filter(({ groups }) => groups.length > 0).length;
+  const fixedText = joinLines([head, ...views.flatMap(({ lines }) => lines)]);
+  let remaining = context.resultTokens - estimateTokens(fixedText) - 20 * views.length;
+  let remainingNews = views.filter(({ groups }) => groups.length > 0).length;
   const parts = views.map(({ data: { name }, lines, groups }) => {
-    const news = groups.length > 0 ? formatNews(groups, Math.max(0, remaining / waiting--)) : '';
+    const news = groups.length > 0 ? formatNews(groups, Math.max(0, remaining / remainingNews--)) : '';
     remaining -= estimateTokens(news);
     return joinLines([`${quote(name)}: ${lines.join('\n')}`, news]);
   });
   return {
-    data: { watches: views.map(({ data }) => data), ...about, ...(file && addressesOf(file, context)) },
+    data: { watches: views.map(({ data }) => data), ...callFields, ...(file && listFileAddresses(file, context)) },
     text: clampLines(
-      [head, ...parts, file && `As a mail: ${locationText(file, context)}.`].filter(Boolean).join('\n\n'),
+      [head, ...parts, file && `As a mail: ${formatFileLocation(file, context)}.`].filter(Boolean).join('\n\n'),
       context.resultTokens,
     ),
   };
@@ -246,7 +254,7 @@ async function viewChecks(checked: readonly CheckedWatch[], about: { note?: stri
 
 async function writeMail(views: readonly CheckedView[], context: ToolContext) {
   const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
-  const pictures = await thumbnailsOf(
+  const pictures = await loadThumbnails(
     ads.map(({ card, picture }) => ({ adId: card.id, picture })),
     context,
   );
@@ -264,70 +272,72 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
 
 type CheckedView = Awaited<ReturnType<typeof viewCheck>>;
 
-async function viewCheck(one: CheckedWatch, max: number, context: ToolContext) {
-  const { watch, stop, gathered, check } = one;
+async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, context: ToolContext) {
+  const { watch, stop, gathered, check } = checkedWatch;
   const contents = gathered?.contents;
   const usual = check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
   const groups = check && contents ? collectNews(check, contents, context.now) : [];
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
-  const compared = check ? previousCheck : watch.complete[0];
+  const comparedCheck = check ? previousCheck : watch.complete[0];
   // A check that read nothing has empty lists. The lists are null only if there is no earlier check to compare with.
-  const nothing = check === undefined && compared !== undefined ? [] : undefined;
+  const emptyIfComparable = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
-    new: changes?.newIds ?? nothing,
-    changed: changes?.updatedIds ?? nothing,
+    new: changes?.newIds ?? emptyIfComparable,
+    changed: changes?.updatedIds ?? emptyIfComparable,
     gone: complete ? changes?.goneIds : undefined,
   };
   const counters = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
-  const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
-  const firstIds = (all: readonly string[] | undefined) => all?.slice(0, max).map(sanitizeId) ?? null;
+  const cutLists = Object.entries(ids).flatMap(([list, all = []]) =>
+    all.length > maxListedIds ? [[list, all.length - maxListedIds]] : [],
+  );
+  const listFirstIds = (all: readonly string[] | undefined) => all?.slice(0, maxListedIds).map(sanitizeId) ?? null;
   const { next: _, problem, ...stopped } = buildStopFields(stop, context);
   const found = gathering?.found ?? null;
   const read = gathering?.adIds.size ?? 0;
   const data = {
     name: watch.name,
-    new: firstIds(ids.new),
-    changed: firstIds(ids.changed),
-    gone: firstIds(ids.gone),
+    new: listFirstIds(ids.new),
+    changed: listFirstIds(ids.changed),
+    gone: listFirstIds(ids.gone),
     ...(counters && { counters }),
-    ...(more.length > 0 && { more: Object.fromEntries(more) as Partial<Record<'new', number>> }),
+    ...(cutLists.length > 0 && { more: Object.fromEntries(cutLists) as Partial<Record<'new', number>> }),
     found,
     read,
     complete,
     ...stopped,
-    ...(problem && !one.isSkipped && { problem }),
-    since: compared ? formatIsoTime(compared.at) : null,
+    ...(problem && !checkedWatch.isSkipped && { problem }),
+    since: comparedCheck ? formatIsoTime(comparedCheck.at) : null,
     ...(usual && { usual }),
-    ...(one.isRecent && gathering && { note: readAtText(gathering) }),
+    ...(checkedWatch.isRecent && gathering && { note: formatReadingTime(gathering) }),
     ...(gathering && { gathering: gathering.id }),
   };
-  const counts = previousCheck && [
+  const countTexts = previousCheck && [
     `${formatNumber(ids.new?.length ?? 0)} new`,
     `${formatNumber(ids.changed?.length ?? 0)} changed`,
     ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
-  const news = counts ? `${counts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
-  const size = `${formatCount(read, 'ad')} read${found === null ? '' : ` of ${formatNumber(found)} found`}`;
-  const state = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
-  const head = [`${news}${size}, ${state}.`, ...notesOn(one), data.problem];
+  const news = countTexts ? `${countTexts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
+  const sizeText = `${formatCount(read, 'ad')} read${found === null ? '' : ` of ${formatNumber(found)} found`}`;
+  const stateText = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
+  const head = [`${news}${sizeText}, ${stateText}.`, ...buildNotes(checkedWatch), data.problem];
   const lines = [
     head.filter(Boolean).join(' '),
     check && usual && formatTypicalLaunches(usual, check),
     counters && formatCounterChanges(counters),
     data.more?.new &&
-      context.offers('query_ads') &&
+      context.isOffered('query_ads') &&
       `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${previousCheck?.gathering}'`,
   ].filter((line) => typeof line === 'string');
   return { data, lines, groups };
 }
 
-function notesOn({ watch, stop, gathered, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
+function buildNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, incomparableCheck } = check ?? {};
   const complete = gathering?.complete;
-  const isLimited =
+  const limitNote =
     stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
-  const goesOn = 'check_watches goes on with it within a day; later it starts over.';
+  const continuationNote = 'check_watches goes on with it within a day; later it starts over.';
   return [
     incomparableCheck &&
       `The ads of the check of ${formatMinute(incomparableCheck.at)} are no longer stored, so this check counts as the first.`,
@@ -335,15 +345,15 @@ function notesOn({ watch, stop, gathered, check, isRecent }: CheckedWatch): (str
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
     gathered?.hasStartedOver && restartNote,
-    isRecent && gathering && readAtText(gathering),
+    isRecent && gathering && formatReadingTime(gathering),
     !complete &&
       check &&
       (formatDatasetLimit(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
         (stop.reason === 'end'
           ? 'Some ads it read were removed to make room: use narrower filters.'
-          : isLimited || goesOn)),
+          : limitNote || continuationNote)),
   ];
 }
 
-const readAtText = ({ gatheredAt }: Gathering) =>
+const formatReadingTime = ({ gatheredAt }: Gathering) =>
   `Read at ${formatIsoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked.`;

@@ -20,7 +20,7 @@ import { formatServiceNotes, readServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, sanitizeLine } from '../views/safe-text.ts';
 import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
-import { countableKey, type Filters, partOf, partsOf, withMissing } from './filter-values.ts';
+import { buildPart, buildParts, type Filters, findCountableFilter, requireMissing } from './filter-values.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 const Counted = z.looseObject({
@@ -67,7 +67,7 @@ export const countAds = defineTool({
     split: [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }],
   }),
   operations: ['searchAds'],
-  severalCalls: true,
+  makesSeveralCalls: true,
   input: z.strictObject({
     filters: adFilters,
     split,
@@ -91,34 +91,34 @@ export const countAds = defineTool({
   }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
     checkQuestion([filters, ...split], { split: split[0], by });
-    const key = by === undefined ? undefined : countableKey(by, context.adFilters, filters);
+    const key = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.callBudget(maxCredits);
     // Without its stored data, the server can still count by searching.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreLostStorage);
-    const counting = { ...context, callBudget, fresh, contents };
-    if (maxCredits === 0) return { data: await estimate(key, filters, split, counting) };
+    const countContext = { ...context, callBudget, fresh, contents };
+    if (maxCredits === 0) return { data: await estimateCount(key, filters, split, countContext) };
     const { stop, ...counts } = await (key === undefined
-      ? countSplit(filters, split, counting)
-      : countKey(key, filters, counting));
+      ? countSplit(filters, split, countContext)
+      : countKey(key, filters, countContext));
     if (stop === undefined) return { data: counts };
     const problem = stop.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
     const data = {
       ...counts,
       stopped: stop.reason,
       ...(problem && { error: problem.kind, problem: problem.text }),
-      ...(stop.reason === 'error' && !stop.error && { problem: noTotal }),
-      ...(stop.reason === 'maxCredits' && { next: moreCredits }),
+      ...(stop.reason === 'error' && !stop.error && { problem: noTotalText }),
+      ...(stop.reason === 'maxCredits' && { next: moreCreditsHint }),
     };
     return { data };
   },
   render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }) => {
     if (estimate)
       return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${formatPrice(estimate)}. Nothing was sent.`;
-    const ofAll = total.notes ?? [];
+    const notesOfTotal = total.notes ?? [];
     return joinLines([
-      total.total === null ? noTotal : `${formatCount(total.total, 'ad')} in all${remarks(total)}.`,
+      total.total === null ? noTotalText : `${formatCount(total.total, 'ad')} in all${formatRemarks(total)}.`,
       ...formatServiceNotes(total),
-      ...(total.total === null ? [] : counts.flatMap((part) => partLines(part, ofAll))),
+      ...(total.total === null ? [] : counts.flatMap((part) => formatPart(part, notesOfTotal))),
       none === undefined ? '' : `none: ${formatNumber(none)}`,
       rest === undefined
         ? ''
@@ -133,10 +133,10 @@ export const countAds = defineTool({
 
 const readContents = async ({ dataset }: ToolContext): Promise<DatasetContents> => (await dataset()).readContents();
 
-const noTotal = 'The service does not say how many ads match.';
-const moreCredits = 'To count the rest, call again with a larger maxCredits.';
+const noTotalText = 'The service does not say how many ads match.';
+const moreCreditsHint = 'To count the rest, call again with a larger maxCredits.';
 
-interface Counting extends Omit<ToolContext, 'callBudget'> {
+interface CountContext extends Omit<ToolContext, 'callBudget'> {
   callBudget: CallBudget;
   fresh: boolean;
   contents: DatasetContents | undefined;
@@ -150,15 +150,15 @@ interface AdCount {
   notes?: string[];
   lastSeen?: SeenDays | undefined;
   /** The counts of a key's values, if the service counts them. */
-  values?: ReturnType<typeof valueCounts> | undefined;
+  values?: ReturnType<typeof parseValueCounts> | undefined;
 }
 
 /** Counts ads from a recent complete gathering if there is one, and otherwise with one search. */
-const countOf = async (filters: Filters, counting: Counting): Promise<AdCount> =>
-  gatheredCount(filters, counting) ?? searchedCount(filters, counting);
+const countMatchingAds = async (filters: Filters, countContext: CountContext): Promise<AdCount> =>
+  findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext);
 
 /** @param countBy a key whose values the service counts, too */
-async function searchedCount(filters: Filters, { api, callBudget, now, fresh }: Counting, countBy?: string) {
+async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
   const answer: ApiAnswer<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
   const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
@@ -167,7 +167,7 @@ async function searchedCount(filters: Filters, { api, callBudget, now, fresh }: 
     at: getAnswerTime(answer, now),
     ...readServiceNotes(answer.raw),
     lastSeen: findSeenDays(items),
-    values: countBy === undefined ? undefined : valueCounts(counts),
+    values: countBy === undefined ? undefined : parseValueCounts(counts),
   };
 }
 
@@ -180,20 +180,22 @@ const ValueCounts = z.object({
 const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
 /** Returns the counts of values in an answer of the local library; undefined for any other service. */
-function valueCounts(counts: unknown) {
+function parseValueCounts(counts: unknown) {
   const { data } = ValueCounts.safeParse(counts);
-  return data && { ...data, values: data.values.flatMap((one) => ValueCount.safeParse(one).data ?? []) };
+  return data && { ...data, values: data.values.flatMap((value) => ValueCount.safeParse(value).data ?? []) };
 }
 
 /** The largest age of a gathering that replaces a search, in milliseconds: one day. */
-const maxAge = dayMs;
+const maxGatheringAgeMs = dayMs;
 /** How far the clocks of replicas may be apart, in milliseconds. Beyond that, a clock was wrong and the age is unknown. */
-const maxApart = 60_000;
+const maxClockDifferenceMs = 60_000;
 
-function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount | undefined {
+function findGatheredCount(filters: Filters, { contents, now }: CountContext): AdCount | undefined {
   if (contents === undefined) return;
-  const isRecent = (age: number) => age >= -maxApart && age <= maxAge;
-  const gathering = findGatherings(contents, { filters }).find((one) => one.complete && isRecent(now - one.gatheredAt));
+  const isRecentAge = (age: number) => age >= -maxClockDifferenceMs && age <= maxGatheringAgeMs;
+  const gathering = findGatherings(contents, { filters }).find(
+    (candidate) => candidate.complete && isRecentAge(now - candidate.gatheredAt),
+  );
   if (gathering === undefined) return;
   const { gatheredAt, adIds, found } = gathering;
   const needsDates = Object.hasOwn(filters, 'active');
@@ -208,11 +210,11 @@ function gatheredCount(filters: Filters, { contents, now }: Counting): AdCount |
 }
 
 /** Counts that were made within this time are treated as simultaneous, in milliseconds. */
-const sameTime = 60_000;
+const maxTimeDifferenceMs = 60_000;
 
 /** Returns the total minus its parts; undefined if a count is unknown, or the parts overlap or are from different times. */
-function withoutParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
-  if (total === null || parts.some((part) => Math.abs((part.at ?? at) - at) > sameTime)) return undefined;
+function subtractParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
+  if (total === null || parts.some((part) => Math.abs((part.at ?? at) - at) > maxTimeDifferenceMs)) return undefined;
   const remaining = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total);
   return remaining >= 0 ? remaining : undefined;
 }
@@ -221,21 +223,21 @@ function withoutParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]
  * Estimates the cost of counting without sending anything. It counts the searches that the call would make: a key whose
  * values the service counts needs one search, which no gathering can replace.
  */
-async function estimate(
+async function estimateCount(
   key: SearchFilter | undefined,
   filters: Filters,
   split: readonly Filters[],
-  counting: Counting,
+  countContext: CountContext,
 ): Promise<{ total: null; counts: Count[]; stopped: string; estimate: CountEstimate }> {
-  const { adFilters, isCached, fresh, callBudget } = counting;
-  const values = key && !key.counted ? searchedParts(key, filters, adFilters) : [];
+  const { adFilters, isCached, fresh, callBudget } = countContext;
+  const values = key && !key.counted ? listPartsToSearch(key, filters, adFilters) : [];
   const all = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
   const isFree = await Promise.all(
-    all.map(async (one) => {
+    all.map(async (questionFilters) => {
       if (fresh) return false;
       const countBy = key?.counted && { countBy: key.key };
-      if (!countBy && gatheredCount(one, counting) !== undefined) return true;
-      const body = { ...one, limit: 1, ...countBy };
+      if (!countBy && findGatheredCount(questionFilters, countContext) !== undefined) return true;
+      const body = { ...questionFilters, limit: 1, ...countBy };
       return isCached({ operation: operations.searchAds, path: {}, query: {}, body });
     }),
   );
@@ -247,74 +249,83 @@ async function estimate(
 }
 
 /** Returns the parts that counting by a key searches: each known value, and the ads without a value. */
-function searchedParts(key: SearchFilter, filters: Filters, adFilters: readonly SearchFilter[]): Filters[] {
-  const none = withMissing(filters, key.key, adFilters);
-  return [...partsOf(key), ...(none ? [none] : [])];
+function listPartsToSearch(key: SearchFilter, filters: Filters, adFilters: readonly SearchFilter[]): Filters[] {
+  const none = requireMissing(filters, key.key, adFilters);
+  return [...buildParts(key), ...(none ? [none] : [])];
 }
 
-async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting) {
-  const total = await countOf(filters, counting);
-  const { parts, stop } = await countParts(filters, total, split, counting);
-  return { ...countView(total, filters, counting), counts: parts.map((part) => part.shown), stop };
+async function countSplit(filters: Filters, split: readonly Filters[], countContext: CountContext) {
+  const total = await countMatchingAds(filters, countContext);
+  const { parts, stop } = await countParts(filters, total, split, countContext);
+  return { ...viewCount(total, filters, countContext), counts: parts.map((part) => part.view), stop };
 }
 
 /** Counts each value of a key: by the counts of the service if it counts values, or else by a search for each value. */
-const countKey = (key: SearchFilter, filters: Filters, counting: Counting) =>
-  key.counted ? countByService(key, filters, counting) : countBySearches(key, filters, counting);
+const countKey = (key: SearchFilter, filters: Filters, countContext: CountContext) =>
+  key.counted ? countByService(key, filters, countContext) : countBySearches(key, filters, countContext);
 
-async function countByService(key: SearchFilter, filters: Filters, counting: Counting) {
-  const total = await searchedCount(filters, counting, key.key);
-  const ofAll = { ...countView(total, filters, counting), stop: undefined };
-  if (total.values === undefined) return { ...ofAll, counts: [], leftOut: notCountedByService(key) };
+async function countByService(key: SearchFilter, filters: Filters, countContext: CountContext) {
+  const total = await countBySearch(filters, countContext, key.key);
+  const totalView = { ...viewCount(total, filters, countContext), stop: undefined };
+  if (total.values === undefined) return { ...totalView, counts: [], leftOut: explainUncountedKey(key) };
   const { values, none, more = 0 } = total.values;
-  const counts: Count[] = values.map(({ value, total }) => ({ filters: partOf(key, value), total }));
+  const counts: Count[] = values.map(({ value, total }) => ({ filters: buildPart(key, value), total }));
   if (key.key === 'active') {
-    const unknownState = unknown(none, withMissing(filters, key.key, counting.adFilters));
-    return { ...ofAll, counts: [...counts, unknownState] };
+    const unknownState = buildUnknownCount(none, requireMissing(filters, key.key, countContext.adFilters));
+    return { ...totalView, counts: [...counts, unknownState] };
   }
-  const rest = key.single ? withoutParts(total, [...values, { total: none }]) : undefined;
-  const leftOut = more > 0 && `${rareValues(more)}${rest === undefined ? '' : ' Their ads are in rest.'}`;
-  return { ...ofAll, counts, none, ...(rest !== undefined && { rest }), ...(leftOut && { leftOut }) };
+  const rest = key.single ? subtractParts(total, [...values, { total: none }]) : undefined;
+  const leftOut = more > 0 && `${formatRareValues(more)}${rest === undefined ? '' : ' Their ads are in rest.'}`;
+  return { ...totalView, counts, none, ...(rest !== undefined && { rest }), ...(leftOut && { leftOut }) };
 }
 
-const notCountedByService = ({ key }: SearchFilter) =>
+const explainUncountedKey = ({ key }: SearchFilter) =>
   `The service did not count the values of ${key}, although its description says that it does. List the parts in split instead.`;
 
-const rareValues = (more: number) =>
+const formatRareValues = (more: number) =>
   more === 1 ? '1 rarer value is not listed.' : `${formatNumber(more)} rarer values are not listed.`;
 
-async function countBySearches(key: SearchFilter, filters: Filters, counting: Counting) {
-  const total = await countOf(filters, counting);
-  const ofAll = countView(total, filters, counting);
-  const none = withMissing(filters, key.key, counting.adFilters);
-  const { parts, stop } = await countParts(filters, total, searchedParts(key, filters, counting.adFilters), counting);
-  const withNone = none && parts.at(-1);
-  const counts = parts.filter((part) => part !== withNone).map((part) => part.shown);
-  const left = withoutParts(
+async function countBySearches(key: SearchFilter, filters: Filters, countContext: CountContext) {
+  const total = await countMatchingAds(filters, countContext);
+  const totalView = viewCount(total, filters, countContext);
+  const none = requireMissing(filters, key.key, countContext.adFilters);
+  const { parts, stop } = await countParts(
+    filters,
+    total,
+    listPartsToSearch(key, filters, countContext.adFilters),
+    countContext,
+  );
+  const partWithoutValue = none && parts.at(-1);
+  const counts = parts.filter((part) => part !== partWithoutValue).map((part) => part.view);
+  const left = subtractParts(
     total,
     parts.map(({ answer = {} }) => answer),
   );
   if (key.key === 'active') {
-    const state = withNone ? withNone.shown.total : (left ?? null);
-    return { ...ofAll, counts: [...counts, { ...withNone?.shown, ...unknown(state, none) }], stop };
+    const state = partWithoutValue ? partWithoutValue.view.total : (left ?? null);
+    return {
+      ...totalView,
+      counts: [...counts, { ...partWithoutValue?.view, ...buildUnknownCount(state, none) }],
+      stop,
+    };
   }
   // Values without ads are left out.
   const existing = counts.filter((part) => part.total !== 0);
-  const without = withNone?.shown.total ?? undefined;
+  const without = partWithoutValue?.view.total ?? undefined;
   const rest = key.single ? left : undefined;
   const isCounted = total.total !== null && stop === undefined;
   return {
-    ...ofAll,
+    ...totalView,
     counts: existing,
     ...(without !== undefined && { none: without }),
-    ...(rest !== undefined && { rest, ...(!withNone && { restHoldsNone: true as const }) }),
-    ...(isCounted && rest === undefined && { leftOut: leftOutOf(key, withNone !== undefined) }),
+    ...(rest !== undefined && { rest, ...(!partWithoutValue && { restHoldsNone: true as const }) }),
+    ...(isCounted && rest === undefined && { leftOut: explainLeftOut(key, partWithoutValue !== undefined) }),
     stop,
   };
 }
 
 /** Explains which ads the counts of a key leave out if the number of the other ads is unknown. */
-function leftOutOf({ single, open }: SearchFilter, isNoneCounted: boolean): string {
+function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean): string {
   const others = open || single ? 'ads with other values' : undefined;
   const missing = isNoneCounted ? undefined : 'ads without a value';
   const uncounted = [others, missing].filter(Boolean).join(' and ');
@@ -324,24 +335,24 @@ function leftOutOf({ single, open }: SearchFilter, isNoneCounted: boolean): stri
   return uncounted === '' ? why : `${why} Not counted: ${uncounted}.`;
 }
 
-const unknown = (total: number | null, filters: Filters | undefined): Count => ({
+const buildUnknownCount = (total: number | null, filters: Filters | undefined): Count => ({
   filters: filters ?? { active: null },
   value: 'unknown',
   total,
 });
 
 interface CountedPart {
-  shown: Count;
+  view: Count;
   answer: AdCount | undefined;
 }
 
-const maxRunning = 4;
+const maxConcurrentSearches = 4;
 /** The note on a part that equals the total: a service that ignores a filter key also answers with the total. */
-const equal = 'equal to the total; not verified';
+const equalToTotalNote = 'equal to the total; not verified';
 
 /** Counts parts, a few at a time, until a limit or an error stops the call. */
-async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], counting: Counting) {
-  const counted: CountedPart[] = parts.map((part) => ({ shown: { filters: part, total: null }, answer: undefined }));
+async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], countContext: CountContext) {
+  const counted: CountedPart[] = parts.map((part) => ({ view: { filters: part, total: null }, answer: undefined }));
   if (total.total === null) return { parts: counted, stop: undefined };
   let stop: Stop | undefined;
   let next = 0;
@@ -350,59 +361,59 @@ async function countParts(filters: Filters, total: AdCount, parts: readonly Filt
       const index = next++;
       const part = parts[index] ?? {};
       try {
-        const laid = { ...filters, ...part };
-        const answer = await countOf(laid, counting);
-        counted[index] = { shown: { filters: part, ...countView(answer, laid, counting) }, answer };
+        const combinedFilters = { ...filters, ...part };
+        const answer = await countMatchingAds(combinedFilters, countContext);
+        counted[index] = { view: { filters: part, ...viewCount(answer, combinedFilters, countContext) }, answer };
         if (answer.total === null) stop ??= { reason: 'error' };
       } catch (error) {
-        const reason = classifyFailure(error, counting);
+        const reason = classifyFailure(error, countContext);
         stop ??= reason;
       }
     }
   };
-  await Promise.all(Array.from({ length: maxRunning }, countNext));
-  for (const { shown: part } of counted)
+  await Promise.all(Array.from({ length: maxConcurrentSearches }, countNext));
+  for (const { view: part } of counted)
     if (part.total === total.total && part.total !== 0 && Object.keys(part.filters).length > 0)
-      part.note = [equal, part.note].filter(Boolean).join('; ');
+      part.note = [equalToTotalNote, part.note].filter(Boolean).join('; ');
   return { parts: counted, stop };
 }
 
-function countView({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: Counting) {
-  const isOwnRule = Object.hasOwn(filters, 'active') && withMissing({}, 'active', adFilters) === undefined;
+function viewCount({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: CountContext) {
+  const usesServiceRule = Object.hasOwn(filters, 'active') && requireMissing({}, 'active', adFilters) === undefined;
   return {
     total,
     ...(gatheredAt && { gatheredAt }),
-    ...(isOwnRule && { note: runningNote(lastSeen, gatheredAt !== undefined) }),
+    ...(usesServiceRule && { note: formatRunningNote(lastSeen, gatheredAt !== undefined) }),
     ...(notes && { notes }),
   };
 }
 
 /** Returns a note on the filter `active`, whose meaning the service decides. */
-function runningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
+function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
   const seenNote = lastSeen ? formatSeenDays(lastSeen) : 'no last-seen date';
   return `the service decides what is active; ${ads}: ${seenNote}`;
 }
 
-function partLines(part: Count, ofAll: readonly string[]): string[] {
-  const name = part.value ?? filtersText(part.filters);
-  const notes = (part.notes ?? []).filter((note) => !ofAll.includes(note));
+function formatPart(part: Count, notesOfTotal: readonly string[]): string[] {
+  const name = part.value ?? formatFilters(part.filters);
+  const notes = (part.notes ?? []).filter((note) => !notesOfTotal.includes(note));
   return [
-    `${name}: ${part.total === null ? 'not counted' : formatNumber(part.total)}${remarks(part)}`,
+    `${name}: ${part.total === null ? 'not counted' : formatNumber(part.total)}${formatRemarks(part)}`,
     ...formatServiceNotes({ notes }).map((note) => `  ${note}`),
   ];
 }
 
-function remarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
+function formatRemarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
   const made = gatheredAt && `gathered ${formatMinute(gatheredAt)}`;
   const all = [made, note].filter(Boolean).join('; ');
   return all && ` (${all})`;
 }
 
 /** Returns the filters of a part as JSON. Texts in them come from the caller and may be copied from an ad. */
-function filtersText(filters: Filters): string {
+function formatFilters(filters: Filters): string {
   const json = sanitizeLine(JSON.stringify(filters));
-  return json.length > maxFiltersText ? quote(`${json.slice(0, maxFiltersText)}…`) : json;
+  return json.length > maxFiltersChars ? quote(`${json.slice(0, maxFiltersChars)}…`) : json;
 }
 
-const maxFiltersText = 300;
+const maxFiltersChars = 300;

@@ -1,7 +1,7 @@
 import { type CoverageInput, maxPartial, selectIncompleteGatherings } from '../dataset/coverage.ts';
 import { getQuestion } from '../dataset/gatherings.ts';
 import type { DatasetContents } from '../storage/dataset.ts';
-import { priceOfRest } from './gather-ads.ts';
+import { estimateRemaining } from './gather-ads.ts';
 import type { ToolContext } from './tool.ts';
 
 /** Reads what the coverage of any answer from the dataset is based on. Nothing is sent to the service. */
@@ -14,7 +14,9 @@ export async function readCoverageInput(
   if (incomplete.length === 0) return { contents, facts: await reader.readFacts(contents) };
   const prices = await Promise.all(
     incomplete.map(async (gathering) => {
-      const price = gathering.ended ? undefined : await priceOfRest(getQuestion(gathering), contents, false, context);
+      const price = gathering.ended
+        ? undefined
+        : await estimateRemaining(getQuestion(gathering), contents, false, context);
       return [gathering.id, price] as const;
     }),
   );

@@ -31,9 +31,9 @@ export interface PageListing extends Listing {
 }
 
 /** The first character of every cursor of this server. */
-const marker = '@';
+const cursorPrefix = '@';
 /** Returns whether this server wrote the cursor. */
-export const isOwnCursor = (cursor: string | undefined): boolean => cursor?.startsWith(marker) === true;
+export const isOwnCursor = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
 
 /** The longest service cursor that is part of a cursor of this server, in characters. */
 const maxEmbeddedLength = 1000;
@@ -47,10 +47,10 @@ export function writeCursor({ list, searchParams, position }: PageListing, { sig
   const { serviceCursor, limit, shown } = position;
   const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
   const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
-  return `${marker}${page}.${signature}${serviceCursor === undefined ? '' : embed(serviceCursor)}`;
+  return `${cursorPrefix}${page}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
 }
 
-function embed(serviceCursor: string): string {
+function encodeServiceCursor(serviceCursor: string): string {
   if (serviceCursor.length > maxEmbeddedLength || !serviceCursor.isWellFormed()) return '~';
   const encoded = Buffer.from(serviceCursor).toString('base64url');
   return encoded.length > maxEmbeddedLength ? '~' : `=${encoded}`;
@@ -91,45 +91,46 @@ export async function readCursor(
   { list, cursor, limit, searchParams }: ListRequest,
   cursors: Cursors,
 ): Promise<PageListing> {
-  if (!cursor?.startsWith(marker)) return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
-  const { isLong, ...position } = positionIn(cursor);
-  const leavesOut = Object.keys(searchParams).length === 0;
+  if (!cursor?.startsWith(cursorPrefix))
+    return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
+  const { isLong, ...position } = parseCursor(cursor);
+  const hasNoSearchParams = Object.keys(searchParams).length === 0;
   const candidates = isLong ? [] : [{ list, searchParams, position }];
-  const isOfCursor = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
-  if (isLong || (leavesOut && !candidates.some(isOfCursor))) {
+  const matchesCursor = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
+  if (isLong || (hasNoSearchParams && !candidates.some(matchesCursor))) {
     const state = await cursors.recall(cursor);
-    if (isLong && state === undefined) throw forgottenCursor();
+    if (isLong && state === undefined) throw createExpiredCursorError();
     const { serviceCursor = position.serviceCursor } = state ?? {};
-    for (const params of state && leavesOut ? [searchParams, state.searchParams] : [searchParams])
+    for (const params of state && hasNoSearchParams ? [searchParams, state.searchParams] : [searchParams])
       candidates.push({ list, searchParams: params, position: { ...position, serviceCursor } });
   }
-  const listing = candidates.find(isOfCursor);
-  if (listing === undefined) throw cursorMismatch();
+  const listing = candidates.find(matchesCursor);
+  if (listing === undefined) throw createCursorMismatchError();
   // A new page size is possible only at the start of a page, before any of its items was shown.
   return position.shown === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, limit } }
     : listing;
 }
 
-const cursorForm = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
+const cursorPattern = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
 
-function positionIn(cursor: string): PagePosition & { isLong: boolean } {
-  const [match, limit, shown = 0, encoded, long] = cursorForm.exec(cursor) ?? [];
-  if (match === undefined) throw cursorMismatch();
+function parseCursor(cursor: string): PagePosition & { isLong: boolean } {
+  const [match, limit, shown = 0, encoded, storedMark] = cursorPattern.exec(cursor) ?? [];
+  if (match === undefined) throw createCursorMismatchError();
   return {
     serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
     limit: limit === undefined ? undefined : Number(limit),
     shown: Number(shown),
-    isLong: long !== undefined,
+    isLong: storedMark !== undefined,
   };
 }
 
-export const cursorMismatch = () =>
+export const createCursorMismatchError = () =>
   invalidRequest(
     'This cursor does not match these arguments, or its filters are no longer remembered. Pass it unchanged, to the same tool, with the same filters (or collection and item type); to start over, leave it out.',
   );
 
-const forgottenCursor = () =>
+const createExpiredCursorError = () =>
   invalidRequest(
     "This cursor has expired: the service's own cursor was too long to fit into it, and is no longer remembered. Repeat the call that returned it and use the new cursor, or leave the cursor out to start over.",
   );

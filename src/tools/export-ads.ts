@@ -17,8 +17,8 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
-import { FirstRows, firstRows, firstText } from './first-rows.ts';
-import { addressesOf, defineTool, linkTo, locationText } from './tool.ts';
+import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
+import { createResourceLink, defineTool, formatFileLocation, listFileAddresses } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -28,7 +28,7 @@ const mimeTypes: Record<ExportFormat, string> = {
   parquet: 'application/vnd.apache.parquet',
 };
 
-const noteEnding = '-methods.md';
+const noteFileEnding = '-methods.md';
 
 const Sheet = z.strictObject({
   name: z.string().describe('Name of the sheet.'),
@@ -82,7 +82,7 @@ export const exportAds = defineTool({
     const contents = await (await context.dataset()).readContents();
     const coverageInput = await readCoverageInput(contents, context);
     const describeExport = (exported: readonly ExportCounts[]) => {
-      const adIds = adIdsOf(exported, coverageInput.facts);
+      const adIds = collectAdIds(exported, coverageInput.facts);
       const listed = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
       const read = mergeReadFields(exported.map((one) => one.read));
       const coverage = viewCoverage({ ...coverageInput, ...listed, read });
@@ -92,7 +92,7 @@ export const exportAds = defineTool({
     let counts: ExportCounts[] = [];
     const file = await exports.create({
       name: `${chosen ?? `ads-${formatDay(now)}`}.${format}`,
-      companionEnding: noteEnding,
+      companionEnding: noteFileEnding,
       mimeType: mimeTypes[format],
       write: async (take, maxBytes) => {
         const statements = selected.map(
@@ -108,7 +108,7 @@ export const exportAds = defineTool({
     const { coverage, note: parts } = describeExport(counts);
     const note = await exports
       .create({
-        name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
+        name: `${file.name.slice(0, -`.${format}`.length)}${noteFileEnding}`,
         mimeType: 'text/markdown',
         write: (take) => take(Buffer.from(renderNoteMarkdown(parts))),
       })
@@ -119,13 +119,13 @@ export const exportAds = defineTool({
     const rows = sumOf(counts.map((one) => one.rowCount));
     const cut = sumOf(counts.map((one) => one.truncatedCells));
     const firsts = counts.map((one) =>
-      firstRows({ columns: one.columns, first: one.firstRows }, firstTokens / counts.length),
+      selectFirstRows({ columns: one.columns, first: one.firstRows }, firstTokens / counts.length),
     );
     const parted = counts.map((one, at) => ({ name: one.name, rows: one.rowCount, ...firsts[at] }));
     const cutText = `${formatCount(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
-        ...addressesOf(file, context),
+        ...listFileAddresses(file, context),
         rows,
         bytes: file.bytes,
         ...(sheets ? { sheets: parted } : firsts[0]),
@@ -135,12 +135,12 @@ export const exportAds = defineTool({
       },
       text: joinLines([
         ...(rows === 0 ? listNotesOfEmptyResult(coverage) : []),
-        `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${locationText(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
-        ...parted.map((one) => firstText(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`)),
+        `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
+        ...parted.map((one) => formatFirstRows(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`)),
         cut > 0 && cutText,
         formatCoverage(coverage),
       ]),
-      attachments: [linkTo(file), linkTo(note)],
+      attachments: [createResourceLink(file), createResourceLink(note)],
     };
   },
 });
@@ -151,7 +151,7 @@ const firstTokens = 600;
  * Returns the ids of all exported ads, as `normalizeAdId` writes them; undefined if a statement does not tell its ads. A column
  * `id` may also hold ids of gatherings or anything else, and only ids of ads count.
  */
-function adIdsOf(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
+function collectAdIds(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
   const adIds = new Set<string>();
   for (const { ids, rowCount: rows } of exported) {
     if (ids === undefined) return undefined;

@@ -9,21 +9,25 @@ const maxValues = 30;
  * Returns the keys that can be counted: the service counts their values, or their values are known and few. A key with a
  * default is left out, because it sorts or pages the results.
  */
-export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] =>
-  described.filter(
+export const listCountableFilters = (describedFilters: readonly SearchFilter[]): SearchFilter[] =>
+  describedFilters.filter(
     (filter) =>
-      filter.default === undefined && (filter.counted || (knownValues(filter)?.length ?? Infinity) <= maxValues),
+      filter.default === undefined && (filter.counted || (listKnownValues(filter)?.length ?? Infinity) <= maxValues),
   );
 
-const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
+const listKnownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
   type === 'boolean' ? [true, false] : values;
 
 /** @throws AdLibraryError if ads cannot be counted by the key */
-export function countableKey(key: string, described: readonly SearchFilter[], filters: Filters): SearchFilter {
-  const countable = countableKeys(described);
-  const filter = countable.find((one) => one.key === key);
+export function findCountableFilter(
+  key: string,
+  describedFilters: readonly SearchFilter[],
+  filters: Filters,
+): SearchFilter {
+  const countableFilters = listCountableFilters(describedFilters);
+  const filter = countableFilters.find((one) => one.key === key);
   if (filter === undefined) {
-    const keys = countable.map((one) => one.key).join(', ');
+    const keys = countableFilters.map((one) => one.key).join(', ');
     throw invalidRequest(
       keys === ''
         ? 'by: no values of any filter key are known here. List the parts in split instead.'
@@ -35,17 +39,21 @@ export function countableKey(key: string, described: readonly SearchFilter[], fi
   return filter;
 }
 
-export const partOf = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
+export const buildPart = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
   [key]: type === 'strings' ? [value] : value,
 });
 
 /** Returns a part for each known value. */
-export const partsOf = (filter: SearchFilter): Filters[] =>
-  (knownValues(filter) ?? []).map((value) => partOf(filter, value));
+export const buildParts = (filter: SearchFilter): Filters[] =>
+  (listKnownValues(filter) ?? []).map((value) => buildPart(filter, value));
 
 /** Returns `filters` narrowed to ads without a value of the key; undefined if no described filter can say that. */
-export function withMissing(filters: Filters, key: string, described: readonly SearchFilter[]): Filters | undefined {
-  const missing = described.find((filter) => filter.key === 'missing' && filter.values?.includes(key));
-  if (missing === undefined) return undefined;
+export function requireMissing(
+  filters: Filters,
+  key: string,
+  describedFilters: readonly SearchFilter[],
+): Filters | undefined {
+  const missingFilter = describedFilters.find((filter) => filter.key === 'missing' && filter.values?.includes(key));
+  if (missingFilter === undefined) return undefined;
   return { missing: [...new Set([filters.missing ?? [], key].flat())] };
 }

@@ -15,7 +15,7 @@ export const FirstRows = z.looseObject({
 
 const maxRows = 3;
 const maxColumns = 12;
-const maxCell = 60;
+const maxCellChars = 60;
 
 interface Rows {
   columns: readonly string[];
@@ -23,19 +23,22 @@ interface Rows {
 }
 
 /** Returns as many rows as fit; none if the table is too wide to show. */
-export function firstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
+export function selectFirstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};
-  const names = columns.map((name) => cleanCell(name, maxCell));
+  const names = columns.map((name) => cleanCell(name, maxCellChars));
   const rows = first
     .slice(0, maxRows)
-    .map((row) => row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCell) : cell)));
+    .map((row) => row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCellChars) : cell)));
   return {
     columns: names,
     first: rows.slice(0, countFittingItems({ items: rows, budget: tokens, render: JSON.stringify })),
   };
 }
 
-export function firstText({ columns, first = [] }: Partial<z.output<typeof FirstRows>>, head?: string): string {
+export function formatFirstRows(
+  { columns, first = [] }: Partial<z.output<typeof FirstRows>>,
+  heading?: string,
+): string {
   const lines = first.map((row) =>
     row.map((cell) => (typeof cell === 'string' ? quoteUnlessWord(cell) : String(cell))).join(' | '),
   );
@@ -43,5 +46,5 @@ export function firstText({ columns, first = [] }: Partial<z.output<typeof First
     columns && first.length > 0
       ? `first rows of ${columns.map((name) => quoteUnlessWord(name)).join(' | ')}:`
       : undefined;
-  return [[head, names].filter(Boolean).join('; '), ...lines].filter(Boolean).join('\n');
+  return [[heading, names].filter(Boolean).join('; '), ...lines].filter(Boolean).join('\n');
 }

@@ -45,13 +45,13 @@ export const gatherAds = defineTool({
   annotations: readOnly,
   example: () => ({ filters: { countries: ['DE'] }, maxAds: 50, maxCredits: 10 }),
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
-  severalCalls: true,
+  makesSeveralCalls: true,
   showsBoard: true,
   forBoard: (data) => {
     const { gathering, estimate, read } = data as { gathering: string | null; estimate?: object; read: number };
     return { gathering, ...(estimate && { estimate: { ...estimate, read } }) };
   },
-  reportsProgress: true,
+  canReportProgress: true,
   input: z.strictObject({
     filters: adFilters,
     split,
@@ -79,11 +79,12 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   const before = await (await context.dataset()).readContents();
   return withOpenedGathering(request, before, context, async (opened, read) => {
     const hasEnded = opened.parts.every(({ state }) => state.ended);
-    if (maxCredits === 0 && !hasEnded) return estimate(request, opened, context);
+    if (maxCredits === 0 && !hasEnded) return estimateGathering(request, opened, context);
     if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
     const gathered = await read();
     const { gathering, stop, idsReadByCall: readByCall, contents } = gathered;
-    if (gathering === undefined || (stop.error && gathered.readCount === 0)) throw stop.error ?? nothingRead();
+    if (gathering === undefined || (stop.error && gathered.readCount === 0))
+      throw stop.error ?? createNothingReadError();
     const result = await buildGatherOutput(
       gathering,
       { contents, before: opened.contents, idsReadByCall: readByCall },
@@ -91,7 +92,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     );
     const next = formatDatasetLimit(stop, request) ?? (hasEnded && !result.complete ? readAgainHint : undefined);
     if (!context.isEstimate) await gathered.markReturned();
-    const rest = await priceOfRest(removeDuplicateParts(question), contents, false, context);
+    const rest = await estimateRemaining(removeDuplicateParts(question), contents, false, context);
     const incomplete = await describeRest(gathering, contents, stop.deadEnd ? undefined : rest, context);
     return {
       ...result,
@@ -125,29 +126,29 @@ export async function requireFree(question: GatheringQuestion, { callBudget }: T
   );
 }
 
-const nothingRead = () =>
+const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
 
 /** The age from which the text states the date of a total, in milliseconds: one day. */
-const datedAge = dayMs;
+const minStatedAgeMs = dayMs;
 
-type Part = Awaited<ReturnType<typeof partsOf>>[number];
+type Part = Awaited<ReturnType<typeof readParts>>[number];
 
 /**
  * Estimates the cost of reading the missing ads. Makes one paid search for each part of unknown total, or one list for a
  * collection.
  */
-async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathering, context: ToolContext) {
-  const parts = await partsOf(opened, context);
+async function estimateGathering({ question, maxAds }: GatherRequest, opened: OpenedGathering, context: ToolContext) {
+  const parts = await readParts(opened, context);
   const open = parts.filter(({ total }) => total === undefined);
   for (const part of open) {
-    const ads = await countNow(part.question, context);
+    const ads = await countMatchingAds(part.question, context);
     part.total = ads === undefined ? undefined : { ads, at: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, opened.contents, context)) !== undefined;
     // A service that states no total for one part states none for the other parts.
     if (part.total === undefined) break;
   }
-  const price = await priceOfParts(question, parts, context);
+  const price = await estimateParts(question, parts, context);
   const rest = price ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
   const read = sumOf(parts.map((part) => part.read));
@@ -155,7 +156,7 @@ async function estimate({ question, maxAds }: GatherRequest, opened: OpenedGathe
     price ? `Estimate: ${formatEstimate(price, read)}` : 'The service does not say how many ads there are.',
     price?.credits === null && (await suggestFirstPage(question, parts, context)),
     (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}.`,
-    context.now - oldest > datedAge && `The number of ads is as of ${formatMinute(oldest)}.`,
+    context.now - oldest > minStatedAgeMs && `The number of ads is as of ${formatMinute(oldest)}.`,
     open.length > 0 &&
       question.collectionId === undefined &&
       `This estimate took ${formatCount(open.length, 'search', 'searches')}.`,
@@ -192,8 +193,8 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Par
 }
 
 /** Suggests `count_ads` to users who need totals only. */
-async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget, offers }: ToolContext) {
-  if (collectionId !== undefined || !offers('count_ads')) return undefined;
+async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget, isOffered }: ToolContext) {
+  if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const search = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
   const price = await (await callBudget(0)).estimateCost(search);
   const priceText = price === undefined ? 'one small search' : `about ${formatPrice(price)}`;
@@ -208,17 +209,17 @@ function suggestDataset(question: GatheringQuestion, contents: DatasetContents):
 }
 
 /** Returns the price of the missing ads; undefined if the total of a part is unknown. */
-export async function priceOfRest(
+export async function estimateRemaining(
   question: GatheringQuestion,
   contents: DatasetContents,
   fresh: boolean,
   context: ToolContext,
 ) {
   const { parts } = openGathering(question, contents, fresh, context.now);
-  return priceOfParts(question, await partsOf({ parts, contents }, context), context);
+  return estimateParts(question, await readParts({ parts, contents }, context), context);
 }
 
-async function priceOfParts(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
+async function estimateParts(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const size = getMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
@@ -229,7 +230,7 @@ async function priceOfParts(question: GatheringQuestion, parts: readonly Part[],
   const prices = await Promise.all(
     parts.map(({ isTotalKnown }, index) => {
       const items = rests[index] ?? 0;
-      return items === 0 ? nothing : callBudget.estimateCost({ operation, items, size, isTotalKnown });
+      return items === 0 ? freePrice : callBudget.estimateCost({ operation, items, size, isTotalKnown });
     }),
   );
   const knownPrices = prices.filter((price) => price !== undefined);
@@ -242,9 +243,9 @@ async function priceOfParts(question: GatheringQuestion, parts: readonly Part[],
   };
 }
 
-const nothing: PriceBounds = { atLeast: 0, atMost: 0 };
+const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
-const partsOf = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
+const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
     parts.map(async ({ question, state, stored }) => {
       const read = stored?.adIds.size ?? 0;
@@ -259,7 +260,7 @@ const partsOf = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'
     }),
   );
 
-async function countNow({ filters, collectionId }: GatheringQuestion, { api }: ToolContext) {
+async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { api }: ToolContext) {
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AdView, formatAd, viewAd } from '../views/ad.ts';
 import type { Detail } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
-import { itemTokens } from './pager.ts';
+import { getItemTokens } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';
 
 export const getAd = defineTool({
@@ -18,13 +18,13 @@ export const getAd = defineTool({
     ad: AdView.describe('The ad.'),
     seenIn: z.string().optional().describe('With seen true: the tool whose list showed this version of the ad.'),
   }),
-  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
+  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, getToolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
-    const ad = viewAd(raw as object, { detail, now, budget: itemTokens(resultTokens) });
-    return { data: { ad, ...(seenIn && { seenIn: toolName(seenIn) }) } };
+    const ad = viewAd(raw as object, { detail, now, budget: getItemTokens(resultTokens) });
+    return { data: { ad, ...(seenIn && { seenIn: getToolName(seenIn) }) } };
   },
   render: ({ ad, seenIn }, { detail }, { resultTokens }) => {
-    const text = formatAd(ad, detail, itemTokens(resultTokens));
+    const text = formatAd(ad, detail, getItemTokens(resultTokens));
     return seenIn ? `Copy from ${seenIn}; get_ad without seen may show more.\n${text}` : text;
   },
 });

@@ -18,13 +18,13 @@ export const getCredits = defineTool({
       'Spending and prices that this server has seen for the key. Missing while its shared state cannot be reached.',
     ),
   }),
-  async run(_, { api, spending, toolName }) {
+  async run(_, { api, spending, getToolName }) {
     const { raw } = await api.getCredits();
-    const spent = await spending().catch(ignoreLostStorage);
-    if (spent === undefined) return { data: viewCredits(raw) };
-    const byTool = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
-      Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [toolName(operation), value]));
-    const thisServer = { ...spent, prices: byTool(spent.prices) };
+    const spendingOfKey = await spending().catch(ignoreLostStorage);
+    if (spendingOfKey === undefined) return { data: viewCredits(raw) };
+    const renameToTools = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
+      Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [getToolName(operation), value]));
+    const thisServer = { ...spendingOfKey, prices: renameToTools(spendingOfKey.prices) };
     return { data: { ...viewCredits(raw), thisServer } };
   },
   render: (output) =>

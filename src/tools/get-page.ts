@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Detail } from '../views/full-view.ts';
 import { formatPage, PageView, viewPage } from '../views/page.ts';
 import { detail, fresh } from './arguments.ts';
-import { itemTokens } from './pager.ts';
+import { getItemTokens } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';
 
 export const getPage = defineTool({
@@ -17,7 +17,7 @@ export const getPage = defineTool({
   output: z.looseObject({ page: PageView.describe('The advertiser page.') }),
   async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {
     const { raw } = await api.getPage({ path: { pageId }, fresh });
-    return { data: { page: viewPage(raw as object, { detail, budget: itemTokens(resultTokens) }) } };
+    return { data: { page: viewPage(raw as object, { detail, budget: getItemTokens(resultTokens) }) } };
   },
-  render: ({ page }, { detail }, { resultTokens }) => formatPage(page, detail, itemTokens(resultTokens)),
+  render: ({ page }, { detail }, { resultTokens }) => formatPage(page, detail, getItemTokens(resultTokens)),
 });

@@ -12,20 +12,20 @@ import { maxRecords } from '../storage/user-records.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinNames, quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
-import { isShort, mustBeShort } from './arguments.ts';
+import { isShortId, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
 /** A text that is cleaned before its length is checked. */
-const cleanText = (max: number, least: number) =>
+const createCleanTextSchema = (max: number, least: number) =>
   z
     .string()
     .overwrite(normalizeLabel)
     .refine((text) => text.length >= least, 'must have a character that can be seen')
     .refine((text) => [...text].length <= max, `must be at most ${max} characters`);
 
-const adId = z.string().refine(isShort, mustBeShort);
-const label = cleanText(maxLabelChars, 1);
-const value = cleanText(maxLabelValueChars, 0);
+const adId = z.string().refine(isShortId, shortIdRule);
+const label = createCleanTextSchema(maxLabelChars, 1);
+const value = createCleanTextSchema(maxLabelValueChars, 0);
 
 const maxUnknown = 100;
 
@@ -73,35 +73,40 @@ export const labelAds = defineTool({
     const dataset = await context.dataset();
     const { userRecords } = dataset;
     const contents = await dataset.readContents();
-    const notes = sql === undefined ? namedNotes(labels ?? []) : await selectedNotes(sql, contents, context);
-    const wanted = new Map(notes.map((note) => [buildLabelId(note.adId, note.label), note]));
+    const notes = sql === undefined ? listNotes(labels ?? []) : await selectNotes(sql, contents, context);
+    const notesById = new Map(notes.map((note) => [buildLabelId(note.adId, note.label), note]));
     const ids = new Map(notes.map(({ adId }) => [normalizeAdId(adId), adId]));
-    const inDataset = pickAdsById(contents, new Set(ids.keys()));
-    const { labelled, changed } = await userRecords.update('label', (kept) => {
-      const chosen = [...wanted].filter(([id, { adId }]) =>
-        remove ? kept.has(id) : inDataset.has(normalizeAdId(adId)),
+    const adsInDataset = pickAdsById(contents, new Set(ids.keys()));
+    const { labelled, changed } = await userRecords.update('label', (storedLabels) => {
+      const notesToChange = [...notesById].filter(([id, { adId }]) =>
+        remove ? storedLabels.has(id) : adsInDataset.has(normalizeAdId(adId)),
       );
       return {
-        put: remove ? [] : chosen.map(([id, { value }]) => [id, buildStoredLabel(value || null, context.now)] as const),
-        remove: remove ? chosen.map(([id]) => id) : [],
-        result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => normalizeAdId(adId))) },
+        put: remove
+          ? []
+          : notesToChange.map(([id, { value }]) => [id, buildStoredLabel(value || null, context.now)] as const),
+        remove: remove ? notesToChange.map(([id]) => id) : [],
+        result: {
+          labelled: notesToChange.length,
+          changed: new Set(notesToChange.map(([, { adId }]) => normalizeAdId(adId))),
+        },
       };
     });
     // A label whose ad was evicted can still be removed.
-    const unknown = [...ids].flatMap(([key, id]) => (inDataset.has(key) || changed.has(key) ? [] : [id]));
+    const unknownIds = [...ids].flatMap(([key, id]) => (adsInDataset.has(key) || changed.has(key) ? [] : [id]));
     const data = {
       labelled,
       ads: changed.size,
-      unknown: unknown.slice(0, maxUnknown).map(sanitizeId),
-      ...(unknown.length > maxUnknown && { moreUnknown: unknown.length - maxUnknown }),
+      unknown: unknownIds.slice(0, maxUnknown).map(sanitizeId),
+      ...(unknownIds.length > maxUnknown && { moreUnknown: unknownIds.length - maxUnknown }),
       ...(!userRecords.isLasting && !remove && { note: endsWithProcess }),
     };
     return { data };
   },
   render({ labelled, ads, unknown, moreUnknown, note }, { remove }) {
-    const what = `${formatCount(labelled, 'label')} of ${formatCount(ads, 'ad')}`;
+    const summaryText = `${formatCount(labelled, 'label')} of ${formatCount(ads, 'ad')}`;
     const lines = [
-      remove ? `Removed ${what}.` : `Kept ${what}.`,
+      remove ? `Removed ${summaryText}.` : `Kept ${summaryText}.`,
       unknown.length > 0 &&
         `Not in the dataset: ${joinNames(unknown.map(quoteUnlessWord))}${moreUnknown ? ` and ${moreUnknown} more` : ''}. Searches and gather_ads bring ads into it.`,
       note,
@@ -118,7 +123,7 @@ interface Note {
   value?: string | null | undefined;
 }
 
-const namedNotes = (labels: readonly z.output<typeof LabelInput>[]): Note[] =>
+const listNotes = (labels: readonly z.output<typeof LabelInput>[]): Note[] =>
   labels.flatMap(({ adId, adIds, label, value }, index) => {
     if ((adId === undefined) === (adIds === undefined))
       throw invalidRequest(`labels.${index}: pass either adId or adIds.`);
@@ -127,14 +132,15 @@ const namedNotes = (labels: readonly z.output<typeof LabelInput>[]): Note[] =>
 
 const SelectedNote = z.object({ id: adId, label, value: value.nullable() });
 
-function selectedNotes(sql: string, contents: DatasetContents, { sql: engine, signal }: ToolContext): Promise<Note[]> {
+function selectNotes(sql: string, contents: DatasetContents, { sql: engine, signal }: ToolContext): Promise<Note[]> {
   return engine().export(contents, { sql, signal }, async ({ columns, rows }) => {
-    const at = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
-    if (at.some((index) => index < 0)) throw invalidRequest('sql must select the columns id, label and value.');
+    const columnIndexes = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
+    if (columnIndexes.some((index) => index < 0))
+      throw invalidRequest('sql must select the columns id, label and value.');
     const notes: Note[] = [];
     for await (const batch of rows) {
       for (const row of batch) {
-        const [id, label, value] = at.map((index) => row[index]?.toString() ?? null);
+        const [id, label, value] = columnIndexes.map((index) => row[index]?.toString() ?? null);
         const { data, error } = SelectedNote.safeParse({ id, label, value });
         const [issue] = error?.issues ?? [];
         if (issue) throw invalidRequest(`Row ${notes.length + 1} of sql: ${issue.path.join()} ${issue.message}.`);

@@ -4,7 +4,7 @@ import { type AdView, ListedAd } from '../views/ad.ts';
 import { separateMismatches } from '../views/full-view.ts';
 import { PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
-import { adViews, type ItemViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
+import { createAdViews, createPageViews, type ItemViews, listForBoard, paginate, paging } from './pager.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 /** An ad or a page: all fields of both. A field that both have is described as a field of the ad. */
@@ -12,10 +12,10 @@ const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or 
   Partial<typeof AdView.shape & typeof PageView.shape>
 >;
 
-function viewsOf(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
-  const views = itemType === 'ads' ? adViews(detail, context) : pageViews(detail, context);
+function getItemViews(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
+  const views = itemType === 'ads' ? createAdViews(detail, context) : createPageViews(detail, context);
   return detail === 'full'
-    ? { ...views, view: (item) => separateMismatches(views.view(item), AdOrPage) as AdView }
+    ? { ...views, viewItem: (item) => separateMismatches(views.viewItem(item), AdOrPage) as AdView }
     : views;
 }
 
@@ -42,7 +42,7 @@ export const listCollectionItems = defineTool({
         searchParams: { collectionId, itemType },
         limit,
         cursor,
-        views: viewsOf(itemType, detail, context),
+        views: getItemViews(itemType, detail, context),
         fetch: async ({ limit, cursor }, size) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });

@@ -1,17 +1,17 @@
 import * as z from 'zod';
 import { CollectionView, formatCollectionList, viewCollection } from '../views/account.ts';
 import { cursor } from './arguments.ts';
-import { cursorMismatch } from './cursors.ts';
+import { createCursorMismatchError } from './cursors.ts';
 import { type ItemViews, paginate, paging } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';
 
-const views: ItemViews<CollectionView> = { view: viewCollection, text: formatCollectionList };
+const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
 
 /**
  * Returns whether a collection may accept ads. The document does not say this, so a collection of type `pages`, or with
  * only pages in it, is assumed to accept none.
  */
-const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
+const canHoldAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 
 /** The API does not page its list of collections; only a result that was cut to fit has a cursor. */
@@ -24,7 +24,7 @@ export const listCollections = defineTool({
   operations: ['listCollections'],
   forBoard: (data) => ({
     collections: (data as { items: CollectionView[] }).items
-      .filter(takesAds)
+      .filter(canHoldAds)
       .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
   input: z.strictObject({ cursor }),
@@ -37,7 +37,7 @@ export const listCollections = defineTool({
         cursor,
         views,
         fetch: async ({ cursor }) => {
-          if (cursor !== undefined) throw cursorMismatch();
+          if (cursor !== undefined) throw createCursorMismatchError();
           const { raw } = await context.api.listCollections();
           return { value: { cursor: null, hasMore: false }, raw };
         },

@@ -40,13 +40,13 @@ const ReportView = z
   })
   .meta({ title: 'SavedReport' });
 
-const reportText = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
+const formatReport = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
   `Report ${quote(name)}: ${quote(title)}, ${formatCount(sections, 'section')}, written ${formatMinute(writtenAt)}.`;
 
 /** The note that watches and reports are not stored on a disk or in a shared state. */
 export const MemoryNoteView = z.string().optional().describe('Note on how long the watches are stored.');
 
-export const inMemory = 'They are kept in memory, and end with this server.';
+export const inMemoryNote = 'They are kept in memory, and end with this server.';
 
 export const listWatches = defineTool({
   name: 'list_watches',
@@ -71,20 +71,20 @@ export const listWatches = defineTool({
       sections: sections.length,
       writtenAt: formatIsoTime(runs[0]?.at ?? 0),
     }));
-    const views = viewsOf(watches, dataTokensPerTextToken * resultTokens);
-    return { data: { watches: views, reports, ...(!userRecords.isLasting && { note: inMemory }) } };
+    const views = viewWatches(watches, dataTokensPerTextToken * resultTokens);
+    return { data: { watches: views, reports, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
   },
   render: ({ watches, reports, note }) =>
     joinLines([
       watches.length === 0 ? 'There are no watches.' : `${formatCount(watches.length, 'watch', 'watches')}:`,
-      ...watches.map(watchText),
-      ...reports.map(reportText),
+      ...watches.map(formatWatch),
+      ...reports.map(formatReport),
       note,
     ]),
 });
 
 /** Returns the views of watches. Filters are left out if together they take more than `tokens`. */
-export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
+export function viewWatches(watches: readonly Watch[], tokens: number): WatchView[] {
   let remaining = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {
     const question = { ...(filters && { filters }), ...(split && { split }) };
@@ -103,17 +103,17 @@ export function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] 
   });
 }
 
-export function watchText(watch: WatchView): string {
-  const { name, checkedAt, ads, complete, maxAds, maxCredits, shortened, ...about } = watch;
-  const { filters = {}, split, collectionId = null } = about;
-  const parts = split ? `; split: ${JSON.stringify(split)}` : '';
-  const asks = shortened
+export function formatWatch(watch: WatchView): string {
+  const { name, checkedAt, ads, complete, maxAds, maxCredits, shortened, ...questionFields } = watch;
+  const { filters = {}, split, collectionId = null } = questionFields;
+  const splitText = split ? `; split: ${JSON.stringify(split)}` : '';
+  const questionText = shortened
     ? 'its filters are too long to be shown here'
-    : quoteUntrusted(formatQuestion({ filters, collectionId, parts: [] }) + parts, 60);
-  const room = maxAds === undefined ? '' : ` and ${formatCount(maxAds, 'ad')}`;
-  const last =
+    : quoteUntrusted(formatQuestion({ filters, collectionId, parts: [] }) + splitText, 60);
+  const maxAdsText = maxAds === undefined ? '' : ` and ${formatCount(maxAds, 'ad')}`;
+  const lastCheckText =
     checkedAt === null
       ? 'not checked yet'
       : `checked ${formatMinute(checkedAt)}: ${formatCount(ads ?? 0, 'ad')}, ${complete ? 'complete' : 'not complete'}`;
-  return `${quote(name)}: ${asks}; at most ${formatCount(maxCredits, 'credit')}${room} a check; ${last}.`;
+  return `${quote(name)}: ${questionText}; at most ${formatCount(maxCredits, 'credit')}${maxAdsText} a check; ${lastCheckText}.`;
 }

@@ -48,14 +48,14 @@ export async function paginate<View, Heading = object>(
   const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
   const answer = await request.fetch(params, { hasDefaultSize });
   // The next page is requested in the size of this one.
-  const price = await context.priceOf(request.list, limit ?? sentItems(answer).length);
+  const price = await context.getPagePrice(request.list, limit ?? getSentItems(answer).length);
   const page = fitPage({ answer, listing, views, price }, context);
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
   return { price, ...page };
 }
 
-const free: PriceBounds = { atLeast: 0, atMost: 0 };
+const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /**
  * Returns the data of a page for the board, with the price of the next page. The board may request the next page when the
@@ -83,7 +83,7 @@ const PriceView = z
   })
   .meta({ title: 'Price' });
 
-const priceData = (price: PriceBounds): z.infer<typeof PriceView> =>
+const viewPrice = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 export const paging = {
@@ -126,23 +126,23 @@ function fitPage<View, Heading>(
 ): ListPage<View, Heading> {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
-  const sent = sentItems(answer);
-  const rest = sent.slice(position.shown);
-  const shared = views.shared?.(sent);
+  const sentItems = getSentItems(answer);
+  const remainingItems = sentItems.slice(position.shown);
+  const sharedFacts = views.findSharedFacts?.(sentItems);
   const notes = position.shown === 0 ? readServiceNotes(answer.raw) : {};
 
-  const pageOf = (items: View[]): ListPage<View, Heading> => {
-    const total = sent.length;
+  const buildPage = (items: View[]): ListPage<View, Heading> => {
+    const total = sentItems.length;
     const to = position.shown + items.length;
-    const after = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
-    const nextPosition = to < total ? { shown: to } : after;
+    const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
+    const nextPosition = to < total ? { shown: to } : nextPagePosition;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // The remaining items of a cached page are free.
-    const nextPrice = next && (to < total && answer.isCached ? free : price);
+    const nextPrice = next && (to < total && answer.isCached ? freePrice : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
-    const part = items.length < total ? { firstNumber: position.shown + 1, sentCount: total } : undefined;
-    const costs = nextPrice && formatPrice(nextPrice);
-    const list = views.text({ total: totalHits, price: costs, items, ...page, ...part, ...shared });
+    const shownPart = items.length < total ? { firstNumber: position.shown + 1, sentCount: total } : undefined;
+    const priceText = nextPrice && formatPrice(nextPrice);
+    const list = views.formatList({ total: totalHits, price: priceText, items, ...page, ...shownPart, ...sharedFacts });
     return {
       next,
       text: [answer.heading?.text, ...formatServiceNotes(notes), list].filter(Boolean).join('\n'),
@@ -151,35 +151,35 @@ function fitPage<View, Heading>(
         items,
         ...page,
         ...(totalHits !== undefined && { totalHits }),
-        ...(nextPrice && { nextPage: priceData(nextPrice) }),
-        ...(part && { shown: { from: part.firstNumber, to, of: total } }),
-        ...shared,
+        ...(nextPrice && { nextPage: viewPrice(nextPrice) }),
+        ...(shownPart && { shown: { from: shownPart.firstNumber, to, of: total } }),
+        ...sharedFacts,
         ...notes,
       },
     };
   };
-  let last: ListPage<View, Heading> | undefined;
-  const write = (leading: readonly View[]) => {
-    const page = last?.data.items.length === leading.length ? last : pageOf([...leading]);
-    last = page;
+  let lastPage: ListPage<View, Heading> | undefined;
+  const buildPageOnce = (leading: readonly View[]) => {
+    const page = lastPage?.data.items.length === leading.length ? lastPage : buildPage([...leading]);
+    lastPage = page;
     return page;
   };
 
   const items: View[] = [];
-  const { atATime = rest.length } = views;
-  let fitting = 0;
+  const { batchSize = remainingItems.length } = views;
+  let fittingCount = 0;
   // Condenses a few items at a time, because only the first few objects of a full page fit.
-  while (fitting === items.length && fitting < rest.length) {
-    const more = rest.slice(fitting, fitting + Math.max(atATime, fitting));
-    items.push(...more.map((item) => views.view(item)));
-    const readable = items.slice(
+  while (fittingCount === items.length && fittingCount < remainingItems.length) {
+    const moreItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
+    items.push(...moreItems.map((item) => views.viewItem(item)));
+    const readableItems = items.slice(
       0,
-      countFittingItems({ items, budget: resultTokens, render: (leading) => write(leading).text }),
+      countFittingItems({ items, budget: resultTokens, render: (leading) => buildPageOnce(leading).text }),
     );
     const budget = dataTokensPerTextToken * resultTokens;
-    fitting = countFittingItems({ items: readable, budget, render: (leading) => JSON.stringify(leading) });
+    fittingCount = countFittingItems({ items: readableItems, budget, render: (leading) => JSON.stringify(leading) });
   }
-  return write(items.slice(0, fitting));
+  return buildPageOnce(items.slice(0, fittingCount));
 }
 
 interface ListAnswer<Heading> {
@@ -190,7 +190,7 @@ interface ListAnswer<Heading> {
   heading?: { data: Heading; text: string | undefined };
 }
 
-const sentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
+const getSentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
 /** Facts that all items of a list share: the day of the answer, and the pattern of their links. */
 interface SharedFacts {
@@ -200,43 +200,43 @@ interface SharedFacts {
 
 export interface ItemViews<View> {
   /** Condenses an item as the service sent it, whatever its fields hold. */
-  view(item: object): View;
-  shared?(items: readonly object[]): SharedFacts;
-  text(list: { items: readonly View[] } & ListFrame): string;
+  viewItem(item: object): View;
+  findSharedFacts?(items: readonly object[]): SharedFacts;
+  formatList(list: { items: readonly View[] } & ListFrame): string;
   /** How many items to condense before checking whether more fit. Only a few full items fit. */
-  atATime?: number;
+  batchSize?: number;
 }
 
 type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens'>;
 
-export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
+export function createAdViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
   const asOf = formatDay(now);
-  const today: SharedFacts = asOf === undefined ? {} : { asOf };
-  const written: AdTextCache = new Map();
+  const dayOfAnswer: SharedFacts = asOf === undefined ? {} : { asOf };
+  const textCache: AdTextCache = new Map();
   return {
-    view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
-    shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
-    text: (list) => formatAdList({ detail, budget: itemTokens(resultTokens), textCache: written, ...list }),
-    atATime: detail === 'full' ? 4 : Math.ceil(resultTokens / fewTokens),
+    viewItem: (ad) => viewAd(ad, { detail, now, budget: getItemTokens(resultTokens) }),
+    findSharedFacts: (ads) => (detail === 'full' ? dayOfAnswer : { ...dayOfAnswer, ...findLinkPattern(ads, 'id') }),
+    formatList: (list) => formatAdList({ detail, budget: getItemTokens(resultTokens), textCache, ...list }),
+    batchSize: detail === 'full' ? 4 : Math.ceil(resultTokens / smallAdTokens),
   };
 }
 
 /** The tokens of a brief ad with a short text. A page condenses no more ads than would fit at this size. */
-const fewTokens = 120;
+const smallAdTokens = 120;
 
-export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
+export function createPageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
   return {
-    view: (page) => viewPage(page, { detail, budget: itemTokens(resultTokens) }),
-    shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
-    text: (list) => formatPageList({ detail, budget: itemTokens(resultTokens), ...list }),
-    ...(detail === 'full' && { atATime: 4 }),
+    viewItem: (page) => viewPage(page, { detail, budget: getItemTokens(resultTokens) }),
+    findSharedFacts: (pages) => (detail === 'full' ? {} : findLinkPattern(pages, 'pageId')),
+    formatList: (list) => formatPageList({ detail, budget: getItemTokens(resultTokens), ...list }),
+    ...(detail === 'full' && { batchSize: 4 }),
   };
 }
 
-function linkForm(items: readonly object[], idName: 'id' | 'pageId'): SharedFacts {
+function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): SharedFacts {
   const pattern = findAppUrlPattern(items, idName);
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
 
 /** The tokens of a single item, which leave room for the frame around it. */
-export const itemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);
+export const getItemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);

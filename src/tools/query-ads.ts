@@ -17,13 +17,13 @@ import { isWord, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { RowView } from './first-rows.ts';
-import { defineTool, drawingMsOf, jpegContent, readOnly } from './tool.ts';
+import { createJpegContent, defineTool, getRemainingDrawingMs, readOnly } from './tool.ts';
 
 const derivedColumns = describeColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
 
-const tablesText = `One SELECT in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and derived columns: ${derivedColumns}. Count running ads as active = 1 in current_ads: the ads that the newest complete gathering of each question lists, with the columns of ads. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_reach(id, country, age, gender, reach), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null.`;
+const tablesDescription = `One SELECT in SQLite's dialect. Table ads has the API's fields (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and derived columns: ${derivedColumns}. Count running ads as active = 1 in current_ads: the ads that the newest complete gathering of each question lists, with the columns of ads. Other tables: ad_countries(id, country), ad_platforms(id, platform), ad_reach(id, country, age, gender, reach), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId), labels(adId, label, value), months(month, first, last). text REGEXP 'pattern' works. Missing values are null.`;
 
 export const queryAds = defineTool({
   name: 'query_ads',
@@ -37,7 +37,7 @@ export const queryAds = defineTool({
   }),
   operations: [],
   input: z.strictObject({
-    sql: z.string().describe(tablesText),
+    sql: z.string().describe(tablesDescription),
     limit: z.int().min(1).max(1000).optional().describe('Most rows to return. Default 50.'),
     cell: z.int().min(1).max(20_000).optional().describe('Most characters of a cell. Default 160.'),
     chart: z.enum(chartKinds).optional().describe('Draws the first column against the number columns after it.'),
@@ -63,7 +63,7 @@ export const queryAds = defineTool({
     const coverage = viewCoverage(answered);
     const firstLines = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const render = (shown: readonly Cell[][]) =>
-      [...firstLines, rowsText({ columns, rows: shown, rowCount, limit }), formatCoverage(coverage)].join('\n');
+      [...firstLines, formatRows({ columns, rows: shown, rowCount, limit }), formatCoverage(coverage)].join('\n');
     const readable = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
     const budget = dataTokensPerTextToken * resultTokens;
     const shown = readable.slice(0, countFittingItems({ items: readable, budget, render: JSON.stringify }));
@@ -79,15 +79,18 @@ export const queryAds = defineTool({
     const notes = listCaptionNotes(answered);
     const drawn = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo, notes });
     if ('problem' in drawn) return withoutChart(drawn.problem);
-    const picture = await (await context.pictures()).chart(drawn, { signal, drawingMs: () => drawingMsOf(context) });
+    const picture = await (await context.pictures()).chart(drawn, {
+      signal,
+      drawingMs: () => getRemainingDrawingMs(context),
+    });
     if ('reason' in picture) return withoutChart(picture.reason);
     // Some hosts drop pictures beside data, so the data does not mention the picture.
-    const note = `The chart shows these rows${picture.isNumbered ? numbered : ''}.`;
-    return { data, text: withNote(note), attachments: [jpegContent(picture.jpeg)] };
+    const note = `The chart shows these rows${picture.isNumbered ? numberedNote : ''}.`;
+    return { data, text: withNote(note), attachments: [createJpegContent(picture.jpeg)] };
   },
 });
 
-const numbered = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
+const numberedNote = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
 
 interface ResultRows {
   columns: readonly string[];
@@ -97,15 +100,15 @@ interface ResultRows {
   limit: number;
 }
 
-function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
+function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(quoteUnlessWord).join(' | ');
   // If one text of a column needs quotes, all texts of the column are quoted.
   const quoted = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
-  const lines = rows.map((row) => row.map((cell, index) => quotedCell(cell, quoted[index] === true)).join(' | '));
-  return [rowCountText(rows.length, rowCount, limit), head, ...lines].join('\n');
+  const lines = rows.map((row) => row.map((cell, index) => formatCell(cell, quoted[index] === true)).join(' | '));
+  return [formatRowCount(rows.length, rowCount, limit), head, ...lines].join('\n');
 }
 
-function rowCountText(shown: number, rowCount: number | null, limit: number): string {
+function formatRowCount(shown: number, rowCount: number | null, limit: number): string {
   if (rowCount === shown) return `${formatCount(shown, 'row')}:`;
   const total = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
   if (shown < limit)
@@ -114,7 +117,7 @@ function rowCountText(shown: number, rowCount: number | null, limit: number): st
   return `The first ${formatNumber(shown)} of ${total} rows${next}:`;
 }
 
-const quotedCell = (cell: Cell, quoted: boolean): string =>
+const formatCell = (cell: Cell, quoted: boolean): string =>
   quoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
 /** Also for the text `null`, to tell it from a missing value. */

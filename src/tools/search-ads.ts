@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ListedAd } from '../views/ad.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
-import { adViews, listForBoard, paginate, paging } from './pager.ts';
+import { createAdViews, listForBoard, paginate, paging } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';
 
 export const searchAds = defineTool({
@@ -26,7 +26,7 @@ export const searchAds = defineTool({
         searchParams,
         limit,
         cursor,
-        views: adViews(detail, context),
+        views: createAdViews(detail, context),
         fetch: (body, size) => context.api.searchAds({ body, fresh, ...size }),
       },
       context,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { PageView } from '../views/page.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
-import { pageViews, paginate, paging } from './pager.ts';
+import { createPageViews, paginate, paging } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';
 
 export const searchPages = defineTool({
@@ -21,7 +21,7 @@ export const searchPages = defineTool({
         searchParams,
         limit,
         cursor,
-        views: pageViews(detail, context),
+        views: createPageViews(detail, context),
         fetch: (body, size) => context.api.searchPages({ body, fresh, ...size }),
       },
       context,

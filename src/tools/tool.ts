@@ -32,10 +32,10 @@ export interface ToolDescription {
   /** The API operations that the tool calls. Whether the tool is paid follows from them. */
   operations: readonly OperationName[];
   /** The tool may make several calls of the API: its receipt is their sum. */
-  severalCalls?: true;
+  makesSeveralCalls?: true;
   /** The tool stores what a person made, which no service can send again. */
   keepsRecords?: true;
-  reportsProgress?: true;
+  canReportProgress?: true;
   /** A successful call creates a file, which is then in the list of resources. */
   createsFile?: true;
   /** A call takes the thread that serves everybody more than a few milliseconds: each caller has one at a time. */
@@ -46,7 +46,7 @@ export interface ToolDescription {
   onlyForBoard?: true;
 }
 
-interface Found {
+interface ExampleIds {
   adIds: readonly string[];
   pageId: string;
   collectionId: string;
@@ -54,7 +54,7 @@ interface Found {
 
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /** A call on demo data, for docs and tests. Calls come in the order of the catalogue. */
-  example(found: Found): Record<string, unknown>;
+  example(ids: ExampleIds): Record<string, unknown>;
   /** What the board needs of a result whose data a host may drop. */
   forBoard?(data: object, result: ToolOutput): object;
   input: Input;
@@ -89,18 +89,18 @@ export interface ImageContent {
   mimeType: string;
 }
 
-export const jpegContent = (jpeg: Uint8Array): ImageContent => ({
+export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
   type: 'image',
   data: Buffer.from(jpeg).toString('base64'),
   mimeType: 'image/jpeg',
 });
 
 /** Time that a result without its picture needs before the deadline of the call. */
-const marginMs = 1000;
+const resultMarginMs = 1000;
 
 /** Returns how long a picture may still take, so that the result comes in time without it. */
-export const drawingMsOf = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
-  deadline - clock() - marginMs;
+export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
+  deadline - clock() - resultMarginMs;
 
 export interface ResourceLink {
   type: 'resource_link';
@@ -110,7 +110,7 @@ export interface ResourceLink {
   size: number;
 }
 
-export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLink => ({
+export const createResourceLink = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLink => ({
   type: 'resource_link',
   uri,
   name,
@@ -118,23 +118,23 @@ export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLi
   size: bytes,
 });
 
-export const addressesOf = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
+export const listFileAddresses = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
   uri,
   ...(path !== undefined && { file: path }),
   ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),
 });
 
-export function locationText(file: ExportedFile, context: ToolContext, beside?: ExportedFile) {
+export function formatFileLocation(file: ExportedFile, context: ToolContext, companion?: ExportedFile) {
   const { path, lifetimeText, problem, ttlMs } = file;
-  const { uri, link } = addressesOf(file, context);
-  const readable = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
-  if (link) return `Open it at ${link}: it ${readable}, too${lifetimeText ? `, ${lifetimeText}` : ''}`;
+  const { uri, link } = listFileAddresses(file, context);
+  const readableText = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
+  if (link) return `Open it at ${link}: it ${readableText}, too${lifetimeText ? `, ${lifetimeText}` : ''}`;
   if (path === undefined) {
-    const how = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
-    return `It ${readable}${lifetimeText ? `, ${lifetimeText}` : ''}${how}`;
+    const problemText = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
+    return `It ${readableText}${lifetimeText ? `, ${lifetimeText}` : ''}${problemText}`;
   }
-  const note = beside?.path === undefined ? '' : `, with ${quoteUnlessWord(beside.name)} beside it`;
-  return `It is in ${quote(path)}${note}, ${lifetimeText}, and ${readable}`;
+  const companionText = companion?.path === undefined ? '' : `, with ${quoteUnlessWord(companion.name)} beside it`;
+  return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
 }
 
 /** Declares a tool with the types of its schemas. */
@@ -149,7 +149,7 @@ export interface CallerContext
   version: string;
   spending(): Promise<Spending>;
   /** The price of a page of a list with this number of items; undefined if no charge was seen. */
-  priceOf(list: OperationName, items: number): Promise<PriceBounds | undefined>;
+  getPagePrice(list: OperationName, items: number): Promise<PriceBounds | undefined>;
   pictures(): Promise<Pictures>;
   cursors: Cursors;
 }
@@ -168,6 +168,6 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   /** The origin under which the caller can open links to files, if there is one. */
   linkOrigin?: string | undefined;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
-  toolName(operation: string): string;
-  offers(tool: string): boolean;
+  getToolName(operation: string): string;
+  isOffered(tool: string): boolean;
 }

@@ -6,11 +6,11 @@ import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { parseWatches, pickQuestion, storeWatch } from '../watches/stored-watches.ts';
 import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
-import { inMemory, MemoryNoteView, viewsOf, WatchView, watchText } from './list-watches.ts';
+import { formatWatch, inMemoryNote, MemoryNoteView, viewWatches, WatchView } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
-const maxName = 80;
-const maxQuestion = 20_000;
+const maxNameChars = 80;
+const maxQuestionChars = 20_000;
 
 export const watchAds = defineTool({
   name: 'watch_ads',
@@ -34,22 +34,22 @@ export const watchAds = defineTool({
     maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),
   output: z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
-  async run({ name: given, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {
+  async run({ name: givenName, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {
     const { filters, split, collectionId } = question;
     const { userRecords } = await dataset();
     checkQuestion([filters, ...(split ?? [])], { collectionId, split });
     checkQuestion([], { collectionId, filters });
     if (maxCredits === 0) throw invalidRequest('maxCredits must be above 0: the most that one check may cost.');
-    if (JSON.stringify(question).length > maxQuestion)
-      throw invalidRequest(`filters and split may have at most ${maxQuestion} characters together.`);
-    const name = normalizeLabel(given);
-    if (name === '' || name.length > maxName)
-      throw invalidRequest(`name must have 1 to ${maxName} characters that can be seen.`);
+    if (JSON.stringify(question).length > maxQuestionChars)
+      throw invalidRequest(`filters and split may have at most ${maxQuestionChars} characters together.`);
+    const name = normalizeLabel(givenName);
+    if (name === '' || name.length > maxNameChars)
+      throw invalidRequest(`name must have 1 to ${maxNameChars} characters that can be seen.`);
     await storeWatch(userRecords, { ...pickQuestion(removeDuplicateParts(question)), name, maxAds, maxCredits });
-    const stored = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
-    const [watch] = viewsOf(stored, dataTokensPerTextToken * resultTokens);
+    const storedWatches = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
+    const [watch] = viewWatches(storedWatches, dataTokensPerTextToken * resultTokens);
     if (watch === undefined) throw invalidRequest('The watch was removed while it was stored. Store it again.');
-    return { data: { watch, ...(!userRecords.isLasting && { note: inMemory }) } };
+    return { data: { watch, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
   },
-  render: ({ watch, note }) => joinLines([`Stored ${watchText(watch)}`, note]),
+  render: ({ watch, note }) => joinLines([`Stored ${formatWatch(watch)}`, note]),
 });

@@ -44,17 +44,17 @@ import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text
 import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
-import { FirstRows, firstRows, firstText } from './first-rows.ts';
-import { thumbnailsOf } from './thumbnails.ts';
-import { addressesOf, defineTool, linkTo, locationText, type ToolContext } from './tool.ts';
+import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
+import { loadThumbnails } from './thumbnails.ts';
+import { createResourceLink, defineTool, formatFileLocation, listFileAddresses, type ToolContext } from './tool.ts';
 
 /** The limit is not in the listed schema, which every conversation pays for. */
-const textWithin = (max: number) =>
+const createTextSchema = (max: number) =>
   z.string().refine(({ length }) => length <= max, `must be at most ${max} characters`);
 
 const Section = z.strictObject({
-  heading: textWithin(200).describe('Heading of the section.'),
-  text: textWithin(10_000).optional().describe('Text with **bold** words and lists in Markdown, without links.'),
+  heading: createTextSchema(200).describe('Heading of the section.'),
+  text: createTextSchema(10_000).optional().describe('Text with **bold** words and lists in Markdown, without links.'),
   sql: z.string().optional().describe('One SELECT, shown as a table.'),
   chart: z.enum(chartKinds).optional().describe('Chart of the rows, as in query_ads.'),
   adIds: z.array(z.string()).max(12).optional().describe('Ads shown as cards with pictures.'),
@@ -75,14 +75,14 @@ const SectionView = z
   .meta({ title: 'Section' });
 
 const Input = z.strictObject({
-  title: textWithin(200).optional().describe('Title of the report.'),
+  title: createTextSchema(200).optional().describe('Title of the report.'),
   sections: z.array(Section).min(1).max(20).optional().describe('Sections in order.'),
   name: fileName.describe(
     'Name of the file. It also stores the report under this name, in memory until the server ends.',
   ),
   again: z.string().optional().describe('Name of a stored report to write again, alone or with texts.'),
   texts: z
-    .array(textWithin(10_000))
+    .array(createTextSchema(10_000))
     .optional()
     .describe('New text for each section. An empty text keeps the stored one.'),
 });
@@ -121,12 +121,12 @@ export const writeReport = defineTool({
   async run(input, context) {
     const { now, version, isDemo } = context;
     const dataset = await context.dataset();
-    const { title, sections: wanted, name, last } = await reportOf(input, dataset.userRecords, now);
+    const { title, sections: wanted, name, last } = await readReportInput(input, dataset.userRecords, now);
     if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: wanted });
     const contents = await dataset.readContents();
-    const ads = adsById(contents, wanted);
+    const ads = pickAdsOfSections(contents, wanted);
     const coverageInput = await readCoverageInput(contents, context);
-    const method = methodOf(wanted, contents);
+    const method = buildMethod(wanted, contents);
     const headings = wanted.map(({ heading }) => heading);
     const made: MadeSection[] = [];
     async function* sections() {
@@ -152,7 +152,7 @@ export const writeReport = defineTool({
       method: { ...method, writeCoverage: () => formatCoverage(viewReportCoverage()) },
     };
     const { html, missingPictures } = await writeReportPage(head, sections(), () =>
-      thumbnailsOf(
+      loadThumbnails(
         made.flatMap(({ pictures }) => pictures),
         context,
       ),
@@ -173,33 +173,39 @@ export const writeReport = defineTool({
     const shown = made.map(({ heading, rows, first, earlier, pictures, problem }) => ({
       heading,
       ...(rows !== undefined && { rows }),
-      ...(first && firstRows(first, firstTokens / made.length)),
+      ...(first && selectFirstRows(first, firstTokens / made.length)),
       ...(earlier && { last: { ...earlier.row, at: formatDay(earlier.at) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
-    const note = name !== undefined && !dataset.userRecords.isLasting ? endsWithServer : undefined;
+    const note = name !== undefined && !dataset.userRecords.isLasting ? inMemoryNote : undefined;
     return {
-      data: { ...addressesOf(file, context), bytes: file.bytes, sections: shown, coverage, ...(note && { note }) },
+      data: {
+        ...listFileAddresses(file, context),
+        bytes: file.bytes,
+        sections: shown,
+        coverage,
+        ...(note && { note }),
+      },
       text: joinLines([
-        `${quoteUnlessWord(file.name)}: ${formatCount(shown.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${locationText(file, context)}.`,
-        ...shown.map(sectionText),
+        `${quoteUnlessWord(file.name)}: ${formatCount(shown.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context)}.`,
+        ...shown.map(formatSection),
         missingPictures > 0 && `${formatCount(missingPictures, 'picture')} could not be shown; the report says why.`,
         formatCoverage(coverage),
         note,
       ]),
-      attachments: [linkTo(file)],
+      attachments: [createResourceLink(file)],
     };
   },
 });
 
-const endsWithServer = 'The report is kept in memory under its name, and ends with this server.';
+const inMemoryNote = 'The report is kept in memory under its name, and ends with this server.';
 
 const firstTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];
 
-async function reportOf(input: z.output<typeof Input>, userRecords: UserRecords, now: number) {
+async function readReportInput(input: z.output<typeof Input>, userRecords: UserRecords, now: number) {
   const { title, sections, name, again, texts } = input;
   if (again === undefined) {
     if (title === undefined || sections === undefined || texts !== undefined)
@@ -222,7 +228,7 @@ async function reportOf(input: z.output<typeof Input>, userRecords: UserRecords,
 }
 
 /** `"Calls to action", 14 rows; first rows of …`. */
-function sectionText(section: DataOf<typeof SectionView>): string {
+function formatSection(section: DataOf<typeof SectionView>): string {
   const { heading, rows, ads, problem, last } = section;
   const facts = [
     quote(heading),
@@ -234,7 +240,7 @@ function sectionText(section: DataOf<typeof SectionView>): string {
         .join(', ')}`,
     problem,
   ];
-  return firstText(section, facts.filter(Boolean).join(', '));
+  return formatFirstRows(section, facts.filter(Boolean).join(', '));
 }
 
 const maxTableRows = 200;
@@ -313,14 +319,14 @@ async function makeSection(
   return { ...made, shown };
 }
 
-type NamedAds = ReturnType<typeof adsById>;
+type NamedAds = ReturnType<typeof pickAdsOfSections>;
 
-function adsById(contents: DatasetContents, sections: readonly SavedSection[]) {
+function pickAdsOfSections(contents: DatasetContents, sections: readonly SavedSection[]) {
   const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(normalizeAdId)));
   return { items: pickAdsById(contents, keys), labels: groupLabelsByAd(contents, keys) };
 }
 
-function methodOf(sections: readonly SavedSection[], contents: DatasetContents) {
+function buildMethod(sections: readonly SavedSection[], contents: DatasetContents) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const gatherings = selectPaidGatherings(contents).slice(0, maxGatherings);
   const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));

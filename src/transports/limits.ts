@@ -84,12 +84,12 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
 
   const readResource = async (read: ResourceRead): Promise<ResourceContents> => {
     const run = async () => {
-      const { isLarge, contents } = await catalog.findResource(read);
-      if (!isLarge) return contents();
+      const { isLarge, readContents } = await catalog.findResource(read);
+      if (!isLarge) return readContents();
       return runInSlot(fileSlots, read, async () => {
         // Converting a large file blocks the event loop. Other callers get a turn of the loop between two files.
         await nextEventLoopTurn();
-        return contents();
+        return readContents();
       });
     };
     return runInSlot(callSlots, read, run).catch((error) => {

@@ -15,7 +15,7 @@ import {
   normalizeMessage,
   type RequestSchemas,
 } from '../mcp/protocol.ts';
-import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
+import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import type { Catalog, Session } from '../mcp/served.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
@@ -110,17 +110,17 @@ function openTransports(catalog: Catalog, session: Session, send: Send) {
     [...new Set([chosenTransport, latestTransport])].filter((transport) => transport !== undefined);
 
   const openLatest = async () => {
-    const { bindV2, requestsV2 } = await import('../mcp/sdk-v2.ts');
+    const { bindV2, requestSchemasV2 } = await import('../mcp/sdk-v2.ts');
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
-    const transport = openTransport(send, requestsV2);
-    const { sentOf } = transport;
-    serveStdio(() => bindV2(catalog, { sentOf, ...session }), { transport, legacy: 'reject' });
+    const transport = openTransport(send, requestSchemasV2);
+    const { waitUntilSent } = transport;
+    serveStdio(() => bindV2(catalog, { waitUntilSent, ...session }), { transport, legacy: 'reject' });
     return transport;
   };
   const openEarlier = async () => {
-    const transport = openTransport(send, requestsV1);
-    const { sentOf } = transport;
-    await bindV1(catalog, { sentOf, ...session }).connect(transport);
+    const transport = openTransport(send, requestSchemasV1);
+    const { waitUntilSent } = transport;
+    await bindV1(catalog, { waitUntilSent, ...session }).connect(transport);
     return transport;
   };
   const chooseTransport = async (message: JSONRPCMessage): Promise<RevisionTransport> => {
@@ -185,7 +185,7 @@ function openTransport(write: Send, schemas: RequestSchemas) {
   const transport: Transport = { start: async () => {}, close: async () => transport.onclose?.(), send };
   return Object.assign(transport, {
     /** Resolves when the response to the request has left the process, or when the client has cancelled the request. */
-    sentOf: (id: unknown): Promise<void> => openRequests.get(id)?.ended ?? Promise.resolve(),
+    waitUntilSent: (id: unknown): Promise<void> => openRequests.get(id)?.ended ?? Promise.resolve(),
     /** Resolves when no request is waiting for its response. */
     waitUntilAnswered: async () => {
       while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ ended }) => ended));

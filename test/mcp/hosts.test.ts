@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { formFor, hosts, identifyClient } from '../../src/mcp/hosts.ts';
+import { chooseResultForm, hosts, identifyClient } from '../../src/mcp/hosts.ts';
 import { mcpAppsCapabilities } from '../support/capabilities.ts';
 import { serviceTest } from '../support/fixtures.ts';
 import { openConnection, startHttp, toolCall, validHeaders } from '../support/http.ts';
@@ -9,7 +9,7 @@ const test = serviceTest();
 
 const boardTools = ['board_ads', 'board_pictures'];
 const formOf = (name: string, config: { output?: 'auto' | 'both' | 'text'; resultTokens?: number } = {}) =>
-  formFor({ name, announcesBoard: false }, { output: 'auto', resultTokens: 8000, ...config });
+  chooseResultForm({ name, announcesBoard: false }, { output: 'auto', resultTokens: 8000, ...config });
 
 interface Listed {
   name: string;

@@ -9,7 +9,7 @@ const exampleIds = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0
  * `documentedResponse`.
  */
 export const singleCallTools = tools
-  .filter(({ operations, severalCalls }) => operations.length === 1 && !severalCalls)
+  .filter(({ operations, makesSeveralCalls }) => operations.length === 1 && !makesSeveralCalls)
   .map((tool) => ({ tool: tool.name, args: tool.example(exampleIds), isGatedTool: isGated(tool) }));
 
 /** Returns the example arguments of a tool. */

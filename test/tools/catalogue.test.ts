@@ -3,7 +3,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect } from 'vitest';
 import { isGated, operations } from '../../src/api/operations.ts';
 import { allTools } from '../../src/board/board.ts';
-import { toolName, tools } from '../../src/tools/catalog.ts';
+import { getToolName, tools } from '../../src/tools/catalog.ts';
 import { joinNames } from '../../src/views/safe-text.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { singleCallTools } from '../support/every-tool.ts';
@@ -41,7 +41,7 @@ test('the tools are listed in the order of the catalogue, each with a committed 
 
 test('each operation of the API has a tool', () => {
   const called = singleCallTools.map(({ tool }) => tool);
-  expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(toolName)));
+  expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(getToolName)));
 });
 
 /** Yields every schema within a schema, with its path. */

@@ -7,7 +7,7 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { endOfString, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../logging/log.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
-import { isMessage, isWork, normalizeMessage, withoutProgressToken } from '../../mcp/protocol.ts';
+import { isLongRequest, isMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
 import type { Catalog } from '../../mcp/served.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
@@ -150,7 +150,7 @@ export function createHttpApp(options: HttpOptions) {
     if (message instanceof Response) return message;
     // Progress is reported in a stream of events. A client that does not accept streams gets JSON without progress.
     const acceptsStream = acceptsMediaType(accept, 'text/event-stream');
-    const body = acceptsStream ? message.value : withoutProgressToken(message.value);
+    const body = acceptsStream ? message.value : removeProgressToken(message.value);
     const output = readOutputSetting(context);
     if (output instanceof Response) return output;
     const linkOrigin = files?.findLinkOrigin(context);
@@ -158,7 +158,7 @@ export function createHttpApp(options: HttpOptions) {
     const request = acceptBothTypes(context.req.raw);
     const answerRequest = () => serveMcp({ request, body, credentials, answerSent, linkOrigin, userAgent, output });
     // Calls and reads wait for the slots of `limitWork`.
-    if (isMessage(body) && isWork(body)) return answerRequest();
+    if (isMessage(body) && isLongRequest(body)) return answerRequest();
     return listSlots.run(address, undefined, () => nextEventLoopTurn().then(answerRequest));
   });
   if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);

@@ -10,11 +10,11 @@ import {
   isMessage,
   isToolCall,
   type Message,
-  progressTokenIn,
   type RequestError,
+  readProgressToken,
 } from '../../mcp/protocol.ts';
-import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
-import { bindV2, requestsV2 } from '../../mcp/sdk-v2.ts';
+import { bindV1, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
+import { bindV2, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
 import type { Catalog } from '../../mcp/served.ts';
 
 /** An HTTP request that has passed all checks. The signal of `request` aborts when the client disconnects early. */
@@ -60,7 +60,7 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
   );
   return async ({ request, body, ...extra }) => {
     const message = findRequest(body);
-    const error = message && checkRequest(requestsV2, message);
+    const error = message && checkRequest(requestSchemasV2, message);
     if (error?.code === invalidParamsCode) return createErrorResponse(message, error);
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
     // The SDK passes nothing but `authInfo` from the request to the function that creates the server.
@@ -83,14 +83,14 @@ function createEarlierHandler(catalog: Catalog): ServeCall {
     if (isMessage(body) && isCancelNotice(body))
       cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
-    const error = message && checkRequest(requestsV1, message);
+    const error = message && checkRequest(requestSchemasV1, message);
     if (error) return createErrorResponse(message, error);
     const { cancelled, stopListening } = listenForCancellation(call, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
     // The response to a stream is ready before the call has ended, so the call itself stops listening for cancellation.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
-      sentOf: () => answerSent,
+      waitUntilSent: () => answerSent,
       linkOrigin,
       userAgent,
       output,
@@ -117,7 +117,7 @@ const isEventStream = ({ headers }: Response) => headers.get('content-type') ===
 const asksForProgress = (message: Message, catalog: Catalog): boolean =>
   isToolCall(message) &&
   catalog.reportsProgress(message.params?.name) &&
-  progressTokenIn(message.params?._meta) !== undefined;
+  readProgressToken(message.params?._meta) !== undefined;
 
 /** Returns the JSON-RPC request in a body. Returns undefined for a notification or a response. */
 const findRequest = (body: unknown): Message | undefined =>
