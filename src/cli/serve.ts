@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { elapsed as machineElapsed, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { type CallEvent, createLog, logCalls, type OnCall, warnOfFailures } from '../logging/log.ts';
+import { type CallEvent, createLog, type Log, logCalls, type OnCall, warnOfFailures } from '../logging/log.ts';
 import { createMemoryKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
 import { createGetTenantId, createTenantHash } from '../transports/http/authentication.ts';
@@ -104,6 +104,7 @@ export async function serveHttp(
     idleTimeoutMs,
     useFastResponses: true,
     getPeerAddress: createGetPeerAddress(config.trustedProxy),
+    onConnectionRefused: createConnectionWarning(log, elapsed),
   });
   return {
     ...listener,
@@ -121,6 +122,19 @@ export async function serveHttp(
       await signIn?.close();
       shared?.close();
     },
+  };
+}
+
+/** The time between two warnings about refused connections, in milliseconds. */
+const warningIntervalMs = 60_000;
+
+/** Creates a handler that warns of refused connections, at most once a minute. */
+function createConnectionWarning(log: Log, now: () => number) {
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  return (address: string | undefined) => {
+    if (now() - warnedAt < warningIntervalMs) return;
+    warnedAt = now();
+    log.warn('connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY', { address });
   };
 }
 

@@ -119,14 +119,18 @@ export interface Network {
 }
 
 /** Parses an IP address, or a network such as `10.0.0.0/8`. */
-export const parseNetwork: Parser<Network> = (text) => {
+const parseNetwork: Parser<Network> = (text) => {
   const [, address = '', prefixText] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
   const bits = family === 4 ? 32 : 128;
   const prefix = Number(prefixText ?? bits);
   if (family !== 0 && prefix <= bits) return { address, prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
-  return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8');
+  return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8, or none');
 };
+
+/** Parses the network of the proxy. The word `none` says that there is no proxy. */
+export const parseTrustedProxy: Parser<Network | undefined> = (text) =>
+  text.trim().toLowerCase() === 'none' ? undefined : parseNetwork(text);
 
 const maxFileBytes = 1024 * 1024;
 const maxProblems = 5;

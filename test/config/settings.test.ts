@@ -135,7 +135,7 @@ const refusedTexts: Record<string, Record<string, string[]>> = {
   },
   SIGN_IN_SECRET: { 'at least 32': ['a short secret'] },
   STATE_SECRET: { 'at least 32': ['a short secret'] },
-  TRUSTED_PROXY: { '10.0.0.0/8': ['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'] },
+  TRUSTED_PROXY: { 'or none': ['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'] },
   BASE_URL: {
     'https://': splitWords(
       'http://api.example.com http://localhost.example.com http://127.0.0.1.a.example http://0.0.0.0:3',

@@ -114,7 +114,7 @@ export function createHttpApp(options: HttpOptions) {
   }
   if (pictures) app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
   if (files) app.all('/files/:link/:name', validateRequest, refuseWhenDraining, serveFiles(files));
-  app.use('/mcp', validateRequest, refuseWhenDraining);
+  app.use('/mcp', logForbidden(log), validateRequest, refuseWhenDraining);
   const serveWelcomePage = createWelcomeHandler({
     origin: publicUrl,
     hasSignIn: signIn !== undefined,
@@ -126,7 +126,7 @@ export function createHttpApp(options: HttpOptions) {
   if (allowedOrigins.length > 0) app.use('/mcp', allowOrigins(allowedOrigins));
   if ('keyAttempts' in callers) app.post('/mcp', requireApiKey(callers.getTenantId, signIn));
   app.post('/mcp', async (context) => {
-    const admission = await admitCaller(context, callers);
+    const admission = await admitCaller(context, callers, log);
     if (admission instanceof Response) return admission;
     const { credentials, address, isKnown } = admission;
     const accept = context.req.header('accept');
@@ -204,7 +204,7 @@ function createWelcomeHandler({
  * Returns the credentials of a caller, or a refusal if the address has tried too many unknown keys. Every unknown key
  * counts until the service accepts it. Otherwise invented keys could use the server without limit.
  */
-async function admitCaller(context: Context<Authenticated>, callers: HttpOptions['callers']) {
+async function admitCaller(context: Context<Authenticated>, callers: HttpOptions['callers'], log: Log) {
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
   const address = callers.getClientAddress(context);
@@ -212,9 +212,21 @@ async function admitCaller(context: Context<Authenticated>, callers: HttpOptions
   const isKnown = credentials.connection !== undefined || (await callers.keyAttempts.isKnown(credentials.tenantId));
   const retryAfterSeconds = isKnown ? undefined : await callers.keyAttempts.admit(credentials.tenantId, address);
   if (retryAfterSeconds === undefined) return { credentials, address, isKnown };
+  log.info('too many unknown keys came from an address', { address });
   context.header('Retry-After', String(retryAfterSeconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');
 }
+
+/** Creates a middleware that logs requests whose host or origin is not allowed. */
+const logForbidden =
+  (log: Log): MiddlewareHandler =>
+  async (context, next) => {
+    await next();
+    if (context.res.status !== 403) return;
+    const { req } = context;
+    const [host, origin] = [req.header('host')?.slice(0, 100), req.header('origin')?.slice(0, 100)];
+    log.info('a request was refused, because its host or origin is not allowed', { host, origin });
+  };
 
 function addErrorHandlers(app: Hono<Authenticated>, log: Log): void {
   app.all('/mcp', (context) => {

@@ -24,6 +24,8 @@ export interface ListenOptions {
    * which the function returns undefined have no such limit.
    */
   getPeerAddress?: ((remote: string | undefined) => string | undefined) | undefined;
+  /** Called when a connection is closed immediately because there are too many, in total or of its address. */
+  onConnectionRefused?: ((address: string | undefined) => void) | undefined;
 }
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
@@ -55,7 +57,7 @@ export const formatUrlHost = (host: string): string =>
  */
 export async function listen(fetch: Handler, options: ListenOptions) {
   const { host, port, requestTimeoutMs = 20_000, idleTimeoutMs = 0, useFastResponses = false } = options;
-  const { bounds, getPeerAddress } = options;
+  const { bounds, getPeerAddress, onConnectionRefused } = options;
   const server = createServer({
     ServerResponse: BytesResponse,
     maxHeaderSize: maxHeaderBytes,
@@ -66,7 +68,12 @@ export async function listen(fetch: Handler, options: ListenOptions) {
   });
   server.setTimeout(idleTimeoutMs);
   const answerRequest = getRequestListener(fetch, { overrideGlobalObjects: useFastResponses });
-  const closeIdleConnections = limitConnections(server, answerRequest, { ...defaultBounds, ...bounds, getPeerAddress });
+  const closeIdleConnections = limitConnections(server, answerRequest, {
+    ...defaultBounds,
+    ...bounds,
+    getPeerAddress,
+    onConnectionRefused,
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -119,7 +126,12 @@ interface Connection {
 function limitConnections(
   server: Server,
   answerRequest: (request: IncomingMessage, response: ServerResponse) => unknown,
-  { maxConnections, maxUnreadMs, getPeerAddress }: ConnectionBounds & Pick<ListenOptions, 'getPeerAddress'>,
+  {
+    maxConnections,
+    maxUnreadMs,
+    getPeerAddress,
+    onConnectionRefused,
+  }: ConnectionBounds & Pick<ListenOptions, 'getPeerAddress' | 'onConnectionRefused'>,
 ): () => void {
   const connections = new Map<Socket, Connection>();
   let isClosing = false;
@@ -141,7 +153,11 @@ function limitConnections(
 
   server.on('connection', (socket) => {
     const address = getPeerAddress?.(socket.remoteAddress);
-    if (!makeRoomFor(address)) return void socket.destroy();
+    if (!makeRoomFor(address)) {
+      socket.destroy();
+      onConnectionRefused?.(address);
+      return;
+    }
     connections.set(socket, { address, unansweredRequests: 0, lastAnswer: Promise.resolve() });
     socket.once('close', () => connections.delete(socket));
   });

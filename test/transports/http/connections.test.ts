@@ -109,7 +109,12 @@ describe('The limit of connections', () => {
   test('one address can use a quarter of the connections and does not close connections of other addresses', async () => {
     const { startedPaths, handler } = createGatedHandler();
     const addressOf = (remote = '') => (remote.endsWith('127.0.0.9') ? undefined : remote);
-    const { open } = await serve(handler, { getPeerAddress: addressOf, bounds: { maxConnections: 8 } });
+    const refusedAddresses: unknown[] = [];
+    const { open } = await serve(handler, {
+      getPeerAddress: addressOf,
+      bounds: { maxConnections: 8 },
+      onConnectionRefused: (address) => refusedAddresses.push(address),
+    });
     const other = open('127.0.0.2');
     await exchange(other);
     const greedy = [open(), open()];
@@ -120,6 +125,7 @@ describe('The limit of connections', () => {
     for (const connection of proxied) await exchange(connection);
     for (const connection of [other, ...proxied]) await exchange(connection);
     expect([...greedy, other, ...proxied].some(isClosed)).toBe(false);
+    expect(refusedAddresses).toEqual(['127.0.0.1']);
   });
 });
 

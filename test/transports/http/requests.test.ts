@@ -260,6 +260,7 @@ test('web pages of allowed origins can call the server after a preflight request
   expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin });
   const foreign = await connection.send({ method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
   expect(foreign.status).toBe(403);
+  expect(JSON.parse(open.logged.at(-1) ?? '')).toMatchObject({ level: 'info', origin: 'https://evil.example' });
   await connection.close();
   await open.close();
 });
