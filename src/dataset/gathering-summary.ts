@@ -1,11 +1,9 @@
 import { type DatasetContents, sumOf } from '../storage/dataset.ts';
-import { selectPicture } from '../views/ad-media.ts';
 import { findSeenDays, formatMinute, formatSeenDays } from '../views/dates.ts';
 import { groupBy } from '../views/lists.ts';
 import { computePercentile, formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessConstant, quoteUnlessWord } from '../views/safe-text.ts';
 import { estimateTokens, sanitizeId, truncateLine } from '../views/tokens.ts';
-import type { Fields } from '../views/view.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { type Differences, formatCounterChanges } from './gatherings.ts';
@@ -14,8 +12,6 @@ import type { AdRow, Cell, Row } from './tables.ts';
 /** The context in which the rows of a gathering are read. */
 export interface RowContext {
   adRows(): AdRowReader;
-  /** Milliseconds since the epoch. It decides which URLs of pictures have expired. */
-  now: number;
 }
 
 /**
@@ -28,27 +24,18 @@ const noTexts = { headline: null, body: null, linkDescription: null, offerLink: 
 interface GatheredRows {
   ads: readonly AdRow[];
   countries: readonly Row<'ad_countries'>[];
-  /** The number of ads whose picture cannot be shown any more, because its URL has expired. */
-  expired?: number;
 }
 
 /** Reads the rows of a gathering from which its summary is computed. */
-export async function readGatheredRows(
-  ids: ReadonlySet<string>,
-  contents: DatasetContents,
-  { adRows, now }: RowContext,
-) {
-  let expired = 0;
+export async function readGatheredRows(ids: ReadonlySet<string>, contents: DatasetContents, { adRows }: RowContext) {
   const ads: AdRow[] = [];
   const countryRows: Row<'ad_countries'>[] = [];
   for await (const part of adRows().readRows(contents, { json: false, ids }))
-    for (const { ad, countries, sent } of part) {
-      const picture = selectPicture(sent as Fields, { now });
-      if ('reason' in picture && picture.expired) expired++;
+    for (const { ad, countries } of part) {
       ads.push({ ...ad, ...noTexts });
       countryRows.push(...countries);
     }
-  return { ads, countries: countryRows, expired };
+  return { ads, countries: countryRows };
 }
 
 /**
@@ -91,7 +78,7 @@ export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
 /** A line of the summary, or a function that formats the line with a share of its values, from 0 to 1. */
 type Line = string | ((share: number) => string);
 
-function buildSummaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[] {
+function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   const readValues = (name: keyof AdRow) => ads.map((ad) => toValue(ad[name]));
   const readCodes = (name: keyof AdRow) => ads.map((ad) => toCodeValue(ad[name]));
   const variants = ads.flatMap(({ variant }) => variant ?? []);
@@ -108,8 +95,13 @@ function buildSummaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[
   ];
   const lastSeen = findSeenDays(selectAdsByState(null));
   const days = ads.map(({ daysRunning }) => daysRunning);
+  const runningWhenLastRead = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
+  // If the state of all ads is known, the number of running ads says the same.
+  const runningText =
+    unknown > 0 && runningWhenLastRead > 0 ? `; ${formatNumber(runningWhenLastRead)} running when last read` : '';
+  const placeholders = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
   return [
-    `${formatCount(ads.length, 'ad')}: ${formatNumber(running)} still running, ${formatNumber(ended)} ended, ${formatNumber(unknown)} unknown${lastSeen ? `, ${formatSeenDays(lastSeen)}` : ''}.`,
+    `${formatCount(ads.length, 'ad')}: ${formatNumber(running)} still running, ${formatNumber(ended)} ended, ${formatNumber(unknown)} unknown${lastSeen ? `, ${formatSeenDays(lastSeen)}` : ''}${runningText}.`,
     countValues('Advertisers', listAdvertisers(ads), 10, quote),
     countValues('Formats', readCodes('displayFormat'), 8, quoteUnlessConstant),
     countValues('Calls to action', readCodes('ctaType'), 8, quoteUnlessConstant),
@@ -126,10 +118,33 @@ function buildSummaryLines({ ads, countries, expired = 0 }: GatheredRows): Line[
     // An ad has a variant exactly if it has visible text.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
     countValues('First lines', readValues('firstLine'), 6, quote),
-    ...(expired > 0
-      ? [`Pictures of ${formatCount(expired, 'ad')} cannot be shown any more: their addresses have expired.`]
+    ...(placeholders > 0
+      ? [`Ads whose texts have placeholders such as {{product.name}}: ${formatNumber(placeholders)}`]
       : []),
+    ...formatUnknownDates(ads),
+    ...formatPictureStates(ads),
   ];
+}
+
+/** Formats how many ads lack a date. Returns no line if all ads have their dates. */
+function formatUnknownDates(ads: GatheredRows['ads']): string[] {
+  const counts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
+    const unknown = ads.filter((ad) => ad[name] === null).length;
+    return unknown > 0 ? `${name} ${formatNumber(unknown)}` : [];
+  });
+  return counts.length > 0 ? [`Unknown dates: ${counts.join(', ')}`] : [];
+}
+
+const pictureStates = ['available', 'expired', 'none', 'failed'];
+
+/** Formats whether the pictures of ads can be shown. Returns no line if nothing is known against any of them. */
+function formatPictureStates(ads: GatheredRows['ads']): string[] {
+  const counts = new Map(pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]));
+  const tried = sumOf([...counts.values()]);
+  if (tried === (counts.get('available') ?? 0)) return [];
+  const known = [...counts].flatMap(([state, number]) => (number > 0 ? `${state} ${formatNumber(number)}` : []));
+  const rest = ads.length - tried;
+  return [`Pictures: ${[...known, ...(rest > 0 ? [`not tried ${formatNumber(rest)}`] : [])].join(', ')}`];
 }
 
 /** A value of an ad. Values with the same key count as one value, and the summary shows the most frequent spelling. */
@@ -187,8 +202,8 @@ function countValues(
     .sort(order);
   const none = values.length - known.length;
   return (share) => {
-    const shownValues = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
-    const otherValues = sorted.slice(shownValues.length);
+    const shownValues = selectShownValues(sorted, Math.round(share * Math.min(max, sorted.length)));
+    const otherValues = sorted.filter((value) => !shownValues.includes(value));
     const parts = [
       // Values are cut after counting, because two values may differ only behind the cut.
       ...shownValues.map(([value, ads]) => `${show(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
@@ -199,6 +214,16 @@ function countValues(
     ];
     return `${label} (${formatNumber(sorted.length)}): ${parts.join(', ') || 'none'}`;
   };
+}
+
+/**
+ * Returns the most frequent values in their order, so that no hidden value is more frequent than a shown one. A single
+ * remaining value is shown, too, because its name is as short as "1 other".
+ */
+function selectShownValues(sorted: readonly Counted[], max: number): readonly Counted[] {
+  if (max >= sorted.length - 1 && max > 0) return sorted;
+  const mostFrequent = new Set(sorted.toSorted(([, left], [, right]) => right - left).slice(0, max));
+  return sorted.filter((value) => mostFrequent.has(value));
 }
 
 function findMostFrequentSpelling(values: readonly NonNullable<Value>[]): string {

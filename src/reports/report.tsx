@@ -79,14 +79,14 @@ export interface ReportMethod {
  * the section before it is written.
  * @param pictures returns the pictures of all ads in order, or the reason why an ad has none. It is called after everything
  *   else is written.
- * @returns the page, and the number of ads whose picture is missing
+ * @returns the page, and the reason for each picture that is missing
  * @throws AdLibraryError if the page would be too large
  */
 export async function writeReportPage(
   head: ReportHead,
   sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
   pictures: () => Promise<readonly CardAd['picture'][]>,
-): Promise<{ html: string; missingPictures: number }> {
+): Promise<{ html: string; missingPictures: string[] }> {
   const writer = createPageWriter();
   const cards: { part: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
@@ -109,20 +109,21 @@ export async function writeReportPage(
     );
   });
   const pictureList = cards.length > 0 ? await pictures() : [];
-  let missingPictures = 0;
+  const missingPictures: string[] = [];
   for (const [index, { part, ad }] of cards.entries()) {
     const picture = pictureList[index] ?? ad.picture;
     const isPicture = picture !== undefined && 'src' in picture;
     const isWritten = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />);
-    if (!isWritten && isPicture)
-      writer.rewrite(part, <AdCard ad={{ ...ad, picture: { reason: 'the report would pass 5 MB' } }} />);
-    if (!isWritten || !isPicture) missingPictures++;
+    if (!isWritten && isPicture) writer.rewrite(part, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
+    if (!isPicture) missingPictures.push(picture?.reason ?? 'the ad has no picture');
+    else if (!isWritten) missingPictures.push(tooLargeReason);
     await setImmediate();
   }
   return { html: writer.html(), missingPictures };
 }
 
 const maxBytes = 5_000_000;
+const tooLargeReason = 'the report would pass 5 MB';
 
 /**
  * Creates a writer that writes a page in parts of a few milliseconds each. It limits the bytes of the page, and other

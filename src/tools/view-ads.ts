@@ -15,6 +15,7 @@ import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { clampLines, fitsWithin } from '../views/tokens.ts';
 import { type Fields, readId } from '../views/view.ts';
+import { formatReasons } from './picture-reasons.ts';
 import { createJpegContent, defineTool, getRemainingDrawingMs, readOnly, type ToolContext } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
@@ -123,7 +124,8 @@ export const viewAds = defineTool({
         ? 'No picture can be shown, so there is no image.'
         : `There is no image: ${sheet.reason}.`;
     const note = sheet.jpeg ? sheetNote : noSheetText;
-    const text = clampLines(joinLines([note, comparison?.text, ...tiles.map(formatTile)]), resultTokens);
+    const comparisonText = comparison?.formatText(sheet.jpeg !== undefined);
+    const text = clampLines(joinLines([note, comparisonText, ...tiles.map(formatTile)]), resultTokens);
     return {
       data: {
         tiles: fitTiles(tiles, dataTokensPerTextToken * resultTokens),
@@ -205,7 +207,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   return {
     shownAds: shownAds.slice(0, maxTiles),
     pictures: counts,
-    text: formatComparison(counts, plainCount, missingReasons),
+    formatText: createComparisonFormatter(counts, plainCount, missingReasons),
   };
 }
 
@@ -235,28 +237,21 @@ async function selectIds(
   return ids;
 }
 
-function formatComparison(
+/** Returns a function that formats how many pictures were compared. It announces the sheet only if there is one. */
+function createComparisonFormatter(
   { ads, fetched, groups }: DataOf<typeof Compared>,
   plainCount: number,
   missingReasons: readonly string[],
 ) {
-  const reasons = [...groupBy(missingReasons, (reason) => reason)].sort(
-    ([, left], [, right]) => right.length - left.length,
-  );
-  const shown = reasons.slice(0, maxListedReasons).map(([reason, { length }]) => `${length}: ${reason}`);
-  const notComparedText =
-    ads === fetched
-      ? ''
-      : ` Not compared: ${[...shown, ...(reasons.length > maxListedReasons ? ['others'] : [])].join('; ')}.`;
+  const counts = `Pictures of ${fetched} of ${formatCount(ads, 'ad')} are compared: ${groups} different${plainCount > 0 ? `, and ${plainCount} nearly plain that are not grouped` : ''}.`;
+  const notComparedText = ads === fetched ? '' : ` Not compared: ${formatReasons(missingReasons)}.`;
   const hasLatePicture = missingReasons.some((reason) => reason.includes('no time left'));
   const continueHint = hasLatePicture ? ' The same call goes on with the rest.' : '';
-  return (
-    `Pictures of ${fetched} of ${formatCount(ads, 'ad')} are compared: ${groups} different${plainCount > 0 ? `, and ${plainCount} nearly plain that are not grouped` : ''}. ` +
-    `Below are those in most ads, each with the ad that has run longest among those whose picture can be shown.${notComparedText}${continueHint} A cropped picture counts as another one.`
-  );
+  return (hasSheet: boolean): string =>
+    hasSheet
+      ? `${counts} Below are those in most ads, each with the ad that has run longest among those whose picture can be shown.${notComparedText}${continueHint} A cropped picture counts as another one.`
+      : `${counts}${notComparedText}${continueHint}`;
 }
-
-const maxListedReasons = 4;
 
 function buildTile({ id, item, ads, daysRunning }: ChosenAd, choice: PictureChoice & { number: number }) {
   if (item === undefined) {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildAdRows, createAdRowReaders } from '../../src/dataset/ad-rows.ts';
 import { formatSummary, readGatheredRows } from '../../src/dataset/gathering-summary.ts';
@@ -41,6 +42,99 @@ test('the line of days running has the same median and percentile as SQLite and 
   );
   expect(findLine('11 ads', rows)).toBe('11 ads: 0 still running, 10 ended, 1 unknown.');
   expect(findLine('Days', buildRows([]))).toBe('Days running: unknown for 0 ads');
+});
+
+const repeat = (value: string, count: number) => Array.from({ length: count }, () => value);
+
+test('a line names every value that is as frequent as a shown one, and a single remaining value', () => {
+  const months = [...repeat('2026-07', 13), ...repeat('2026-06', 298), ...repeat('2026-05', 3689)];
+  const ads = months.map((month, index) => ({
+    id: `${index}`,
+    startedAt: `${month}-02T00:00:00Z`,
+    displayFormat: month,
+  }));
+  const line = 'Months started, newest first (3): 2026-07 13, 2026-06 298, 2026-05 3,689';
+  // Even a summary with too few tokens hides no frequent month behind a rare one.
+  for (const tokens of [700, 150, 60, 20]) {
+    const shown = formatSummary(buildRows(ads), tokens)
+      .split('\n')
+      .find((text) => text.startsWith('Months'));
+    if (tokens === 700) expect(shown).toBe(line);
+    expect(shown).not.toContain('1 other');
+    if (shown?.includes('2026-07')) expect(shown).toContain('2026-05');
+  }
+});
+
+test('hidden values are never more frequent than shown ones, in any order and with any number of tokens', () => {
+  const counts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
+  fc.assert(
+    fc.property(counts, fc.constantFrom(700, 250, 120, 40), (monthCounts, tokens) => {
+      const toMonth = (index: number) => new Date(Date.UTC(2020, index, 3)).toISOString();
+      const ads = monthCounts.flatMap((count, index) =>
+        Array.from({ length: count }, (_, nr) => ({ id: `${index}-${nr}`, startedAt: toMonth(index) })),
+      );
+      const shownLine =
+        formatSummary(buildRows(ads), tokens)
+          .split('\n')
+          .find((line) => line.startsWith('Months')) ?? '';
+      const shown = [...shownLine.matchAll(/(\d{4}-\d\d) (\d+)/g)].map(
+        ([, month, count]) => [month, Number(count)] as const,
+      );
+      const shownMonths = new Set(shown.map(([month]) => month));
+      const hidden = monthCounts.filter((_, index) => !shownMonths.has(toMonth(index).slice(0, 7)));
+      for (const [month, count] of shown) {
+        expect(count).toBe(monthCounts[monthCounts.findIndex((_, index) => toMonth(index).startsWith(month ?? '-'))]);
+        for (const other of hidden) expect(other).toBeLessThanOrEqual(count);
+      }
+      expect(shown.map(([month]) => month)).toEqual(
+        shown
+          .map(([month]) => month)
+          .sort()
+          .reverse(),
+      );
+      if (hidden.length > 0) {
+        expect(hidden.length).toBeGreaterThan(shown.length > 0 ? 1 : 0);
+        const sum = hidden.reduce((all, count) => all + count, 0);
+        expect(shownLine).toContain(`${hidden.length} other${hidden.length === 1 ? '' : 's'} ${sum}`);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('the summary counts ads that were running when last read, placeholders, picture states and unknown dates', () => {
+  const date = '2026-01-02T00:00:00.000Z';
+  const picture = (url: string) => ({ media: [{ type: 'THUMB', url }] });
+  const ads = [
+    buildAdRows(
+      { id: 'a', startedAt: date, lastSeenAt: date, body: '{{product.brand}}' },
+      { gatheredAt, lastSeenTo: date },
+    ),
+    buildAdRows(
+      { id: 'b', lastSeenAt: '2026-01-01', ...picture('https://p.example/1') },
+      { gatheredAt, lastSeenTo: date, pictureAttempt: { now: gatheredAt, perceptualHash: 'failed' } },
+    ),
+    buildAdRows(
+      { id: 'c', startedAt: date },
+      { gatheredAt, lastSeenTo: date, pictureAttempt: { now: gatheredAt, perceptualHash: undefined } },
+    ),
+  ].map(({ ad }) => ad);
+  const lines = formatSummary({ ads, countries: [] }).split('\n');
+  expect(lines[0]).toBe(
+    '3 ads: 0 still running, 0 ended, 3 unknown, 2 of them last seen 2026-01-01 to 2026-01-02; 1 running when last read.',
+  );
+  expect(lines).toContain('Ads whose texts have placeholders such as {{product.name}}: 1');
+  expect(lines).toContain('Unknown dates: startedAt 1, lastSeenAt 1');
+  expect(lines).toContain('Pictures: none 1, failed 1, not tried 1');
+});
+
+test('the summary of complete ads has no line about gaps', () => {
+  const date = new Date(gatheredAt).toISOString();
+  const text = formatSummary(
+    buildRows([{ id: 'a', body: 'Walk more.', startedAt: date, lastSeenAt: date }], { lastSeenTo: date }),
+  );
+  expect(text.split('\n')[0]).toBe('1 ad: 1 still running, 0 ended, 0 unknown.');
+  expect(text).not.toMatch(/Pictures|Unknown dates|placeholders|last read/);
 });
 
 test('values that differ only behind the cut are counted separately', () => {
@@ -101,7 +195,7 @@ test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
     const contents = await dataset.readContents();
-    const context = { adRows: () => createAdRowReaders(() => gatheredAt).forTenant('t'), now: gatheredAt };
+    const context = { adRows: () => createAdRowReaders(() => gatheredAt).forTenant('t') };
     const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);
     expect(findLine('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');
   },
@@ -122,7 +216,7 @@ test('the summary keeps its number of tokens and lines for any texts of advertis
   for (const most of [700, 300]) {
     const text = formatSummary(buildRows(ads, { language: 'en', variant: 'v' }), most);
     expect(estimateTokens(text)).toBeLessThanOrEqual(most);
-    expect(text.split('\n')).toHaveLength(13);
+    expect(text.split('\n')).toHaveLength(14);
     expect(text).toMatch(/Advertisers \(600\): .* \d+ others \d+/);
   }
 });
