@@ -44,15 +44,20 @@ import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text
 import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
+
 <<<<<<< HEAD
+
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import { createResourceLink, defineTool, formatFileLocation, listFileAddresses, type ToolContext } from './tool.ts';
+
 =======
+
 import { FirstRows, firstRows, firstText } from './first-rows.ts';
 import { formatReasons } from './picture-reasons.ts';
 import { thumbnailsOf } from './thumbnails.ts';
 import { addressesOf, defineTool, linkTo, locationText, type ToolContext } from './tool.ts';
+
 >>>>>>> c27cfe07 (dataset: name frequent values, and count placeholders and pictures in summaries)
 
 /** The limit is not in the listed schema, which every conversation pays for. */
