@@ -45,20 +45,10 @@ import type { Fields } from '../views/view.ts';
 import { checkQuestion, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 
-<<<<<<< HEAD
-
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
+import { formatReasons } from './picture-reasons.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import { createResourceLink, defineTool, formatFileLocation, listFileAddresses, type ToolContext } from './tool.ts';
-
-=======
-
-import { FirstRows, firstRows, firstText } from './first-rows.ts';
-import { formatReasons } from './picture-reasons.ts';
-import { thumbnailsOf } from './thumbnails.ts';
-import { addressesOf, defineTool, linkTo, locationText, type ToolContext } from './tool.ts';
-
->>>>>>> c27cfe07 (dataset: name frequent values, and count placeholders and pictures in summaries)
 
 /** The limit is not in the listed schema, which every conversation pays for. */
 const createTextSchema = (max: number) =>
@@ -200,16 +190,10 @@ export const writeReport = defineTool({
         ...(note && { note }),
       },
       text: joinLines([
-<<<<<<< HEAD
         `${quoteUnlessWord(file.name)}: ${formatCount(shown.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context)}.`,
         ...shown.map(formatSection),
-        missingPictures > 0 && `${formatCount(missingPictures, 'picture')} could not be shown; the report says why.`,
-=======
-        `${quoteUnlessWord(file.name)}: ${formatCount(shown.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${locationText(file, context)}.`,
-        ...shown.map(sectionText),
         missingPictures.length > 0 &&
           `${formatCount(missingPictures.length, 'picture')} could not be shown. ${formatReasons(missingPictures)}.`,
->>>>>>> c27cfe07 (dataset: name frequent values, and count placeholders and pictures in summaries)
         formatCoverage(coverage),
         note,
       ]),
