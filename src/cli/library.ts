@@ -12,6 +12,7 @@ import {
   fetchPictures,
   findKeyOptionProblem,
   type ImportedFile,
+  type ImportProgress,
   importFiles,
   type KeyInfo,
   type KeyOptions,
@@ -83,25 +84,99 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
 }
 
 async function importAndReport(
-  {
-    words: files,
-    options: { pictures: shouldFetchPictures, folder, maxMb, format },
-  }: Extract<LibraryJob, { name: 'library import' }>,
+  { words: files, options: flags }: Extract<LibraryJob, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
-  const { stdin, say } = options;
+  const { pictures: shouldFetchPictures, folder, maxMb, format, complete: isComplete } = flags;
+  const { stdin, say, isTerminal } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
-  const reports = await importFiles(target, files, { stdin, format }).catch((error) => {
-    throw toReadableError(error);
-  });
-  for (const report of reports) say(`${formatImportReport(report)}\n`);
+  const question = checkQuestion(flags);
+  const meter = isTerminal ? createProgressMeter(say) : undefined;
+  const imported = await importFiles(target, files, {
+    ...{ stdin, format, question, isComplete, onProgress: meter?.show },
+  })
+    .catch((error) => {
+      throw toReadableError(error);
+    })
+    .finally(() => meter?.clear());
+  for (const report of imported.files) say(`${formatImportReport(report)}\n`);
+  if (imported.files.length === 0) say('nothing was read: the folder contains no file that an import reads\n');
+  if (isComplete) say(`${formatQuestion(question ?? '', imported.question)}\n`);
   // A file without any ad or page counts as a failure, too.
-  const exitCode = reports.some(({ ads, pages, skipped }) => skipped > 0 || ads + pages === 0) ? 1 : 0;
+  const hasFailed = imported.files.some(({ ads, pages, skipped }) => skipped > 0 || ads + pages === 0);
+  const exitCode = hasFailed || imported.files.length === 0 ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
   return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
 }
+
+/**
+ * Returns the name of the question.
+ * @throws SettingsError if the name is missing or cannot be used
+ */
+function checkQuestion({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
+  const name = question?.trim();
+  if (complete && name === undefined)
+    throw new SettingsError(['--complete needs --question with the name of the question']);
+  if (name !== undefined && (name === '' || name.length > 100 || /\p{C}/u.test(name)))
+    throw new SettingsError(['--question takes a name of 1 to 100 characters']);
+  return name;
+}
+
+/** Returns the line about the ads that a complete import of a question no longer lists. */
+function formatQuestion(name: string, result: { listed: number; gone: number } | undefined): string {
+  if (!result)
+    return `question ${name}: no ad was marked as gone, because a record was skipped or nothing was read; the files may not be complete`;
+  return `question ${name}: ${formatCount(result.listed, 'ad')} listed, ${result.gone.toLocaleString('en-US')} gone`;
+}
+
+/** The shortest time between two updates of the progress, in milliseconds. */
+const progressIntervalMs = 200;
+/** Storing the records of a file takes about this many times as long as reading the file. */
+const storingTimeFactor = 2;
+
+/** Creates a meter that shows the progress of an import in one line of the terminal. */
+function createProgressMeter(say: (text: string) => void) {
+  const startedAt = performance.now();
+  let storingStartedAt: number | undefined;
+  let shownAt = -Infinity;
+  let shownLength = 0;
+  return {
+    show(progress: ImportProgress): void {
+      const now = performance.now();
+      storingStartedAt = progress.isStoring ? (storingStartedAt ?? now) : undefined;
+      if (now - shownAt < progressIntervalMs) return;
+      shownAt = now;
+      const line = formatProgress(progress, now - (storingStartedAt ?? startedAt));
+      say(`\r${line.padEnd(shownLength)}`);
+      shownLength = line.length;
+    },
+    /** Removes the line, so that the report begins on an empty line. */
+    clear(): void {
+      if (shownLength > 0) say(`\r${' '.repeat(shownLength)}\r`);
+    },
+  };
+}
+
+/**
+ * Returns the line of the progress: `import  12 of 48 MB read, 1,200 records, about 40 s left`.
+ * @param elapsedMs the time since the current step began: reading, or storing
+ */
+export function formatProgress(progress: ImportProgress, elapsedMs: number): string {
+  const { bytes, totalBytes, readRecords, storedRecords, isStoring } = progress;
+  const fraction = isStoring ? storedRecords / readRecords : bytes / (totalBytes ?? Number.POSITIVE_INFINITY);
+  const stepMs = elapsedMs / fraction;
+  const remainingMs = stepMs - elapsedMs + (isStoring ? 0 : stepMs * storingTimeFactor);
+  const remaining =
+    Number.isFinite(remainingMs) && elapsedMs > 1000 ? `, about ${formatDuration(remainingMs)} left` : '';
+  if (isStoring)
+    return `import  ${storedRecords.toLocaleString('en-US')} of ${formatCount(readRecords, 'record')} stored${remaining}`;
+  const total = totalBytes === undefined ? '' : ` of ${formatMegabytes(totalBytes)}`;
+  return `import  ${formatMegabytes(bytes)}${total} read, ${formatCount(readRecords, 'record')}${remaining}`;
+}
+
+const formatDuration = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);
 
 /** @throws SettingsError that lists all formats, if no format has the name. */
 function checkFormatName(format: string | undefined): void {
@@ -151,7 +226,7 @@ async function fetchAndReport(
 function toReadableError(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
-  return code === 'EISDIR' ? new SettingsError([`${path} is a folder; name the files in it`]) : error;
+  return error;
 }
 
 /** Serves the library until a stop request. Returns the exit code. */

@@ -63,7 +63,8 @@ const parseNames = (text: string): string[] => text.split(',').map((name) => nam
 
 const importHelp = `
 Formats. The import recognises them by content, and "library formats" lists
-them. Files may be compressed (.gz):
+them. Files may be compressed (.gz, .zip), and of a workbook (.xlsx) the import
+reads the first sheet:
   JSON    ads and pages in the shapes of the API, ads of the Meta Ad Library,
           or rows that export_ads wrote: JSON Lines, a list, an answer of a
           service around a list, or one record; on one line or on many
@@ -73,9 +74,9 @@ them. Files may be compressed (.gz):
           wrote
 
 A record replaces an earlier record with the same id. Records that cannot be
-used are skipped. The report names their line or path and the reason, the
-recognised format, and the keys and values that are not understood. The exit code is 1 if a record
-was skipped or if a file contains no ad and no page.`;
+used are skipped. The report names their line or path and the reason, the recognised
+format, and the keys and values that are not understood. The exit code is 1 if
+a record was skipped or if a file contains no ad and no page.`;
 
 const callHelp = `
 Tools: ${toolNames.join(', ')}.
@@ -155,16 +156,19 @@ const commands = {
         '--format <name>',
         'Format of all files, if the import does not recognise it; "library formats" lists the names',
       ],
+      ['--question <name>', 'Name of the question that the ads answer; searches find them with the filter question'],
+      ['--complete', 'With --question: the files are the whole answer, so mark ads that it no longer lists as gone'],
       ['--pictures', 'After the import, fetch the pictures of ads that have none yet'],
       ...pictureFolderOptions,
     ],
-    args: [['[files...]', 'Files to import; - stands for standard input']],
+    args: [['[files...]', 'Files and folders to import; - stands for standard input']],
     details: importHelp,
     examples: [
       'ad-library-mcp library import ads.jsonl pages.jsonl --database ads.db',
       'cat ads.jsonl | ad-library-mcp library import -',
       'ad-library-mcp library import ads.jsonl --pictures',
       'ad-library-mcp library import table.csv --format own-ads',
+      'ad-library-mcp library import week-2.zip --question socks --complete',
     ],
   },
   'library pictures': {

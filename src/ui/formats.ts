@@ -85,6 +85,17 @@ export function formatConstant(constant: string): string {
   return constant.charAt(0) + constant.slice(1).toLowerCase().replaceAll('_', ' ');
 }
 
+const adLibraryNames = new Map([
+  ['meta', 'Meta'],
+  ['google', 'Google'],
+  ['tiktok', 'TikTok'],
+  ['linkedin', 'LinkedIn'],
+  ['own', 'Own table'],
+]);
+
+/** Writes the name of the ad library from which an imported ad comes. Other texts are only sanitized. */
+export const formatAdLibrary = (name: string): string => adLibraryNames.get(name) ?? sanitizeLine(name);
+
 const regionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'region' }));
 
 /** Writes a country code as its English name, such as `DE` as `Germany`. Other texts are only sanitized. */

@@ -83,6 +83,14 @@ export const adFields = {
     board: 'brief',
     meaning: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
   },
+  /** Only imported ads have this field. */
+  adLibrary: {
+    type: 'text',
+    brief: 8,
+    column: true,
+    board: 'brief',
+    meaning: 'meta, google, tiktok, linkedin or own; imported ads only',
+  },
   productTitle: { type: 'text', brief: 16, standard: 60, column: true, meaning: 'Name of the advertised product.' },
   productPrice: { type: 'number', brief: true, column: true, meaning: 'Price of the product, in currency.' },
   trendPublic: {
@@ -130,6 +138,8 @@ export const pageFields = {
     phrase: 'reach',
     meaning: 'Number of people reached, as the service counts them.',
   },
+  adSpendMin: { type: 'number', brief: true, column: true, meaning: 'for political ads; imported pages only' },
+  adSpendMax: { type: 'number', brief: true, column: true, meaning: 'for political ads; imported pages only' },
   averageDuplicates: { type: 'number', brief: true, column: true, meaning: 'Average number of copies of an ad.' },
   trend: {
     type: 'number',

@@ -95,7 +95,9 @@ test('commands reach a server only with the token from the lock file, which only
   expect(await refusal.json()).toEqual({ message: expect.stringMatching(/Unknown scope ads:eat/) });
   expect(await (await send('import', token)).json()).toMatchObject({ ads: 0, pages: 0 });
   const stdin = Readable.from([Buffer.from(`{"id":"${createUuid(1)}"}\n`)]);
-  expect(await importFiles(createTarget(database), ['-'], { stdin })).toMatchObject([{ ads: 1, skipped: 0 }]);
+  expect(await importFiles(createTarget(database), ['-'], { stdin })).toMatchObject({
+    files: [{ ads: 1, skipped: 0 }],
+  });
   await close();
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });

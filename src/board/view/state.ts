@@ -1,5 +1,5 @@
 import { countValues } from '../../ui/bars.tsx';
-import { englishFormats, type Formats, formatConstant, formatCountry } from '../../ui/formats.ts';
+import { englishFormats, type Formats, formatAdLibrary, formatConstant, formatCountry } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
 import { type Finding, groupBy, variantOf } from './finding.ts';
@@ -199,6 +199,11 @@ export const facets = {
     isSortedByValue: true,
   },
   format: { title: 'Format', getValues: ({ displayFormat }) => toArray(displayFormat), formatValue: formatConstant },
+  library: {
+    title: 'Ad library',
+    getValues: ({ adLibrary }) => toArray(adLibrary),
+    formatValue: formatAdLibrary,
+  },
   cta: { title: 'Call to action', getValues: ({ ctaType }) => toArray(ctaType), formatValue: formatConstant },
   advertiser: { title: 'Advertiser', getValues: ({ pageName }) => toArray(pageName), formatValue: keepAsIs },
   country: { title: 'Country', getValues: ({ countries = [] }) => countries, formatValue: formatCountry },

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { type HolderEndpoint, LockHeldError } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import { importFormats } from '../import/formats/formats.ts';
-import type { ImportOptions, ImportReport } from '../import/import.ts';
+import type { ImportCounts, ImportOptions, ImportReport } from '../import/import.ts';
+import { listFiles, openFile, readFileLazily } from '../import/sources/open-files.ts';
 import { type FetchPicturesOptions, fetchMissingPictures, type PicturesReport } from '../import/stored-pictures.ts';
 import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
@@ -70,28 +69,74 @@ export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions
 /** The report about one imported file. */
 export type ImportedFile = ImportReport & { name: string };
 
+/** Options for importing files. */
+export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {
+  stdin: AsyncIterable<Uint8Array>;
+  /**
+   * True if the files are the whole answer to the question. Ads that the question no longer lists are then marked as gone,
+   * unless a record was skipped.
+   */
+  isComplete?: boolean | undefined;
+  onProgress?: ((progress: ImportProgress) => void) | undefined;
+}
+
+/** How much of the files was read and stored. The bytes are those of the files on the disk. */
+export interface ImportProgress extends ImportCounts {
+  bytes: number;
+  /** Undefined if the size of an input is not known. */
+  totalBytes: number | undefined;
+}
+
+/** The result of an import of files. */
+export interface ImportedFiles {
+  files: ImportedFile[];
+  /** The ads of the question: how many are listed, and how many are gone. Undefined if no ads were marked as gone. */
+  question?: { listed: number; gone: number } | undefined;
+}
+
 /**
- * Imports files into a library. The file name `-` stands for `stdin`. If another process serves the database, the import
- * goes through that process.
+ * Imports files, folders, ZIP archives and workbooks into a library. The file name `-` stands for `stdin`. If another
+ * process serves the database, the import goes through that process.
  *
  * @throws LockHeldError if another process uses the database without serving it, and Error if a file cannot be read or if
  * no format has the given name. Files before an unreadable file are imported.
  */
 export async function importFiles(
   target: DatabaseOptions,
-  files: readonly string[],
-  { stdin, ...options }: ImportOptions & { stdin: AsyncIterable<Uint8Array> },
-) {
-  for (const file of files)
-    if (file !== '-' && (await stat(file)).isDirectory())
-      throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
-  return withLibrary(target, async (library) => {
-    const reports: ImportedFile[] = [];
-    for (const file of files) {
-      const [name, source] = file === '-' ? ['standard input', stdin] : [file, readFileLazily(file)];
-      reports.push({ name, ...(await library.import(source, options)) });
+  paths: readonly string[],
+  { stdin, isComplete = false, onProgress, ...options }: ImportFilesOptions,
+): Promise<ImportedFiles> {
+  const inputs = await listFiles(paths);
+  const byteCounts = inputs.map(({ byteCount }) => byteCount);
+  const progress: ImportProgress = {
+    bytes: 0,
+    totalBytes: byteCounts.includes(undefined)
+      ? undefined
+      : byteCounts.reduce<number>((sum, byteCount) => sum + (byteCount ?? 0), 0),
+    ...{ readRecords: 0, storedRecords: 0, isStoring: false },
+  };
+  async function* countBytes(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of bytes) {
+      progress.bytes += chunk.length;
+      onProgress?.({ ...progress });
+      yield chunk;
     }
-    return reports;
+  }
+  return withLibrary(target, async (library) => {
+    const run = await library.startImportRun();
+    const files: ImportedFile[] = [];
+    for (const { path } of inputs) {
+      const [name, bytes] = path === '-' ? ['standard input', stdin] : [path, readFileLazily(path)];
+      for await (const file of openFile({ name, bytes: countBytes(bytes) })) {
+        const onCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
+        const report = await library.import(file.bytes, { ...options, run, onProgress: onCounts });
+        files.push({ name: file.name, ...report });
+      }
+    }
+    const hasSkipped = files.some(({ skipped }) => skipped > 0) || files.every(({ ads }) => ads === 0);
+    const { question: name } = options;
+    if (!isComplete || name === undefined || hasSkipped) return { files };
+    return { files, question: await library.completeQuestion({ run, question: name }) };
   });
 }
 
@@ -107,11 +152,6 @@ export const listFormats = () => importFormats.map(({ name, title, description }
 export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
   withLibrary(target, (library) => fetchMissingPictures(library, options));
 
-/** Reads a file. The file is opened when the first chunk is requested. */
-async function* readFileLazily(file: string): AsyncGenerator<Uint8Array> {
-  yield* createReadStream(file);
-}
-
 /** Creates a key. The result holds the secret in `key`, which cannot be read again. */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
   withLibrary(target, ({ create }) => create(options));
@@ -126,10 +166,14 @@ export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promi
 /** Returns the operations of commands on a library that this process has opened. */
 const createLocalCommands = ({
   import: importSource,
+  startImportRun,
+  completeQuestion,
   keys: { create, list, revoke },
   pictures: { findMissing, savePictures },
 }: Library) => ({
   import: async (source: AsyncIterable<Uint8Array>, options: ImportOptions) => importSource(source, options),
+  startImportRun: async () => startImportRun(),
+  completeQuestion: async (...args: Parameters<typeof completeQuestion>) => completeQuestion(...args),
   create: async (options: KeyOptions) => create(options),
   list: async () => list(),
   revoke: async (keyIdOrPrefix: string) => revoke(keyIdOrPrefix),
@@ -212,11 +256,19 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
 }
 
 /** Reads the options of an import from the query of a request. */
-const parseImportOptions = (query: URLSearchParams): ImportOptions => ({ format: query.get('format') ?? undefined });
+const parseImportOptions = (query: URLSearchParams): ImportOptions => ({
+  format: query.get('format') ?? undefined,
+  question: query.get('question') ?? undefined,
+  run: query.has('run') ? Number(query.get('run')) : undefined,
+});
 
 /** Writes the options of an import as the query of a request. */
-const formatImportQuery = ({ format }: ImportOptions): string =>
-  format === undefined ? '' : `?${new URLSearchParams({ format })}`;
+const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string =>
+  new URLSearchParams(
+    Object.entries(options).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]],
+    ),
+  ).toString();
 
 /** Creates a request to the process that serves a database. */
 const createCommandRequest = ({ url, token }: HolderEndpoint, name: string, options: RequestInit) =>
@@ -245,7 +297,9 @@ function createRemoteCommands(owner: HolderEndpoint): LibraryCommands {
     (...args: Parameters<LibraryCommands[Name]>) =>
       send<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(args));
   return {
-    import: (source, options) => send(`import${formatImportQuery(options)}`, ReadableStream.from(source)),
+    import: (source, options) => send(`import?${formatImportQuery(options)}`, ReadableStream.from(source)),
+    startImportRun: createCommand('startImportRun'),
+    completeQuestion: createCommand('completeQuestion'),
     create: createCommand('create'),
     list: createCommand('list'),
     revoke: createCommand('revoke'),

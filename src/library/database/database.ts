@@ -243,7 +243,7 @@ const tables = `
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
 /** The version of the index. Raise this number if texts, tags, measures or tokens are read from records in another way. */
-const indexVersion = 6;
+const indexVersion = 7;
 /** The version of the file, stored in `PRAGMA user_version`. It changes with the tables, the tags and `indexVersion`. */
 const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tables, tagKeys])).slice(0, 7), 16);
 

@@ -33,6 +33,18 @@ export interface ImportOptions {
    * combine what they say about the same ad. By default, the import is a run of its own.
    */
   run?: number | undefined;
+  /** The name of the question that the imported ads answer. Searches find them by the filter `question`. */
+  question?: string | undefined;
+  /** Called often while the import runs in this process. */
+  onProgress?: ((counts: ImportCounts) => void) | undefined;
+}
+
+/** How many records of a source were read and stored. */
+export interface ImportCounts {
+  readRecords: number;
+  storedRecords: number;
+  /** True after the whole source was read. */
+  isStoring: boolean;
 }
 
 interface ImportTarget {
@@ -77,6 +89,9 @@ class Import {
   readonly #target: ImportTarget;
   readonly #detector: FormatDetector;
   readonly #run: number;
+  readonly #question: string | undefined;
+  readonly #onProgress: ImportOptions['onProgress'];
+  readonly #counts: ImportCounts = { readRecords: 0, storedRecords: 0, isStoring: false };
   readonly #parser: ColumnValueParser;
   readonly #reporter = new ImportReporter();
   readonly #spool = new Spool();
@@ -87,10 +102,12 @@ class Import {
   #hasAdText = false;
   #ignoredCount = 0;
 
-  constructor(target: ImportTarget, { format, run }: ImportOptions) {
+  constructor(target: ImportTarget, { format, run, question, onProgress }: ImportOptions) {
     this.#target = target;
     this.#detector = new FormatDetector(format);
     this.#run = run ?? startImportRun(target);
+    this.#question = question;
+    this.#onProgress = onProgress;
     this.#parser = new ColumnValueParser(target.now());
   }
 
@@ -112,8 +129,9 @@ class Import {
         { line, path: '' },
         'NaN or Infinity: JSON does not allow this value, so it was read as null',
       );
+    const onWindows1252 = () => this.#reporter.report.notes.push('the text is not UTF-8 and was read as Windows-1252');
     try {
-      for await (const entries of readSource(source, { detector: this.#detector, onTable, onNaN })) {
+      for await (const entries of readSource(source, { detector: this.#detector, onTable, onNaN, onWindows1252 })) {
         let pauseAt = performance.now() + transactionMs;
         for (const sourceEntry of entries) {
           const entry = this.#observeEntry(sourceEntry);
@@ -123,10 +141,12 @@ class Import {
               `${maxUnusableRecords.toLocaleString('en-US')} records cannot be used; nothing after this place was read`,
             );
           await this.#spool.writeLine(toSpoolLine(entry));
+          this.#counts.readRecords++;
           if (performance.now() < pauseAt) continue;
           await nextTurn();
           pauseAt = performance.now() + transactionMs;
         }
+        this.#onProgress?.({ ...this.#counts });
         await nextTurn();
       }
     } catch (error) {
@@ -163,13 +183,17 @@ class Import {
       this.#reporter.countSkipped({ line: 1, path: '' }, error);
       return this.#reporter.finish(this.#table !== undefined);
     }
-    const writer = await openRecordWriter(this.#target, this.#run);
+    const writer = await openRecordWriter(this.#target, { run: this.#run, question: this.#question });
     for await (const lines of this.#spool.readLines()) {
       for (let index = 0; index < lines.length; await nextTurn()) {
+        this.#onProgress?.({ ...this.#counts, isStoring: true });
         const endAt = performance.now() + transactionMs;
         this.#target.database.transaction(() => {
           for (; index < lines.length && performance.now() < endAt; index++) {
-            if (lines[index]) this.#storeEntry(JSON.parse(lines[index] ?? '') as SpoolEntry, writer);
+            if (lines[index]) {
+              this.#storeEntry(JSON.parse(lines[index] ?? '') as SpoolEntry, writer);
+              this.#counts.storedRecords++;
+            }
           }
         });
       }

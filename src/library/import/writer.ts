@@ -2,6 +2,7 @@ import type { Ad, Page } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
 import type { ImportFormat, JsonObject } from './formats/import-format.ts';
+import { addQuestion } from './questions.ts';
 import { addHistory, fillMissingFields, isOlderReading } from './readings.ts';
 
 /**
@@ -14,6 +15,13 @@ export type WriteOutcome = 'new' | 'updated' | 'repeated' | 'older';
 /** Stores the records of one import. */
 export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
+interface WriterOptions {
+  /** The number of the run of imports, which may read several files. */
+  run: number;
+  /** The name of the question that the ads answer. */
+  question?: string | undefined;
+}
+
 interface WriterTarget {
   database: Database;
   records: RecordStore;
@@ -23,9 +31,8 @@ interface WriterTarget {
 /**
  * Opens a writer for the records of one import. For each record, the writer returns what happened to the record and the
  * number of its row.
- * @param run the number of the run of imports, which may read several files
  */
-export async function openRecordWriter({ records, now }: WriterTarget, run: number) {
+export async function openRecordWriter({ records, now }: WriterTarget, { run, question }: WriterOptions) {
   const addLanguage = await loadAdLanguageDetector();
   const readStored = (kind: 'ads' | 'pages', rowNumber: number): JsonObject | undefined => {
     const [json] = records.readJson(kind, [rowNumber]);
@@ -46,6 +53,7 @@ export async function openRecordWriter({ records, now }: WriterTarget, run: numb
         if (isPart) written = format.combineParts?.(stored, ad) ?? ad;
         else written = addHistory(isRepeated ? fillMissingFields(newer, older) : newer, older, now());
       }
+      written = addQuestion(written, stored, question);
       const adJson = written === (ad as JsonObject) ? json : JSON.stringify(written);
       const rowNumber = records.putAd(addLanguage(written as Ad), adJson, run);
       return { outcome: isRepeated ? 'repeated' : isOlder ? 'older' : row ? 'updated' : 'new', rowNumber };

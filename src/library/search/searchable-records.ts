@@ -266,7 +266,7 @@ const adRecordType: RecordType<Ad> = {
       'displayFormat',
       'the format that the advertiser chose. A DCO, DPA or CAROUSEL ad may hold videos: mediaKind says what the media are',
       {
-        note: 'the format the advertiser chose, whatever the media are',
+        note: 'the format the advertiser chose',
         values: ['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA'],
         open: true,
         single: true,
@@ -276,13 +276,17 @@ const adRecordType: RecordType<Ad> = {
       key: 'mediaKind',
       description:
         'the kind of media in the record, whatever displayFormat says. A record with any video is video; a record without media has no value',
-      note: 'the kind of media; an ad with any video is video',
+      note: 'an ad with any video is video',
       values: ['image', 'video'],
       single: true,
       getValues: (ad) => [classifyMedia(ad.media)],
     },
+    defineFieldTag('adLibrary', 'the ad library from which an imported ad comes', {
+      values: ['meta', 'google', 'tiktok', 'linkedin', 'own'],
+      single: true,
+    }),
     defineFieldTag('ctaType', 'the call to action', {
-      values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD', 'INSTALL_MOBILE_APP', 'ORDER_NOW', 'GET_OFFER'],
+      values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD'],
       open: true,
       single: true,
     }),
@@ -293,6 +297,11 @@ const adRecordType: RecordType<Ad> = {
       example: ['example.com'],
       getValues: (ad) => [findLandingDomain(ad)],
       getExtraValues: (ad) => [findLandingDomain(ad) ?? []].flat().flatMap(listParentDomains),
+    },
+    {
+      key: 'question',
+      description: 'the names of the questions that still list the ad (library import --question)',
+      getValues: (ad) => collectTexts(ad.questions),
     },
     defineFieldTag('currency', 'the currency of the spend, as an ISO 4217 code', { example: ['EUR'], single: true }),
     defineBooleanTag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),

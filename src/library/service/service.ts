@@ -86,6 +86,11 @@ export async function openLibrary(options: LibraryOptions) {
     /** Imports ads and pages from a source in any supported format. */
     import: async (source: AsyncIterable<string | Uint8Array>, importOptions?: ImportOptions) =>
       (await import('../import/import.ts')).importRecords(context, source, importOptions),
+    /** Starts a run of imports, which may read several files. Returns its number. */
+    startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
+    /** Marks the ads of a question that a run of imports did not list as gone. */
+    completeQuestion: async (completion: { run: number; question: string }) =>
+      (await import('../import/questions.ts')).completeQuestion(context, completion),
     pictures: context.pictures,
     /** Returns the number of stored ads and pages. */
     countRecords: () => database.get<{ ads: number; pages: number }>(countSql) ?? { ads: 0, pages: 0 },

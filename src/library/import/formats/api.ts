@@ -7,6 +7,8 @@ import { normalizeKey } from './source-record.ts';
 const additionalFields = [
   ...['languages', 'bylines', 'currency', 'demographics', 'regions', 'headlines', 'bodies', 'linkDescriptions'],
   ...['displayUrls', 'impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adArchiveId'],
+  ...['adLibrary', 'adSnapshotUrl', 'payer', 'beneficiary', 'beneficiaryPayers', 'ageCountryGenderReachBreakdown'],
+  ...['reachByCountry', 'reachMin', 'reachMax', 'isActive'],
 ];
 
 /** Ads and pages in the shapes of the API. A record is stored exactly as the source writes it. */

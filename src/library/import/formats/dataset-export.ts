@@ -6,6 +6,7 @@ import { normalizeKey, type SourceRecord } from './source-record.ts';
 
 const textFields = [
   ...['pageId', 'headline', 'body', 'linkDescription', 'offerLink', 'displayUrl', 'ctaType', 'displayFormat'],
+  'adLibrary',
   ...['productTitle', 'sourcePageExternalId', 'appUrl', 'payer', 'beneficiary', 'publicUrl'],
 ];
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt'];

@@ -7,21 +7,24 @@ import { UnreadableSourceError } from './source-entry.ts';
 const minBatchLength = 256 * 1024;
 
 /**
- * Decodes the text of a source, in batches. The source is UTF-8 or UTF-16, and may be compressed by gzip. An invalid
+ * Decodes the text of a source, in batches. The source is UTF-8, UTF-16 or, for a table, Windows-1252. It may be compressed
+ * by gzip. An invalid
  * byte of UTF-8 becomes a lone surrogate, which a valid text cannot contain. Only the record with this byte is
  * rejected.
+ * @param onWindows1252 called if the text is read as Windows-1252
  * @throws UnreadableSourceError if the bytes are not text
  */
-export async function* decodeText(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+export async function* decodeText(
+  source: AsyncIterable<string | Uint8Array>,
+  onWindows1252: () => void = () => {},
+): AsyncGenerator<string> {
   let { firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(source));
   // Gzip begins with the byte 0x1f, and no text begins with this byte.
   if (firstChunk?.[0] === 0x1f)
     ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
-    throw new UnreadableSourceError(
-      'a ZIP archive or a workbook; unpack it or save it as CSV, and import the file inside',
-    );
-  const decode = createDecoder(firstChunk ?? Buffer.alloc(0));
+    throw new UnreadableSourceError('a ZIP archive inside a compressed file; unpack it, and import the files inside');
+  const decode = createDecoder(firstChunk ?? Buffer.alloc(0), onWindows1252);
   let batch = '';
   try {
     for await (const chunk of chunks) {
@@ -48,7 +51,7 @@ const invalidByteMark = '\udc80';
 /** Decodes the next bytes of a text. Without bytes, it returns the end of the text. */
 type Decode = (bytes?: Buffer) => string;
 
-function createDecoder(firstChunk: Buffer): Decode {
+function createDecoder(firstChunk: Buffer, onWindows1252: () => void): Decode {
   const [firstByte, secondByte] = firstChunk;
   // Without a byte order mark, UTF-16 shows itself by a zero byte, which most characters contain.
   const isLittleEndian =
@@ -59,10 +62,18 @@ function createDecoder(firstChunk: Buffer): Decode {
     const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  return createUtf8Decoder();
+  // JSON is always UTF-8. Only spreadsheets write tables in Windows-1252.
+  const isTable = !/^\s*(?:\xef\xbb\xbf)?[[{]/.test(firstChunk.toString('latin1', 0, 1000));
+  return createUtf8Decoder(isTable ? onWindows1252 : undefined);
 }
 
-function createUtf8Decoder(): Decode {
+/**
+ * @param onWindows1252 called if the first bytes that are not ASCII show that the text is Windows-1252. Undefined if the
+ *   text can only be UTF-8.
+ */
+function createUtf8Decoder(onWindows1252: (() => void) | undefined): Decode {
+  let isEncodingKnown = onWindows1252 === undefined;
+  let isWindows1252 = false;
   let remainder = Buffer.alloc(0);
   let isStart = true;
   return (bytes) => {
@@ -71,12 +82,39 @@ function createUtf8Decoder(): Decode {
     const end = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
     // The remainder is copied, because the caller may reuse the memory of its chunk.
     remainder = Buffer.from(buffer.subarray(end));
-    const text = decodeWithMarks(buffer.subarray(0, end));
+    const completeBytes = buffer.subarray(0, end);
+    if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
+      isEncodingKnown = true;
+      isWindows1252 = isWindows1252Text(completeBytes);
+      if (isWindows1252) onWindows1252?.();
+    }
+    const text = isWindows1252 ? decodeWindows1252(completeBytes) : decodeWithMarks(completeBytes);
     if (!isStart || text === '') return text;
     isStart = false;
     return text.replace(/^\uFEFF/, '');
   };
 }
+
+/** The bytes that Windows-1252 does not define. */
+const undefinedBytes = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
+
+/** Returns true if no byte above 0x7f belongs to a character of UTF-8, and Windows-1252 defines all of them. */
+function isWindows1252Text(bytes: Buffer): boolean {
+  if (isUtf8(bytes) || undefinedBytes.some((byte) => bytes.includes(byte))) return false;
+  return /^[\0-\x7f\ufffd]*$/.test(bytes.toString());
+}
+
+/** The characters of the bytes 0x80 to 0x9f. All other bytes are the same in Latin-1. */
+const windows1252Characters = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
+
+/** Decodes Windows-1252. Characters of UTF-8 in between, for example from a cell that was pasted, are decoded as such. */
+const decodeWindows1252 = (bytes: Buffer): string =>
+  bytes
+    .toString('latin1')
+    .replace(/[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\x9f]/g, (sequence) => {
+      if (sequence.length > 1) return Buffer.from(sequence, 'latin1').toString();
+      return windows1252Characters[sequence.charCodeAt(0) - 0x80] ?? sequence;
+    });
 
 /** Returns the number of bytes at the end of a buffer that begin a character whose other bytes are missing. */
 function countUnfinishedBytes(buffer: Buffer): number {

@@ -7,6 +7,8 @@ import { detectTable, readTableRows, type Table } from './table.ts';
 export interface SourceOptions extends JsonOptions {
   /** Called once if the source is a table. */
   onTable(table: Table): void;
+  /** Called if the text is read as Windows-1252. */
+  onWindows1252?(): void;
 }
 
 /**
@@ -16,9 +18,9 @@ export interface SourceOptions extends JsonOptions {
  */
 export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
-  { onTable, ...options }: SourceOptions,
+  { onTable, onWindows1252, ...options }: SourceOptions,
 ): AsyncGenerator<SourceEntry[]> {
-  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source));
+  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source, onWindows1252));
   if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(firstBatch.slice(0, 1000))) {
     const table = await detectTable(firstBatch, options.detector);
     if (table) {

@@ -1,0 +1,87 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Ad } from '../../api/schemas.ts';
+import { parseTime } from '../../views/dates.ts';
+import type { Database } from '../database/database.ts';
+import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
+import { collectTexts } from '../search/searchable-records.ts';
+import type { JsonObject } from './formats/import-format.ts';
+import { addHistory } from './readings.ts';
+
+/*
+ * A question is a name under which a person imports the downloads of one search, week after week. Each ad stores in
+ * `questions` the names of the questions that list it. An ad that the newest complete download of a question does not list
+ * any more is gone: the name is removed, and the ad ends.
+ */
+
+/** Adds a question to an ad, and keeps the questions of the stored ad. Returns the same object if the ad has none. */
+export function addQuestion(ad: JsonObject, stored: JsonObject | undefined, question: string | undefined): JsonObject {
+  const questions = new Set([...collectTexts(stored?.questions), ...collectTexts(ad.questions)]);
+  if (question !== undefined) questions.add(question);
+  return questions.size > 0 ? { ...ad, questions: [...questions] } : ad;
+}
+
+/** The milliseconds of work in one transaction. After each transaction, other requests can run. */
+const transactionMs = 50;
+
+interface QuestionTarget {
+  database: Database;
+  records: RecordStore;
+  now: () => number;
+}
+
+/**
+ * Marks the ads of a question that a run of imports did not list as gone. Call this function only if the run read the whole
+ * answer to the question: the ads of a partial file would look as if all other ads had ended.
+ *
+ * A gone ad ends on the day when it was last seen, or when it was last imported if no source says when it was seen.
+ *
+ * @returns the number of ads that the question lists now, and the number of ads that are gone
+ */
+export async function completeQuestion(
+  { database, records, now }: QuestionTarget,
+  { run, question }: { run: number; question: string },
+): Promise<{ listed: number; gone: number }> {
+  const addLanguage = await loadAdLanguageDetector();
+  const rows = database.all<{ number: number; run: number | null }>(
+    `SELECT ads.number, ads.run FROM ads_tags
+      JOIN ads_tag_values ON ads_tag_values.number = ads_tags.tag JOIN ads ON ads.number = ads_tags.record
+      WHERE ads_tag_values.key = 'question' AND ads_tag_values.value = ?`,
+    [question.toLowerCase()],
+  );
+  const goneRows = rows.filter((row) => row.run !== run);
+  for (let index = 0; index < goneRows.length; await nextTurn()) {
+    const endAt = performance.now() + transactionMs;
+    database.transaction(() => {
+      for (; index < goneRows.length && performance.now() < endAt; index++) {
+        const row = goneRows[index];
+        const [json] = row ? records.readJson('ads', [row.number]) : [];
+        if (!row || json === undefined) continue;
+        const ad = JSON.parse(json) as JsonObject;
+        const goneAd = endAd(ad, { question, lastListedAt: readStartOfRun(database, row.run), now: now() });
+        records.putAd(addLanguage(goneAd as Ad), JSON.stringify(goneAd), row.run);
+      }
+    });
+  }
+  return { listed: rows.length - goneRows.length, gone: goneRows.length };
+}
+
+const readStartOfRun = (database: Database, run: number | null): number | undefined =>
+  database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [run])?.startedAt;
+
+/** Returns an ad without the question that no longer lists it, with the day of its end. */
+function endAd(
+  ad: JsonObject,
+  { question, lastListedAt, now }: { question: string; lastListedAt: number | undefined; now: number },
+): JsonObject {
+  const name = question.toLowerCase();
+  const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== name);
+  const { questions: _, ...fields } = ad;
+  const remaining = questions.length > 0 ? { ...fields, questions } : fields;
+  // Another question still lists the ad, so the ad has not ended.
+  if (questions.length > 0) return remaining;
+  const goneAd: JsonObject = { ...remaining, goneAt: new Date(now).toISOString(), isActive: false };
+  const endDate = parseTime(ad.endDate);
+  if (endDate !== undefined && endDate <= now) return goneAd;
+  const lastSeenAt = parseTime(ad.lastSeenAt) ?? lastListedAt ?? now;
+  return addHistory({ ...goneAd, endDate: new Date(lastSeenAt).toISOString() }, ad, now);
+}

@@ -1,0 +1,225 @@
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UnreadableSourceError } from './source-entry.ts';
+
+/** A file to import: a file of the disk, an entry of a ZIP archive, or the first sheet of a workbook. */
+export interface SourceFile {
+  name: string;
+  bytes: AsyncIterable<Uint8Array>;
+}
+
+/** The files of a folder that an import reads. All other files, such as pictures, are left out. */
+const readableName = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|xlsx|zip)(?:\.gz)?$/i;
+const isReadableName = (name: string) => readableName.test(name) && !/(?:^|\/)(?:\.|__MACOSX\/|~\$)/.test(name);
+
+/** The deepest nesting of archives: a ZIP archive in a ZIP archive. */
+const maxArchiveDepth = 2;
+/** A workbook is read as a whole, so its size is limited. The second limit is for its uncompressed size. */
+const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
+/** A small part of a ZIP archive expands to at most 1,032 times its size, so small parts bound the memory. */
+const zipChunkLength = 16 * 1024;
+
+/**
+ * Returns the paths of files and of all readable files in folders, in the order of the arguments. The files of a folder
+ * are sorted by name, and numbers in names by their value, so that the newest of dated files comes last.
+ * @throws Error if a file does not exist
+ */
+export async function listFiles(paths: readonly string[]): Promise<{ path: string; byteCount: number | undefined }[]> {
+  const files: { path: string; byteCount: number | undefined }[] = [];
+  for (const path of paths) {
+    if (path === '-') {
+      files.push({ path, byteCount: undefined });
+      continue;
+    }
+    const stats = await stat(path);
+    if (!stats.isDirectory()) files.push({ path, byteCount: stats.size });
+    else
+      for (const name of (await readdir(path, { recursive: true })).sort(compareNames))
+        if (isReadableName(name)) {
+          const fileStats = await stat(join(path, name));
+          if (fileStats.isFile()) files.push({ path: join(path, name), byteCount: fileStats.size });
+        }
+  }
+  return files;
+}
+
+const { compare: compareNames } = new Intl.Collator('en', { numeric: true });
+
+/** Reads a file. The file is opened when the first chunk is requested. */
+export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path);
+}
+
+/**
+ * Opens a file. A ZIP archive yields each of its entries that an import reads, and a workbook yields its first sheet as
+ * CSV. Any other file yields itself. The caller must read each file before it requests the next one.
+ */
+export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
+  const { head, allBytes } = await readHead(bytes);
+  const firstEntryName = readFirstEntryName(head);
+  if (firstEntryName === undefined) {
+    yield { name, bytes: head.readUInt32BE(0) === oldWorkbookMark ? failToRead(oldWorkbookProblem) : allBytes };
+  } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
+    yield { name, bytes: readWorkbook(allBytes) };
+  } else if (depth >= maxArchiveDepth) {
+    yield { name, bytes: failToRead('too many ZIP archives inside each other; unpack them first') };
+  } else {
+    let hasEntries = false;
+    for await (const entry of readZipEntries(allBytes)) {
+      if (!isReadableName(entry.name)) continue;
+      hasEntries = true;
+      yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes }, depth + 1);
+    }
+    if (!hasEntries) yield { name, bytes: failToRead('a ZIP archive without CSV, JSON or Excel files') };
+  }
+}
+
+// biome-ignore lint/correctness/useYield: the error must reach the reader of the file, who reports it
+async function* failToRead(problem: string): AsyncGenerator<Uint8Array> {
+  throw new UnreadableSourceError(problem);
+}
+
+/** The first bytes of a workbook in the format before 2007 (`.xls`). */
+const oldWorkbookMark = 0xd0cf11e0;
+const oldWorkbookProblem = 'a workbook in the old format .xls; save it as .xlsx or CSV, and import the new file';
+
+/** Reads the first bytes of a file, at least 1 KB if the file has them. */
+async function readHead(bytes: AsyncIterable<Uint8Array>) {
+  const iterator = bytes[Symbol.asyncIterator]();
+  let head = Buffer.alloc(0);
+  let next = await iterator.next();
+  while (!next.done) {
+    head = Buffer.concat([head, next.value]);
+    if (head.length >= 1024) break;
+    next = await iterator.next();
+  }
+  async function* iterateAll(): AsyncGenerator<Uint8Array> {
+    yield head;
+    for (let item = await iterator.next(); !item.done; item = await iterator.next()) yield item.value;
+  }
+  return { head: Buffer.concat([head, Buffer.alloc(4)]), allBytes: iterateAll() };
+}
+
+/** Returns the name of the first entry of a ZIP archive, or undefined for any other file. */
+function readFirstEntryName(head: Buffer): string | undefined {
+  if (head.length < 34 || head.readUInt32LE(0) !== 0x04034b50) return undefined;
+  return head.toString('utf8', 30, 30 + head.readUInt16LE(26));
+}
+
+/** An entry of an archive whose bytes arrive while the archive is read. */
+interface PendingEntry {
+  name: string;
+  chunks: Uint8Array[];
+  isComplete: boolean;
+  error: Error | undefined;
+}
+
+/** Reads the entries of a ZIP archive one after another, in the order of the archive, without unpacking it to the disk. */
+async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SourceFile> {
+  const { Unzip, UnzipInflate } = await import('fflate');
+  const entries: PendingEntry[] = [];
+  const unzip = new Unzip((file) => {
+    const entry: PendingEntry = { name: file.name, chunks: [], isComplete: false, error: undefined };
+    if (!file.name.endsWith('/')) entries.push(entry);
+    file.ondata = (error, data, isFinal) => {
+      if (error) entry.error = error;
+      if (data && data.length > 0) entry.chunks.push(data);
+      entry.isComplete ||= isFinal || error !== null;
+    };
+    try {
+      file.start();
+    } catch (error) {
+      entry.error = error as Error;
+      entry.isComplete = true;
+    }
+  });
+  unzip.register(UnzipInflate);
+  const parts = splitChunks(bytes);
+  let failure: Error | undefined;
+  /** Reads the next part of the archive. Returns false at its end. */
+  async function readPart(): Promise<boolean> {
+    if (failure) return false;
+    const { value, done } = await parts.next();
+    try {
+      unzip.push(done ? new Uint8Array() : value, done);
+    } catch (error) {
+      failure = error as Error;
+    }
+    return !done && !failure;
+  }
+  async function* readEntry(entry: PendingEntry): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      yield* entry.chunks.splice(0);
+      if (entry.error) break;
+      if (entry.isComplete) return;
+      if (!(await readPart()) && entry.chunks.length === 0 && !entry.isComplete) break;
+    }
+    const reason = entry.error ?? failure;
+    throw new UnreadableSourceError(
+      `the entry of the ZIP archive is damaged, encrypted or cut off${reason ? ` (${reason.message})` : ''}`,
+    );
+  }
+  for (;;) {
+    while (entries.length === 0) if (!(await readPart())) break;
+    const entry = entries.shift();
+    if (!entry) return;
+    yield { name: entry.name, bytes: readEntry(entry) };
+    // The bytes of an entry that the caller left out are dropped.
+    while (!entry.isComplete && (await readPart())) entry.chunks.length = 0;
+  }
+}
+
+async function* splitChunks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+  for await (const chunk of bytes)
+    for (let start = 0; start < chunk.length; start += zipChunkLength)
+      yield chunk.subarray(start, start + zipChunkLength);
+  return undefined;
+}
+
+/** Reads the first sheet of a workbook as CSV. */
+async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let byteCount = 0;
+  for await (const chunk of bytes) {
+    byteCount += chunk.length;
+    if (byteCount > maxWorkbookBytes.packed) throw new UnreadableSourceError(tooLargeWorkbookProblem);
+    chunks.push(chunk);
+  }
+  const workbook = Buffer.concat(chunks);
+  const { unzipSync } = await import('fflate');
+  let unpackedByteCount = 0;
+  let rows: unknown[][];
+  try {
+    unzipSync(workbook, {
+      filter({ originalSize }) {
+        unpackedByteCount += originalSize;
+        return false;
+      },
+    });
+    if (unpackedByteCount > maxWorkbookBytes.unpacked) throw new UnreadableSourceError(tooLargeWorkbookProblem);
+    const { readSheet } = await import('read-excel-file/universal');
+    const content = workbook.buffer.slice(workbook.byteOffset, workbook.byteOffset + workbook.byteLength);
+    rows = await readSheet(content as ArrayBuffer, { parseNumber: (text) => text });
+  } catch (error) {
+    if (error instanceof UnreadableSourceError) throw error;
+    throw new UnreadableSourceError(`not a workbook that can be read (${(error as Error).message}); save it as CSV`);
+  }
+  for (const row of rows) {
+    if (row.every((cell) => cell === null || cell === '')) continue;
+    yield Buffer.from(`${row.map(toCsvCell).join(',')}\n`);
+  }
+}
+
+const tooLargeWorkbookProblem =
+  'a workbook that is too large to be read as a whole; save it as CSV, and import the CSV file';
+
+/** Writes a cell of a workbook as a cell of CSV. */
+function toCsvCell(cell: unknown): string {
+  if (cell === null || cell === undefined) return '';
+  if (cell instanceof Date) return cell.toISOString();
+  const text = String(cell);
+  // A spreadsheet stores 15 digits of a number, so a longer number is an id whose last digits are lost.
+  const isRounded = typeof cell !== 'boolean' && /^\d{16,}$/.test(text) && Number(text) > 0 && text.endsWith('0');
+  return `"${(isRounded ? Number(text).toExponential() : text).replaceAll('"', '""')}"`;
+}

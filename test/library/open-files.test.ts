@@ -1,0 +1,177 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { strToU8, zipSync } from 'fflate';
+import { expect } from 'vitest';
+import { formatProgress } from '../../src/cli/library.ts';
+import { openWorkbook, type SheetCell } from '../../src/dataset/workbook.ts';
+import { importFiles } from '../../src/library/commands/commands.ts';
+import { openLibrary } from '../../src/library/open.ts';
+import { databaseTest as test } from './support/fixtures.ts';
+
+const emptyInput = async function* (): AsyncGenerator<Uint8Array> {};
+const importPaths = (database: string, paths: string[], options: object = {}) =>
+  importFiles({ database, now: () => Date.UTC(2026, 2, 15) }, paths, { stdin: emptyInput(), ...options });
+
+/** Reads all stored ads from a database file. */
+async function readAds(database: string) {
+  const library = await openLibrary({ database, now: () => Date.UTC(2026, 2, 15) });
+  const rows = library.context.database.all<{ json: Uint8Array }>('SELECT json FROM ads_json ORDER BY number');
+  library.close();
+  // biome-ignore lint/suspicious/noExplicitAny: tests read any field of the ads
+  return rows.map(({ json }) => JSON.parse(Buffer.from(json).toString()) as any);
+}
+
+const toCsv = (...headlines: string[]) => `advertiser,headline\n${headlines.map((text) => `Tea,${text}\n`).join('')}`;
+
+/** Writes a workbook with one sheet, as `export_ads` writes it. Every column but the first holds plain cells. */
+async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  const workbook = openWorkbook(async (bytes) => void chunks.push(bytes.slice()));
+  const columns = titles.map(
+    (title) => ({ title, width: 10, style: title === 'start_date' ? 'day' : 'plain' }) as const,
+  );
+  await workbook.addSheet({ name: 'Ads', columns, rows: [rows], isTable: true });
+  await workbook.end();
+  return Buffer.concat(chunks);
+}
+
+test('an import reads each readable entry of a ZIP archive and names it in the report', async ({
+  folder,
+  database,
+}) => {
+  const archive = join(folder, 'ads.zip');
+  await writeFile(
+    archive,
+    zipSync({
+      'week/a.csv': strToU8(toCsv('One')),
+      'week/b.json': [strToU8('[{"ad_archive_id":"1"},{"ad_archive_id":"2"}]'), { level: 0 }],
+      'week/c.csv.gz': gzipSync(toCsv('Two')),
+      'inner.zip': zipSync({ 'd.csv': strToU8(toCsv('Three')) }),
+      'picture.png': strToU8('not text'),
+      '__MACOSX/week/._a.csv': strToU8('x'),
+    }),
+  );
+  const { files } = await importPaths(database, [archive]);
+  expect(files.map(({ name, ads, skipped }) => [name.slice(archive.length), ads, skipped])).toEqual([
+    ['/week/a.csv', 1, 0],
+    ['/week/b.json', 2, 0],
+    ['/week/c.csv.gz', 1, 0],
+    ['/inner.zip/d.csv', 1, 0],
+  ]);
+});
+
+test('after a damaged entry of a ZIP archive, an import reports the damage', async ({ folder, database }) => {
+  const archive = join(folder, 'ads.zip');
+  const bytes = zipSync({
+    'a.csv': strToU8(toCsv(...Array.from({ length: 2000 }, (_, index) => `Ad ${index * 7919}`))),
+  });
+  await writeFile(archive, bytes.subarray(0, bytes.length / 2));
+  const { files } = await importPaths(database, [archive]);
+  expect(files).toMatchObject([{ skipped: 1 }]);
+  expect(files[0]?.problems.at(-1)?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
+});
+
+test('an import reads the first sheet of a workbook, and refuses ids that the spreadsheet has rounded', async ({
+  folder,
+  database,
+}) => {
+  const workbook = join(folder, 'ads.xlsx');
+  await writeFile(
+    workbook,
+    await packWorkbook(
+      ['ad_archive_id', 'page_name', 'collation_count', 'start_date'],
+      [
+        ['123456789012345678', 'Tea', 3, 46_027],
+        [1.23456789012345e17, 'Rounded', 1, null],
+      ],
+    ),
+  );
+  const { files } = await importPaths(database, [workbook]);
+  expect(files).toMatchObject([{ ads: 1, skipped: 1 }]);
+  expect(files[0]?.problems[0]?.problem).toMatch(/is a rounded number, so the id is lost/);
+  expect(await readAds(database)).toMatchObject([
+    { adArchiveId: '123456789012345678', duplicates: 3, startedAt: '2026-01-05T00:00:00.000Z' },
+  ]);
+});
+
+test('an import names a file that is no readable workbook', async ({ folder, database }) => {
+  const [oldWorkbook, brokenWorkbook] = [join(folder, 'old.xls'), join(folder, 'broken.xlsx')];
+  await writeFile(oldWorkbook, Buffer.from('d0cf11e0a1b11ae1', 'hex'));
+  await writeFile(brokenWorkbook, zipSync({ '[Content_Types].xml': strToU8('<Types/>') }));
+  const { files } = await importPaths(database, [oldWorkbook, brokenWorkbook]);
+  expect(files.map(({ problems }) => problems[0]?.problem)).toEqual([
+    'a workbook in the old format .xls; save it as .xlsx or CSV, and import the new file',
+    expect.stringMatching(/^not a workbook that can be read/),
+  ]);
+});
+
+test('an import reads a table in Windows-1252, and says so', async ({ folder, database }) => {
+  const table = join(folder, 'excel.csv');
+  const text = 'advertiser;headline\r\nCafé;Größe M für 5 €\r\n';
+  await writeFile(table, Buffer.from(text.replace('€', '\u0080'), 'latin1'));
+  const { files } = await importPaths(database, [table]);
+  expect(files).toMatchObject([{ ads: 1, notes: ['the text is not UTF-8 and was read as Windows-1252'] }]);
+  expect(await readAds(database)).toMatchObject([{ headline: 'Größe M für 5 €', page: { pageName: 'Café' } }]);
+});
+
+test('an import reads the files of a folder by name, and combines what they say about an ad', async ({
+  folder,
+  database,
+}) => {
+  const downloads = join(folder, 'downloads');
+  await mkdir(join(downloads, 'more'), { recursive: true });
+  const write = (name: string, record: object) => writeFile(join(downloads, name), JSON.stringify(record));
+  await write('week-2.json', { ad_archive_id: '1', snapshot: { title: 'New title' } });
+  await write('week-10.json', { ad_archive_id: '1', snapshot: { title: 'Newest title' } });
+  await write('more/metrics.json', { ad_archive_id: '1', spend: { lower_bound: '5', upper_bound: '9' } });
+  await writeFile(join(downloads, 'notes.md'), '# Notes');
+  const { files } = await importPaths(database, [downloads]);
+  expect(files.map(({ name }) => name.slice(downloads.length + 1))).toEqual([
+    join('more', 'metrics.json'),
+    'week-2.json',
+    'week-10.json',
+  ]);
+  expect(await readAds(database)).toMatchObject([
+    {
+      ...{ headline: 'Newest title', adSpendMin: 5, adSpendMax: 9 },
+      changes: { headline: [{ value: 'New title' }, { value: null }] },
+    },
+  ]);
+});
+
+test('a newer reading of an ad wins in whichever order the files are imported', async ({ folder, database }) => {
+  const write = async (name: string, headline: string, lastSeenAt: string) => {
+    const id = '00000000-0000-4000-8000-000000000001';
+    await writeFile(join(folder, name), JSON.stringify({ id, headline, lastSeenAt }));
+    return join(folder, name);
+  };
+  const newFile = await write('new.json', 'New', '2026-03-10');
+  const oldFile = await write('old.json', 'Old', '2026-03-01');
+  await importPaths(database, [newFile]);
+  expect((await importPaths(database, [oldFile])).files).toMatchObject([{ ads: 1, older: 1 }]);
+  expect(await readAds(database)).toMatchObject([
+    {
+      ...{ headline: 'New', lastSeenAt: '2026-03-10' },
+      changes: { headline: [{ value: 'Old', lastSeenAt: '2026-03-01', replacedAt: '2026-03-15T00:00:00.000Z' }] },
+    },
+  ]);
+});
+
+test('the progress counts bytes, then stored records, and estimates the remaining time', async ({
+  folder,
+  database,
+}) => {
+  const file = join(folder, 'ads.csv');
+  await writeFile(file, toCsv(...Array.from({ length: 3000 }, (_, index) => `Ad ${index}`)));
+  const steps: object[] = [];
+  await importPaths(database, [file], { onProgress: (progress: object) => steps.push({ ...progress }) });
+  expect(steps.at(0)).toMatchObject({ isStoring: false, storedRecords: 0 });
+  expect(steps.at(-1)).toMatchObject({ isStoring: true, readRecords: 3000 });
+  const progress = { bytes: 1e6, totalBytes: 4e6, readRecords: 100, storedRecords: 0, isStoring: false };
+  expect(formatProgress(progress, 2000)).toBe('import  1.0 MB of 4.0 MB read, 100 records, about 22 s left');
+  expect(formatProgress({ ...progress, totalBytes: undefined }, 2000)).toBe('import  1.0 MB read, 100 records');
+  expect(formatProgress({ ...progress, isStoring: true, storedRecords: 50 }, 120_000)).toBe(
+    'import  50 of 100 records stored, about 2 min left',
+  );
+});

@@ -1,0 +1,103 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { startServer } from '../support/server.ts';
+import { runLibraryCommand as run, serveDatabase } from './support/command.ts';
+import { databaseTest as test } from './support/fixtures.ts';
+
+/** Writes a download of the Meta Ad Library with ads of the given ids and titles. */
+async function writeDownload(folder: string, name: string, titleById: Record<string, string>): Promise<string> {
+  const data = Object.entries(titleById).map(([id, title]) => ({
+    ...{ id, page_id: '7', page_name: 'Sock Shop', ad_creative_link_titles: [title] },
+    ad_delivery_start_time: '2026-01-05',
+  }));
+  const file = join(folder, name);
+  await writeFile(file, JSON.stringify({ data, paging: {} }));
+  return file;
+}
+
+const question = ['--question', 'socks', '--complete'];
+
+test('after the downloads of two weeks, check_watches finds new, changed and gone ads of the question', async ({
+  folder,
+  database,
+}) => {
+  const databaseFlag = ['--database', database];
+  const firstWeek = await writeDownload(folder, 'week-1.json', { 1: 'Warm', 2: 'Thin', 3: 'Long' });
+  const secondWeek = await writeDownload(folder, 'week-2.json', { 2: 'Thin', 3: 'Longer', 4: 'Short' });
+  expect((await run(['import', firstWeek, ...question, ...databaseFlag])).err).toContain(
+    'question socks: 3 ads listed, 0 gone\n',
+  );
+  const apiKey = (await run(['key', 'create', '--unmetered', ...databaseFlag])).out.trim();
+  const library = await serveDatabase(database);
+  let clock = Date.parse('2026-03-15T09:00:00Z');
+  const server = await startServer({
+    config: { apiKey, baseUrl: library.origin, cacheSeconds: 0 },
+    now: () => clock++,
+  });
+  const filters = { question: ['socks'] };
+  await server.call('watch_ads', { name: 'socks', filters, maxCredits: 10 });
+  await server.call('check_watches', { maxCredits: 10 });
+  // The import goes through the process that serves the library.
+  expect((await run(['import', secondWeek, ...question, ...databaseFlag])).err).toContain(
+    'question socks: 3 ads listed, 1 gone\n',
+  );
+  clock += 7 * 24 * 3_600_000;
+  const { data } = await server.call('check_watches', { maxCredits: 10 });
+  const [watch] = data.watches as { new: string[]; changed: string[]; gone: string[] }[];
+  expect([watch?.new.length, watch?.changed.length, watch?.gone.length]).toEqual([1, 1, 1]);
+  const { data: ended } = await server.call('search_ads', { filters: { active: false }, detail: 'full' });
+  expect(ended.items).toMatchObject([
+    { headline: 'Warm', endDate: '2026-03-15T00:00:00.000Z', goneAt: '2026-03-15T00:00:00.000Z', isActive: false },
+  ]);
+  await server.close();
+  expect(await library.close()).toBe(0);
+});
+
+test.for([
+  ['without --complete', ['--question', 'socks'], {}],
+  ['without --question', [], {}],
+  ['of another question', ['--question', 'hats', '--complete'], {}],
+  ['that skipped a record', question, { '': 'No id' }],
+] as const)('an import %s marks no ad as gone', async ([_, options, extraAds], { folder, database }) => {
+  const databaseFlag = ['--database', database];
+  const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
+  const partial = await writeDownload(folder, 'partial.json', { 2: 'Thin', ...extraAds });
+  await run(['import', complete, ...question, ...databaseFlag]);
+  await run(['import', partial, ...options, ...databaseFlag]);
+  // Importing the whole answer again shows that both ads were still listed.
+  const { err } = await run(['import', partial, '--question', 'socks', ...databaseFlag]);
+  expect(err).not.toContain('gone');
+  const last = await writeDownload(folder, 'last.json', { 3: 'Short' });
+  expect((await run(['import', last, ...question, ...databaseFlag])).err).toContain(
+    'question socks: 1 ad listed, 2 gone\n',
+  );
+});
+
+test('an ad that another question still lists has not ended', async ({ folder, database }) => {
+  const databaseFlag = ['--database', database];
+  const both = await writeDownload(folder, 'both.json', { 1: 'Warm', 2: 'Thin' });
+  const one = await writeDownload(folder, 'one.json', { 2: 'Thin' });
+  await run(['import', both, ...question, ...databaseFlag]);
+  await run(['import', both, '--question', 'wool', '--complete', ...databaseFlag]);
+  expect((await run(['import', one, ...question, ...databaseFlag])).err).toContain('1 ad listed, 1 gone');
+  const apiKey = (await run(['key', 'create', '--unmetered', ...databaseFlag])).out.trim();
+  const { origin, close } = await serveDatabase(database);
+  const search = async (filters: object) => {
+    const response = await fetch(`${origin}/v1/ads/search`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(filters),
+    });
+    return ((await response.json()) as { totalHits: number }).totalHits;
+  };
+  expect(await search({ active: false })).toBe(0);
+  expect([await search({ question: ['socks'] }), await search({ question: ['WOOL'] })]).toEqual([1, 2]);
+  await close();
+});
+
+test('--complete is refused without the name of a question', async ({ database }) => {
+  await expect(run(['import', '-', '--complete', '--database', database])).rejects.toThrow(
+    /--complete needs --question/,
+  );
+});
