@@ -1,0 +1,193 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Hono } from 'hono';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { errorKinds } from '../../src/api/errors.ts';
+import { findUnknownVariables } from '../../src/config/read-config.ts';
+import { createMetrics } from '../../src/transports/http/metrics.ts';
+import { createTemporaryFolder } from '../support/temporary-folder.ts';
+import { pages, root } from './pages.ts';
+
+const folder = join(root, 'docs/operations');
+const files = readdirSync(folder);
+const read = (file: string) => readFileSync(join(folder, file), 'utf8');
+const composeFile = readFileSync(join(root, 'compose.yaml'), 'utf8');
+
+test.each(files)('a page of docs links docs/operations/%s', (file) => {
+  expect(pages.some(({ file: page, text }) => page.startsWith('docs/') && text.includes(`](operations/${file})`))).toBe(
+    true,
+  );
+});
+
+test.each([...files.map((file) => ({ file, text: read(file) })), { file: 'compose.yaml', text: composeFile }])(
+  'every setting in $file exists',
+  ({ text }) => {
+    const names = [...text.matchAll(/\bAD_LIBRARY_[A-Z_]+\b/g)].map(([name]) => name);
+    expect(findUnknownVariables(Object.fromEntries(names.map((name) => [name, ''])))).toEqual([]);
+  },
+);
+
+describe('Metrics', () => {
+  const dashboard = JSON.parse(read('grafana-dashboard.json'));
+  const { groups } = parse(read('prometheus-rules.yml'));
+  const alerts: { alert: string; expr: string }[] = groups.flatMap(({ rules }: { rules: [] }) => rules);
+  const panels: { title: string; targets: { expr: string }[] }[] = dashboard.panels;
+  const expressions = [
+    ...alerts.map(({ alert, expr }) => ({ title: alert, expr })),
+    ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr }))),
+  ];
+  let page = '';
+
+  beforeAll(async () => {
+    const metrics = createMetrics();
+    metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
+    metrics.addStateGauge(() => true);
+    metrics.onCall({ tool: 'whoami', tenantId: 'one', ms: 1, charged: 1 });
+    const app = new Hono().use('/mcp', metrics.countAnswer).get('/', metrics.servePage);
+    await app.request('/mcp');
+    page = await (await app.request('/')).text();
+  });
+
+  test.each(expressions)('the expression of $title reads only metrics and labels that the server has', ({ expr }) => {
+    const servedNames = new Set([...page.matchAll(/^([a-z]\w+)[ {]/gm)].map(([, name]) => name));
+    const names = [...expr.matchAll(/\b(?:ad_library|nodejs|process)_\w+/g)].map(([name]) => name);
+    expect(names.filter((name) => !servedNames.has(name))).toEqual([]);
+    expect(names.length > 0 || /^(?:sum\()?up\{/.test(expr)).toBe(true);
+    const labels = [...expr.matchAll(/([a-z]\w*)(?:=~|!=|=)"/g), ...expr.matchAll(/\bby \((\w+)/g)];
+    // Prometheus adds `job` and `instance` to everything that it reads.
+    const servedLabels = new Set(['job', 'instance', ...[...page.matchAll(/(\w+)="/g)].map(([, label]) => label)]);
+    expect(labels.map(([, label]) => label).filter((label) => !servedLabels.has(label))).toEqual([]);
+  });
+
+  test('the outcomes in expressions are kinds of errors', () => {
+    const outcomes = expressions.flatMap(({ expr }) =>
+      [...expr.matchAll(/outcome!?=~?"([\w|]+)"/g)].flatMap(([, words = '']) => words.split('|')),
+    );
+    expect(outcomes.length).toBeGreaterThan(4);
+    expect(['ok', ...errorKinds]).toEqual(expect.arrayContaining(outcomes));
+  });
+
+  test('the dashboard, the alerts and the scrape configuration use the same job', () => {
+    const { scrape_configs: jobs, rule_files: ruleFiles } = parse(read('prometheus.yml'));
+    const names = expressions.flatMap(({ expr }) => [...expr.matchAll(/job="([^"]+)"/g)].map(([, job]) => job));
+    expect([...new Set(names)]).toEqual(jobs.map(({ job_name: name }: { job_name: string }) => name));
+    expect(ruleFiles).toEqual(['prometheus-rules.yml']);
+  });
+
+  test('docs/replicas.md names only alerts that exist', () => {
+    const text = readFileSync(join(root, 'docs/replicas.md'), 'utf8');
+    const named = [...text.matchAll(/`(AdLibrary\w+)`/g)].map(([, name]) => name);
+    expect(named).not.toEqual([]);
+    expect(alerts.map(({ alert }) => alert)).toEqual(expect.arrayContaining(named));
+  });
+});
+
+describe('kubernetes.yaml', () => {
+  const documents = parseAllDocuments(read('kubernetes.yaml'));
+  const resources = documents.map((document) => document.toJS());
+  const find = (kind: string) => resources.find((resource) => resource.kind === kind);
+  const { template, selector, replicas } = find('Deployment').spec;
+  const [container] = template.spec.containers;
+
+  test('all documents are valid YAML and belong to one namespace', () => {
+    expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
+    expect(new Set(resources.map(({ metadata }) => metadata.namespace)).size).toBe(1);
+  });
+
+  test('the service, the disruption budget and the ingress find the pods of the deployment', () => {
+    const { labels } = template.metadata;
+    const service = find('Service');
+    const budget = find('PodDisruptionBudget').spec;
+    expect([selector.matchLabels, service.spec.selector, budget.selector.matchLabels]).toEqual([
+      labels,
+      labels,
+      labels,
+    ]);
+    expect(budget.minAvailable).toBeLessThan(replicas);
+    const [{ http }] = find('Ingress').spec.rules;
+    for (const { backend } of http.paths)
+      expect(backend.service).toEqual({ name: service.metadata.name, port: { name: service.spec.ports[0].name } });
+    expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name);
+  });
+
+  test('the pod has time for the delay and for the ten seconds in which the server stops', () => {
+    const delay = container.lifecycle.preStop.sleep.seconds;
+    expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
+    expect(container.readinessProbe.periodSeconds).toBeLessThan(delay);
+    expect(container.readinessProbe.httpGet.path).toBe('/readyz');
+    expect(container.livenessProbe.httpGet.path).toBe('/healthz');
+  });
+
+  test('every file of a secret is created by a command of the comment and mounted', () => {
+    const comment = read('kubernetes.yaml').split('apiVersion')[0];
+    const [{ mountPath }] = container.volumeMounts;
+    const paths: string[] = container.env.flatMap(({ name, value }: { name: string; value: string }) =>
+      name.endsWith('_FILE') ? [value] : [],
+    );
+    expect(paths).toHaveLength(2);
+    for (const path of paths) {
+      expect(path.startsWith(`${mountPath}/`)).toBe(true);
+      expect(comment).toContain(`--from-literal=${path.slice(mountPath.length + 1)}=`);
+    }
+  });
+});
+
+describe('Proxies', () => {
+  test.each(['nginx.conf', 'Caddyfile'])(
+    '%s hides probes and metrics, and never repeats a POST that was sent',
+    (file) => {
+      const lines = read(file)
+        .split('\n')
+        .filter((line) => !line.trim().startsWith('#'))
+        .join('\n');
+      for (const name of ['healthz', 'readyz', 'metrics']) expect(lines).toContain(name);
+      expect(lines).not.toMatch(/non_idempotent|lb_retry_match/);
+    },
+  );
+});
+
+/** Programs that check a file. The checks of programs that are not installed are skipped. */
+describe('Checks by the programs that read the files', () => {
+  const isInstalled = (program: string) => spawnSync('which', [program]).status === 0;
+  const check = (program: string, ...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+    expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
+  };
+
+  test.skipIf(!isInstalled('promtool'))('promtool accepts the configuration, and the alerts fire as described', () => {
+    check('promtool', 'check', 'config', join(folder, 'prometheus.yml'));
+    check('promtool', 'test', 'rules', join(root, 'test/docs/prometheus-rules.test.yml'));
+  });
+
+  test.skipIf(!isInstalled('nginx') || !isInstalled('openssl'))('nginx accepts nginx.conf', () => {
+    const temporary = createTemporaryFolder();
+    const key = [
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-keyout',
+      join(temporary, 'key.pem'),
+    ];
+    const certificate = ['-subj', '/CN=ads.example.com', '-out', join(temporary, 'fullchain.pem')];
+    check('openssl', 'req', '-x509', ...key, ...certificate);
+    writeFileSync(join(temporary, 'site'), read('nginx.conf').replaceAll('/etc/ssl/ads.example.com', temporary));
+    const server = `pid ${temporary}/pid; error_log stderr; events {} http { access_log off; include ${temporary}/site; }`;
+    writeFileSync(join(temporary, 'nginx.conf'), server);
+    check('nginx', '-t', '-p', temporary, '-c', join(temporary, 'nginx.conf'));
+  });
+
+  test.skipIf(!isInstalled('caddy'))('Caddy accepts the Caddyfile', () => {
+    check('caddy', 'adapt', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile'));
+  });
+
+  test.skipIf(!isInstalled('systemd-analyze'))('systemd accepts the unit', () => {
+    const temporary = createTemporaryFolder();
+    const unit = join(temporary, 'ad-library-mcp.service');
+    writeFileSync(unit, read('ad-library-mcp.service').replace('/usr/bin/node', process.execPath));
+    check('systemd-analyze', 'verify', unit);
+  });
+});
