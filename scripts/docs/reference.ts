@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import hostResults from '../../bench/hosts/results.json' with { type: 'json' };
+import { formatResults, type HostResult } from '../../bench/hosts/results.ts';
 import { isGated } from '../../src/api/operations.ts';
 import { type SettingName, settings } from '../../src/config/settings.ts';
 import { hosts } from '../../src/mcp/hosts.ts';
@@ -126,8 +128,13 @@ function formatHostsTable(): string {
   return [...head, ...rows, '| any other | | not known | text and data | |'].join('\n');
 }
 
-/** Writes the table of hosts into the page. */
-export const insertHosts = (page: string): string => replaceMarked(page, 'hosts', formatHostsTable());
+/** Writes the table of hosts and the table of the hosts that were run into the page. */
+export const insertHosts = (page: string): string =>
+  replaceMarked(
+    replaceMarked(page, 'hosts', formatHostsTable()),
+    'measured hosts',
+    formatResults(hostResults as Record<string, HostResult>),
+  );
 
 const url = 'http://127.0.0.1:3000/mcp';
 const key = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };

@@ -1,0 +1,159 @@
+/**
+ * Runs real hosts against a scripted model and checks what their models receive. `npm run hosts` runs every host, and
+ * `npm run hosts -- claude gemini` runs some. Hosts are installed in their newest versions into a folder outside the
+ * repository: `HOSTS_CACHE`, or `ad-library-hosts` in the cache folder of the user. All of them need 2.2 GB.
+ *
+ * With `-- --write`, the results go to `bench/hosts/results.json`, and the version and day of each host to
+ * `src/mcp/hosts.json`. `npm run docs` puts both into docs/host-evidence.md.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type HostUnderTest, hostsUnderTest } from './hosts/catalog.ts';
+import type { Measured } from './hosts/measure.ts';
+import { formatResults, type HostResult } from './hosts/results.ts';
+
+const cache = process.env.HOSTS_CACHE ?? join(homedir(), '.cache', 'ad-library-hosts');
+const resultsFile = new URL('hosts/results.json', import.meta.url);
+const runner = fileURLToPath(new URL('hosts/run-host.ts', import.meta.url));
+const hostsFile = new URL('../src/mcp/hosts.json', import.meta.url);
+const hostRows: { title: string; output: string; tried?: string; day: string }[] = JSON.parse(
+  readFileSync(hostsFile, 'utf8'),
+);
+
+const args = process.argv.slice(2);
+const chosen = args.filter((arg) => !arg.startsWith('-'));
+const ids = chosen.length > 0 ? chosen : Object.keys(hostsUnderTest);
+const unknown = ids.filter((id) => !Object.hasOwn(hostsUnderTest, id));
+if (unknown.length > 0) {
+  process.stderr.write(
+    `hosts: there is no ${unknown.join(', ')}. Known hosts: ${Object.keys(hostsUnderTest).join(', ')}\n`,
+  );
+  process.exit(2);
+}
+
+const node = installNode();
+const isolation = findIsolation();
+if (isolation.length === 0)
+  process.stderr.write('hosts: this system has no network namespaces, so hosts may use the network\n');
+const stored: Record<string, HostResult> = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
+const fresh: Record<string, HostResult> = {};
+for (const id of ids) {
+  const host = hostsUnderTest[id] as HostUnderTest;
+  process.stderr.write(`hosts: ${host.title} …\n`);
+  fresh[id] = testHost(id, host);
+}
+process.stdout.write(`${formatResults(fresh)}\n`);
+const failed = Object.values(fresh).filter(({ problems }) => problems.length > 0);
+for (const { title, problems } of failed)
+  for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
+if (args.includes('--write')) writeResults();
+process.exitCode = failed.length > 0 ? 1 : 0;
+
+/** Stores the results of the hosts that ran, and notes in hosts.json that they were tried. */
+function writeResults(): void {
+  const ran = Object.entries(fresh).filter(([, { measured }]) => measured !== undefined);
+  writeFileSync(resultsFile, `${JSON.stringify({ ...stored, ...Object.fromEntries(ran) }, null, 2)}\n`);
+  for (const [, { title, version, day }] of ran) {
+    const row = hostRows.find((candidate) => candidate.title === title);
+    if (row) Object.assign(row, { tried: version, day });
+  }
+  writeFileSync(hostsFile, `${JSON.stringify(hostRows, null, 2)}\n`);
+  execFileSync('npx', [
+    'biome',
+    'format',
+    '--write',
+    '--log-level=error',
+    fileURLToPath(hostsFile),
+    fileURLToPath(resultsFile),
+  ]);
+}
+
+/** Returns the Node that runs the hosts. Most of them need a newer Node than the server does. */
+function installNode(): string {
+  if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath;
+  const system = process.platform === 'win32' ? 'win' : process.platform;
+  const name = `node-${system}-${process.arch}`;
+  install('node', `${name}@24`, process.execPath);
+  return join(cache, 'node', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+}
+
+/** Installs the newest version of a package into its own folder of the cache. */
+function install(id: string, packageName: string, runBy: string): string {
+  const folder = join(cache, id);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+  const npm = realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim());
+  const environment = { ...process.env, PATH: `${dirname(runBy)}:${process.env.PATH}` };
+  const { status, stderr } = spawnSync(runBy, [npm, 'install', '--no-audit', '--no-fund', packageName], {
+    cwd: folder,
+    env: environment,
+    encoding: 'utf8',
+  });
+  if (status !== 0)
+    throw new Error(/^npm error (?!code|path|command|npm error).*/m.exec(stderr)?.[0] ?? stderr.slice(0, 200));
+  return folder;
+}
+
+/** Returns the command before a program that leaves the program no network but loopback, or nothing if there is none. */
+function findIsolation(): string[] {
+  const upAndRun = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
+  const candidates = [
+    ['unshare', '--net'],
+    ['unshare', '--map-root-user', '--net'],
+  ].map((unshare) => [...unshare, ...upAndRun]);
+  return candidates.find(([command = '', ...rest]) => spawnSync(command, [...rest, 'true']).status === 0) ?? [];
+}
+
+function testHost(id: string, host: HostUnderTest): HostResult {
+  const day = new Date().toISOString().slice(0, 10);
+  const result: HostResult = { title: host.title, version: '', day, setups: [], problems: [] };
+  let folder: string;
+  try {
+    folder = install(id, `${host.packageName}@latest`, node);
+  } catch (error) {
+    return { ...result, problems: [`cannot be installed: ${(error as Error).message}`] };
+  }
+  for (const setup of Object.keys(host.setups({ modelUrl: '', mainFile: '', pluginFolder: () => '' }))) {
+    const [command = '', ...rest] = [
+      ...isolation,
+      process.execPath,
+      '--import',
+      'tsx',
+      runner,
+      id,
+      setup,
+      folder,
+      node,
+    ];
+    const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', maxBuffer: 2 ** 28 });
+    try {
+      const run: Measured & { version: string; missingTools: string[]; output: string } = JSON.parse(stdout);
+      const { version, missingTools, output, ...measured } = run;
+      if (process.env.KEEP_RUNS === 'true') process.stderr.write(output);
+      result.version = version;
+      result.setups.push(setup);
+      result.measured ??= measured;
+      const problems = findProblems(host, measured, missingTools).map((problem) => `${setup}: ${problem}`);
+      result.problems.push(...problems);
+    } catch {
+      result.problems.push(`${setup}: the run failed: ${stderr.trim().split('\n').at(-1)}`);
+    }
+  }
+  return result;
+}
+
+/** Compares a run with what `src/mcp/hosts.json` and the catalogue of the bench say about the host. */
+function findProblems(host: HostUnderTest, measured: Measured, missingTools: readonly string[]): string[] {
+  const row = hostRows.find(({ title }) => title === host.title);
+  return [
+    ...missingTools.map((tool) => `the model was not offered ${tool}`),
+    ...(measured.sent === row?.output ? [] : [`the server sent ${measured.sent}, and hosts.json says ${row?.output}`]),
+    ...(measured.read === 'text' ? [] : [`the model read ${measured.read} of the list, and not the text alone`]),
+    ...(measured.pictures === host.pictures ? [] : [`a picture was ${measured.pictures}, expected: ${host.pictures}`]),
+    ...(measured.readsErrors ? [] : ['the model did not read the error']),
+    ...(measured.readsFileLocation ? [] : ['the model did not learn where the report is']),
+  ];
+}

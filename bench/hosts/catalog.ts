@@ -1,0 +1,285 @@
+/** What the bench knows about each host: its package, how the server is added as docs/hosts.md describes, and how it is run. */
+
+interface Environment {
+  /** The base URL of the scripted model. */
+  modelUrl: string;
+  /** The file that docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
+  mainFile: string;
+  /** Returns the folder of a plugin in `dist-plugins`. */
+  pluginFolder(name: string): string;
+}
+
+interface Command {
+  args: string[];
+  input?: string;
+}
+
+/** One way to add the server to a host. */
+interface Setup {
+  /** Files to write before the commands, by their path below the home folder or, with `./`, below the working folder. */
+  files?: Record<string, object | string>;
+  /** Commands of the host that add the server. */
+  commands?: Command[];
+  /** The command that asks the host's model. */
+  run: string[];
+}
+
+/** What happens to the picture of a result on its way to the model. */
+export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out by the server';
+
+export interface HostUnderTest {
+  /** The title of the host in `src/mcp/hosts.json`. */
+  title: string;
+  /** The npm package, whose newest version is installed. */
+  packageName: string;
+  /** The path of the program below the folder of its installation. */
+  program: string;
+  variables(environment: Environment): Record<string, string>;
+  setups(environment: Environment): { command: Setup; plugin?: Setup };
+  /** The expected outcome for pictures. */
+  pictures: PictureOutcome;
+}
+
+const question = 'Research ads';
+const demo = { AD_LIBRARY_DEMO: 'true' };
+const marketplacePlugin = 'ad-library@ad-library-mcp';
+
+/** The block of docs/hosts.md that many hosts read. */
+const serverBlock = ({ mainFile }: Environment) => ({
+  mcpServers: { 'ad-library': { command: 'node', args: [mainFile], env: demo } },
+});
+
+/** The configuration that opencode and Kilo CLI share. */
+const openCodeConfig = ({ modelUrl, mainFile }: Environment) => {
+  const model = {
+    name: 'Scripted',
+    attachment: true,
+    tool_call: true,
+    modalities: { input: ['text', 'image'], output: ['text'] },
+    limit: { context: 400_000, output: 8000 },
+  };
+  return {
+    autoupdate: false,
+    share: 'disabled',
+    provider: {
+      scripted: {
+        npm: '@ai-sdk/openai-compatible',
+        name: 'Scripted',
+        options: { baseURL: `${modelUrl}/v1`, apiKey: 'invented' },
+        models: { 'scripted-model': model },
+      },
+    },
+    model: 'scripted/scripted-model',
+    small_model: 'scripted/scripted-model',
+    mcp: { 'ad-library': { type: 'local', command: ['node', mainFile], environment: demo } },
+  };
+};
+
+export const hostsUnderTest: Record<string, HostUnderTest> = {
+  claude: {
+    title: 'Claude Code',
+    packageName: '@anthropic-ai/claude-code',
+    program: 'node_modules/.bin/claude',
+    variables: ({ modelUrl }) => ({
+      ANTHROPIC_BASE_URL: modelUrl,
+      ANTHROPIC_API_KEY: 'sk-ant-invented',
+      DISABLE_AUTOUPDATER: '1',
+    }),
+    setups: ({ mainFile, pluginFolder }) => ({
+      command: {
+        commands: [{ args: ['mcp', 'add', 'ad-library', '-e', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
+        run: ['-p', question, '--allowedTools', 'mcp__ad-library'],
+      },
+      plugin: {
+        commands: [
+          {
+            args: [
+              ...['plugin', 'install', 'ad-library', '--marketplace', pluginFolder('claude-plugin')],
+              ...['--config', 'demo=true'],
+            ],
+          },
+        ],
+        run: ['-p', question, '--allowedTools', 'mcp__plugin_ad-library_ad-library'],
+      },
+    }),
+    pictures: 'a picture',
+  },
+  codex: {
+    title: 'Codex',
+    packageName: '@openai/codex',
+    program: 'node_modules/.bin/codex',
+    variables: () => ({ SCRIPTED_KEY: 'invented' }),
+    setups: ({ modelUrl, mainFile, pluginFolder }) => {
+      const lines = [
+        'model = "gpt-5.5"',
+        'model_provider = "scripted"',
+        '[model_providers.scripted]',
+        'name = "scripted"',
+        `base_url = "${modelUrl}/v1"`,
+        'env_key = "SCRIPTED_KEY"',
+        'wire_api = "responses"',
+      ];
+      const files = { '.codex/config.toml': `${lines.join('\n')}\n` };
+      const run = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', question];
+      return {
+        command: {
+          files,
+          commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
+          // Codex does not wait for a server before its first turn unless the server is required.
+          run: ['-c', 'mcp_servers.ad-library.required=true', ...run],
+        },
+        plugin: {
+          files,
+          commands: [
+            { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
+            { args: ['plugin', 'add', marketplacePlugin] },
+          ],
+          run,
+        },
+      };
+    },
+    pictures: 'a picture',
+  },
+  copilot: {
+    title: 'Copilot CLI',
+    packageName: '@github/copilot',
+    program: 'node_modules/.bin/copilot',
+    variables: ({ modelUrl }) => ({
+      COPILOT_PROVIDER_BASE_URL: `${modelUrl}/v1`,
+      COPILOT_PROVIDER_TYPE: 'openai',
+      COPILOT_PROVIDER_API_KEY: 'invented',
+      COPILOT_MODEL: 'gpt-5.4',
+      COPILOT_OFFLINE: 'true',
+    }),
+    setups: ({ mainFile, pluginFolder }) => {
+      const run = ['-p', question, '--allow-all-tools'];
+      return {
+        command: {
+          commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
+          run,
+        },
+        plugin: {
+          commands: [
+            { args: ['plugin', 'marketplace', 'add', pluginFolder('agent-plugin')] },
+            { args: ['plugin', 'install', marketplacePlugin] },
+          ],
+          run,
+        },
+      };
+    },
+    pictures: 'dropped',
+  },
+  gemini: {
+    title: 'Gemini CLI',
+    packageName: '@google/gemini-cli',
+    program: 'node_modules/.bin/gemini',
+    variables: ({ modelUrl }) => ({
+      GEMINI_API_KEY: 'invented',
+      GOOGLE_GEMINI_BASE_URL: modelUrl,
+      GEMINI_TELEMETRY_ENABLED: 'false',
+      GEMINI_CLI_TRUST_WORKSPACE: 'true',
+    }),
+    setups: ({ mainFile, pluginFolder }) => {
+      const settings = {
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        privacy: { usageStatisticsEnabled: false },
+        general: { enableAutoUpdate: false },
+      };
+      const files = { '.gemini/settings.json': settings };
+      const run = ['-m', 'gemini-2.5-pro', '-p', question, '--approval-mode', 'yolo'];
+      const add = ['mcp', 'add', '-s', 'user', '-e', 'AD_LIBRARY_DEMO=true', 'ad-library', 'node', mainFile];
+      return {
+        command: { files, commands: [{ args: add }], run },
+        plugin: {
+          files,
+          commands: [
+            { args: ['extensions', 'install', pluginFolder('gemini-extension'), '--consent', '--skip-settings'] },
+            { args: ['extensions', 'config', 'ad-library', 'AD_LIBRARY_DEMO'], input: 'true\n' },
+          ],
+          run,
+        },
+      };
+    },
+    pictures: 'a picture',
+  },
+  opencode: {
+    title: 'opencode',
+    packageName: 'opencode-ai',
+    program: 'node_modules/.bin/opencode',
+    variables: () => ({}),
+    setups: (environment) => ({
+      command: { files: { './opencode.json': openCodeConfig(environment) }, run: ['run', question] },
+    }),
+    pictures: 'a picture',
+  },
+  kilo: {
+    title: 'Kilo CLI',
+    packageName: '@kilocode/cli',
+    program: 'node_modules/.bin/kilo',
+    variables: () => ({}),
+    setups: (environment) => ({
+      command: { files: { './kilo.json': openCodeConfig(environment) }, run: ['run', '--auto', question] },
+    }),
+    pictures: 'a picture',
+  },
+  qwen: {
+    title: 'Qwen Code',
+    packageName: '@qwen-code/qwen-code',
+    program: 'node_modules/.bin/qwen',
+    variables: ({ modelUrl }) => ({
+      OPENAI_API_KEY: 'invented',
+      OPENAI_BASE_URL: `${modelUrl}/v1`,
+      OPENAI_MODEL: 'scripted-model',
+    }),
+    setups: ({ mainFile }) => ({
+      command: {
+        files: { '.qwen/settings.json': { privacy: { usageStatisticsEnabled: false } } },
+        commands: [
+          { args: ['mcp', 'add', '-s', 'user', '-e', 'AD_LIBRARY_DEMO=true', 'ad-library', 'node', mainFile] },
+        ],
+        run: ['--auth-type', 'openai', '--approval-mode', 'yolo', '-p', question],
+      },
+    }),
+    pictures: 'dropped',
+  },
+  cline: {
+    title: 'Cline CLI',
+    packageName: 'cline',
+    program: 'node_modules/.bin/cline',
+    variables: () => ({}),
+    setups: (environment) => ({
+      command: {
+        files: { '.cline/data/settings/cline_mcp_settings.json': serverBlock(environment) },
+        commands: [
+          {
+            args: [
+              ...['auth', '-p', 'openai', '-k', 'invented', '-m', 'scripted-model'],
+              ...['-b', `${environment.modelUrl}/v1`],
+            ],
+          },
+        ],
+        run: ['-P', 'openai', '-m', 'scripted-model', '-t', '100', question],
+      },
+    }),
+    pictures: 'left out by the server',
+  },
+  continue: {
+    title: 'Continue CLI',
+    packageName: '@continuedev/cli',
+    program: 'node_modules/.bin/cn',
+    variables: () => ({ CONTINUE_TELEMETRY_ENABLED: '0' }),
+    setups: ({ modelUrl, mainFile }) => {
+      const model = {
+        ...{ name: 'scripted', provider: 'openai', model: 'gpt-4o', apiBase: `${modelUrl}/v1`, apiKey: 'invented' },
+        ...{ roles: ['chat', 'edit', 'apply'], capabilities: ['tool_use', 'image_input'] },
+      };
+      const server = { name: 'ad-library', command: 'node', args: [mainFile], env: demo };
+      const config = { name: 'Bench', version: '0.0.1', schema: 'v1', models: [model], mcpServers: [server] };
+      return {
+        // JSON is valid YAML.
+        command: { files: { './config.yaml': config }, run: ['--config', 'config.yaml', '--auto', '-p', question] },
+      };
+    },
+    pictures: 'left out by the server',
+  },
+};

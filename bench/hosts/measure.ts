@@ -1,0 +1,186 @@
+import { encode } from 'gpt-tokenizer';
+import type { PictureOutcome } from './catalog.ts';
+import { listMessages, listOfferedTools, type ModelRequest } from './scripted-model.ts';
+
+/** A message between a host and the server. */
+export interface RecordedMessage {
+  from: 'host' | 'server';
+  // biome-ignore lint/suspicious/noExplicitAny: messages of all revisions.
+  message: any;
+}
+
+/** Which of the parts of a result the model received. */
+export type ReadForm = 'text' | 'data' | 'both' | 'neither';
+
+/** What the model of a host received. */
+export interface Measured {
+  /** The name by which the host connects, and the protocol revision. */
+  clientName: string;
+  revision: string;
+  /** Whether the server sent text, data, or both. */
+  sent: ReadForm;
+  read: ReadForm;
+  /** The size of a list of ten ads in the message to the model, and of the text that the server sent. */
+  listTokens: number;
+  sentTokens: number;
+  pictures: PictureOutcome;
+  /** Whether the model received the text of an error. */
+  readsErrors: boolean;
+  /** The number of the server's tools whose schemas the model received in the whole run. */
+  tools: number;
+  instructions: 'whole' | 'beginning' | 'none';
+  /** Whether the model learned where a report is. */
+  readsFileLocation: boolean;
+  /** Whether the host listed the resources again after the server announced a new report. */
+  followsAnnouncements: boolean;
+}
+
+interface Run {
+  requests: readonly ModelRequest[];
+  messages: readonly RecordedMessage[];
+  toolNames: readonly string[];
+}
+
+/** Base64 of a picture, as opposed to words. */
+const base64 = /[A-Za-z0-9+/=]{1500,}/g;
+const picturePart = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
+
+export function measureRun({ requests, messages, toolNames }: Run): Measured {
+  const calls = pairCalls(messages);
+  const resultTexts = toolNames.map((name) => calls.get(name)?.text);
+  const [list, view, error, report] = findResults(requests, resultTexts);
+  const [listName = '', viewName = ''] = toolNames;
+  const sentList = calls.get(listName);
+  const { clientName, revision } = findClient(messages);
+  const all = JSON.stringify(requests.map(({ body }) => body));
+  return {
+    clientName,
+    revision,
+    sent: formOf(sentList?.text !== undefined, sentList?.data !== undefined),
+    read: formOf(contains(list, sentList?.text), contains(list, sentList?.data)),
+    listTokens: encode((list ?? '').replace(base64, '')).length,
+    sentTokens: encode(sentList?.text ?? '').length,
+    pictures: findPictureOutcome(view, calls.get(viewName)?.hasPicture === true),
+    readsErrors: error !== undefined,
+    tools: countListedTools(requests, messages),
+    instructions: findInstructions(messages, all),
+    readsFileLocation: /ads(?:-\d+)?\.html/.test(report ?? ''),
+    followsAnnouncements: followsAnnouncement(messages),
+  };
+}
+
+const formOf = (hasText: boolean, hasData: boolean): ReadForm =>
+  hasText && hasData ? 'both' : hasText ? 'text' : hasData ? 'data' : 'neither';
+
+interface CallResult {
+  text: string;
+  data?: string;
+  hasPicture: boolean;
+}
+
+/** Returns the result of the first call of each tool. */
+function pairCalls(messages: readonly RecordedMessage[]): Map<string, CallResult> {
+  const results = new Map<string, CallResult>();
+  for (const { from, message } of messages) {
+    if (from !== 'host' || message.method !== 'tools/call' || results.has(message.params.name)) continue;
+    const answer = messages.find((other) => other.from === 'server' && other.message.id === message.id);
+    if (!answer?.message.result) continue;
+    const { content, structuredContent } = answer.message.result as { content: Content[]; structuredContent?: object };
+    results.set(message.params.name, {
+      text: content.map(({ text }) => text ?? '').join('\n'),
+      ...(structuredContent && { data: JSON.stringify(structuredContent) }),
+      hasPicture: content.some(({ type }) => type === 'image'),
+    });
+  }
+  return results;
+}
+
+interface Content {
+  type: string;
+  text?: string;
+}
+
+/**
+ * Returns, for each text of a result, what the host added to the conversation for the result. The results come in the
+ * order of the texts. A result that the host did not pass on is undefined.
+ */
+function findResults(
+  requests: readonly ModelRequest[],
+  texts: readonly (string | undefined)[],
+): (string | undefined)[] {
+  const conversation = requests.filter((request) => listOfferedTools(request).length > 3);
+  const additions = conversation.map((request, at) => {
+    const before = conversation[at - 1];
+    const added = listMessages(request).slice(before ? listMessages(before).length : 0);
+    return JSON.stringify(added.filter(({ role }: { role?: string }) => role !== 'assistant' && role !== 'model'));
+  });
+  let from = 0;
+  return texts.map((text) => {
+    const at = additions.findIndex((json, index) => index >= from && text !== undefined && isMentioned(json, text));
+    if (at < 0) return undefined;
+    from = at + 1;
+    return additions[at];
+  });
+}
+
+/** Returns true if the message has the longest line of a text, or its first id. A host may pass on only data with ids. */
+function isMentioned(json: string, text: string): boolean {
+  const [firstId] = text.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/) ?? [];
+  // The note about demo data is in every result and in the instructions.
+  const lines = text.split('\n').filter((line) => !line.includes('DEMO DATA'));
+  const longestLine = lines.reduce((longest, line) => (line.length > longest.length ? line : longest), '');
+  return contains(json, longestLine.slice(0, 60)) || (firstId !== undefined && json.includes(firstId));
+}
+
+/** Returns true if the JSON contains the text. Hosts put text into JSON up to three times. */
+function contains(json: string | undefined, text: string | undefined): boolean {
+  if (json === undefined || text === undefined) return false;
+  let escaped = text;
+  for (let level = 0; level < 3; level += 1) {
+    escaped = JSON.stringify(escaped).slice(1, -1);
+    if (json.includes(escaped)) return true;
+  }
+  return false;
+}
+
+function findPictureOutcome(message: string | undefined, wasSent: boolean): PictureOutcome {
+  if (!wasSent) return 'left out by the server';
+  if (message === undefined) return 'dropped';
+  if (picturePart.test(message)) return 'a picture';
+  return base64.test(message) ? 'base64 text' : 'dropped';
+}
+
+/** Counts the tools of the server among those that the host offered to its model. Many hosts put a prefix before a name. */
+function countListedTools(requests: readonly ModelRequest[], messages: readonly RecordedMessage[]): number {
+  const lists = messages.flatMap(({ message }) => message.result?.tools ?? []);
+  const ownNames = new Set(lists.map(({ name }: { name: string }) => name));
+  const offered = new Set(requests.flatMap(listOfferedTools).map(({ name }) => name));
+  const isOffered = (own: string) => [...offered].some((name) => new RegExp(`(?:^|[^a-z])${own}$`).test(name));
+  return [...ownNames].filter(isOffered).length;
+}
+
+function findClient(messages: readonly RecordedMessage[]) {
+  const infos = messages.flatMap(({ from, message }) => {
+    const { params } = message;
+    const meta = params?._meta ?? {};
+    const info = params?.clientInfo ?? meta['io.modelcontextprotocol/clientInfo'];
+    const version = params?.protocolVersion ?? meta['io.modelcontextprotocol/protocolVersion'];
+    return from === 'host' && info ? [{ clientName: String(info.name), revision: String(version) }] : [];
+  });
+  return infos.at(-1) ?? { clientName: 'unknown', revision: 'unknown' };
+}
+
+function findInstructions(messages: readonly RecordedMessage[], all: string): Measured['instructions'] {
+  const instructions: string = messages.find(({ message }) => message.result?.instructions)?.message.result
+    .instructions;
+  if (instructions === undefined) return 'none';
+  const lines = instructions.trim().split('\n');
+  const [firstLine, lastLine] = [lines[0]?.slice(0, 60), lines.at(-1)?.slice(-60)];
+  if (!contains(all, firstLine)) return 'none';
+  return contains(all, lastLine) ? 'whole' : 'beginning';
+}
+
+function followsAnnouncement(messages: readonly RecordedMessage[]): boolean {
+  const announced = messages.findIndex(({ message }) => message.method === 'notifications/resources/list_changed');
+  return announced >= 0 && messages.slice(announced).some(({ message }) => message.method === 'resources/list');
+}

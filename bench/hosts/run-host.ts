@@ -1,0 +1,109 @@
+/**
+ * Runs one host against the scripted model and prints what the model received, as JSON. `npm run hosts` starts this
+ * program in a network namespace of its own: `run-host.ts HOST SETUP INSTALLATION NODE`.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { packPlugins } from '../../scripts/plugins.ts';
+import { hostsUnderTest } from './catalog.ts';
+import { measureRun, type RecordedMessage } from './measure.ts';
+import { type Step, startScriptedModel } from './scripted-model.ts';
+
+/** The calls that the scripted model makes. */
+const steps: Step[] = [
+  { tool: 'search_ads', args: () => ({ limit: 10 }) },
+  { tool: 'view_ads', args: (adIds) => ({ adIds: adIds.slice(0, 2) }) },
+  { tool: 'query_ads', args: () => ({ sql: 'SELECT nothing FROM ads' }) },
+  {
+    tool: 'write_report',
+    args: () => ({ title: 'Ads', name: 'ads', sections: [{ heading: 'Ads', text: 'All ads.' }] }),
+  },
+];
+
+/** The longest time of one command, in milliseconds. Hosts need up to a minute on a busy machine. */
+const maxCommandMs = 180_000;
+
+const [id = '', setupName = 'command', installation = '', node = process.execPath] = process.argv.slice(2);
+const host = hostsUnderTest[id];
+if (host === undefined) throw new Error(`There is no host ${id}.`);
+
+const runFolder = mkdtempSync(join(tmpdir(), 'ad-library-host-'));
+process.once('exit', () => {
+  if (process.env.KEEP_RUNS !== 'true') rmSync(runFolder, { recursive: true, force: true });
+});
+const home = join(runFolder, 'home');
+const work = join(runFolder, 'work');
+for (const folder of [home, work]) mkdirSync(folder);
+
+// Each plugin records the messages of its server beside the file that the host starts.
+for (const { folder, files } of packPlugins()) {
+  for (const [path, content] of Object.entries(files)) writeFile(join(runFolder, folder, path), content);
+  const dist = join(runFolder, folder, 'dist');
+  renameSync(join(dist, 'main.js'), join(dist, 'server.js'));
+  writeFile(join(dist, 'main.js'), readFileSync(new URL('tee.mjs', import.meta.url)));
+}
+
+const model = await startScriptedModel(steps);
+const environment = {
+  modelUrl: model.url,
+  mainFile: join(runFolder, 'agent-plugin/dist/main.js'),
+  pluginFolder: (name: string) => join(runFolder, name),
+};
+const setup = host.setups(environment)[setupName as 'command' | 'plugin'];
+if (setup === undefined) throw new Error(`${host.title} has no setup ${setupName}.`);
+for (const [path, content] of Object.entries(setup.files ?? {})) {
+  const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`;
+  writeFile(path.startsWith('./') ? join(work, path) : join(home, path), text);
+}
+
+const program = join(installation, host.program);
+const version = /\d+\.\d+\.\d+/.exec((await runProgram({ args: ['--version'] })).output)?.[0] ?? 'unknown';
+let output = '';
+for (const command of setup.commands ?? []) output += (await runProgram(command)).output;
+output += (await runProgram({ args: setup.run })).output;
+const measured = measureRun({
+  requests: model.requests,
+  messages: findRecords(runFolder).flatMap(readRecords),
+  toolNames: steps.map(({ tool }) => tool),
+});
+model.close();
+process.stdout.write(JSON.stringify({ version, ...measured, missingTools: model.missingTools, output }));
+process.exit(0);
+
+function writeFile(path: string, content: string | Uint8Array): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+}
+
+/** Runs a command of the host with nothing of this process's environment but the path of Node. */
+async function runProgram({ args, input = '' }: { args: string[]; input?: string }) {
+  const variables = host?.variables(environment);
+  const path = [dirname(node), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
+  const child = spawn(program, args, {
+    cwd: work,
+    env: { PATH: path, HOME: home, TERM: 'xterm', LANG: 'C.UTF-8', ...variables },
+    timeout: maxCommandMs,
+  });
+  child.stdin.end(input);
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
+  const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve));
+  return { output: `$ ${id} ${args.join(' ')}\n${text}exit code ${code}\n` };
+}
+
+/** Returns the files with recorded messages. Some hosts copy a plugin into their home folder. */
+function findRecords(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('messages.jsonl'))
+    .map((path) => join(folder, path));
+}
+
+function readRecords(file: string): RecordedMessage[] {
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  return lines.flatMap((line) => {
+    const { from, text } = JSON.parse(line);
+    return text === '' ? [] : [{ from, message: JSON.parse(text) }];
+  });
+}

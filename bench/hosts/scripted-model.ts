@@ -1,0 +1,288 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * A model that follows a script and records what hosts send to it. It speaks the four protocols of the hosts.
+ *
+ * The package `@copilotkit/aimock` speaks these protocols, too. It does not fit here: it drops tools in namespaces and
+ * calls of `tool_search`, which Codex needs, and its journal does not keep requests as they were sent.
+ */
+
+/** A JSON value whose form depends on the protocol. */
+// biome-ignore lint/suspicious/noExplicitAny: each protocol has its own types, and the bench reads a few fields of each.
+type Json = any;
+
+type Protocol = 'chat' | 'responses' | 'anthropic' | 'gemini';
+
+/** A request of a host to its model. */
+export interface ModelRequest {
+  protocol: Protocol;
+  body: Json;
+}
+
+/** A step of the script: a call of one of the server's tools. */
+export interface Step {
+  tool: string;
+  /** Returns the arguments. `adIds` are the ids of the ads in the results so far. */
+  args(adIds: readonly string[]): object;
+}
+
+interface OfferedTool {
+  name: string;
+  namespace?: string | undefined;
+  type?: string | undefined;
+  /** The host sends the schema of the tool only after a search. */
+  isDeferred?: boolean;
+}
+
+type Reply = { text: string } | { tool: OfferedTool; args: object };
+
+const pathPatterns: Record<Protocol, RegExp> = {
+  chat: /\/chat\/completions/,
+  responses: /\/responses(?:\?|$)/,
+  anthropic: /\/messages(?:\?|$)/,
+  gemini: /:(?:stream)?[gG]enerateContent/,
+};
+
+export async function startScriptedModel(steps: readonly Step[]) {
+  const requests: ModelRequest[] = [];
+  const script = createScript(steps);
+  const server = createServer(async (request, response) => {
+    const body = await readJson(request);
+    const [protocol] = Object.entries(pathPatterns).find(([, pattern]) => pattern.test(request.url ?? '')) ?? [];
+    if (protocol === undefined || body === undefined) return sendOther(request, response);
+    const modelRequest = { protocol: protocol as Protocol, body };
+    requests.push(modelRequest);
+    const reply = script.answer(modelRequest);
+    writers[modelRequest.protocol](response, body, reply, /stream/.test(request.url ?? '') || body.stream === true);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    /** The tools of the script that the host did not offer. */
+    missingTools: script.missingTools,
+    close: () => server.closeAllConnections(),
+  };
+}
+
+/** Answers the requests beside the conversation: lists of models, counts of tokens and probes. */
+function sendOther({ url = '' }: IncomingMessage, response: ServerResponse): void {
+  const model = { id: 'scripted-model', object: 'model', created: 1, owned_by: 'bench' };
+  if (url.includes('count_tokens')) sendJson(response, { input_tokens: 1000 });
+  else if (url.includes(':countTokens')) sendJson(response, { totalTokens: 1000 });
+  else if (url.includes('/models')) sendJson(response, { object: 'list', data: [model] });
+  else response.writeHead(404).end();
+}
+
+async function readJson(request: IncomingMessage): Promise<Json> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** Chooses the answers. Some hosts send the same request twice, and some also ask for a title of the conversation. */
+function createScript(steps: readonly Step[]) {
+  const missingTools: string[] = [];
+  let next = 0;
+  let searchedStep = -1;
+  let last: { results: number; reply: Reply } | undefined;
+  const chooseReply = (request: ModelRequest): Reply => {
+    const step = steps[next];
+    if (step === undefined) return { text: 'done' };
+    const offered = listOfferedTools(request);
+    const tool = findTool(offered, step.tool);
+    const args = step.args(findAdIds(request));
+    if (tool && !tool.isDeferred) {
+      next += 1;
+      return { tool, args };
+    }
+    const search = offered.find(({ name }) => /^(?:ToolSearch|tool_search)$/.test(name));
+    if (search && searchedStep !== next) {
+      searchedStep = next;
+      const query = search.name === 'ToolSearch' ? `select:${tool?.name ?? step.tool}` : step.tool.replaceAll('_', ' ');
+      return { tool: search, args: { query } };
+    }
+    next += 1;
+    const indirectCall = offered.find(({ name }) => name === 'tool_call');
+    if (indirectCall) return { tool: indirectCall, args: { name: `mcp__ad-library__${step.tool}`, arguments: args } };
+    missingTools.push(step.tool);
+    return chooseReply(request);
+  };
+  return {
+    missingTools,
+    answer(request: ModelRequest): Reply {
+      const isConversation = listOfferedTools(request).length > 3;
+      if (!isConversation) return { text: 'Ads' };
+      const results = countResults(request);
+      if (last?.results !== results) last = { results, reply: chooseReply(request) };
+      return last.reply;
+    },
+  };
+}
+
+const findTool = (offered: readonly OfferedTool[], name: string): OfferedTool | undefined =>
+  offered.find((tool) => tool.name === name || new RegExp(`[^a-zA-Z0-9]${name}$`).test(tool.name));
+
+/** Returns the tools that a host offers to its model. */
+export function listOfferedTools({ protocol, body }: ModelRequest): OfferedTool[] {
+  const tools: Json[] = body.tools ?? [];
+  if (protocol === 'gemini')
+    return tools.flatMap(({ functionDeclarations = [] }) => functionDeclarations.map(({ name }: Json) => ({ name })));
+  if (protocol === 'anthropic') {
+    const loaded = JSON.stringify(body.messages ?? []);
+    return tools.map(({ name, defer_loading }) => ({
+      name,
+      isDeferred: defer_loading === true && !loaded.includes(`"tool_name":"${name}"`),
+    }));
+  }
+  const found = Array.isArray(body.input) ? body.input.flatMap((item: Json) => item.tools ?? []) : [];
+  return [...tools, ...found].flatMap((tool) => flattenTool(tool));
+}
+
+const flattenTool = (tool: Json, namespace?: string): OfferedTool[] =>
+  tool.type === 'namespace'
+    ? tool.tools.flatMap((inner: Json) => flattenTool(inner, tool.name))
+    : [{ name: tool.function?.name ?? tool.name ?? tool.type, type: tool.type, namespace }];
+
+/** Returns the messages of a conversation. */
+export const listMessages = ({ body }: ModelRequest): Json[] =>
+  body.messages ?? body.contents ?? (Array.isArray(body.input) ? body.input : []);
+
+const countResults = (request: ModelRequest): number =>
+  JSON.stringify(listMessages(request)).match(/"role":"tool"|_output"|"tool_result"|"functionResponse"/g)?.length ?? 0;
+
+const idPattern = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
+
+function findAdIds(request: ModelRequest): string[] {
+  const text = JSON.stringify(listMessages(request));
+  const listed = text.matchAll(new RegExp(`\\d\\. (${idPattern.source})`, 'g'));
+  const inData = text.matchAll(new RegExp(`"id\\\\*":\\s*\\\\*"(${idPattern.source})`, 'g'));
+  return [...new Set([...listed, ...inData].flatMap(([, id]) => id ?? []))];
+}
+
+function sendJson(response: ServerResponse, value: object): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+}
+
+function sendEvents(response: ServerResponse, events: readonly string[]): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).end(events.join(''));
+}
+
+const formatEvent = (data: { type: string }): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+
+let lastId = 0;
+const createId = (prefix: string): string => `${prefix}_${String(++lastId).padStart(16, '0')}`;
+
+/** Writes a reply in the form of each protocol. */
+const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: Reply, streams: boolean) => void> = {
+  chat(response, { model }, reply, streams) {
+    const toolCalls = 'tool' in reply && [
+      {
+        index: 0,
+        id: createId('call'),
+        type: 'function',
+        function: { name: reply.tool.name, arguments: JSON.stringify(reply.args) },
+      },
+    ];
+    const message = toolCalls
+      ? { content: null, tool_calls: toolCalls }
+      : { content: 'text' in reply ? reply.text : '' };
+    const finish_reason = toolCalls ? 'tool_calls' : 'stop';
+    const usage = { prompt_tokens: 1000, completion_tokens: 20, total_tokens: 1020 };
+    const base = { id: createId('chatcmpl'), created: 1, model };
+    if (!streams) {
+      const choice = { index: 0, message: { role: 'assistant', ...message }, finish_reason };
+      return sendJson(response, { ...base, object: 'chat.completion', choices: [choice], usage });
+    }
+    const formatChunk = (choices: object[], rest = {}) =>
+      `data: ${JSON.stringify({ ...base, object: 'chat.completion.chunk', choices, ...rest })}\n\n`;
+    sendEvents(response, [
+      formatChunk([{ index: 0, delta: { role: 'assistant', ...message }, finish_reason: null }]),
+      formatChunk([{ index: 0, delta: {}, finish_reason }]),
+      formatChunk([], { usage }),
+      'data: [DONE]\n\n',
+    ]);
+  },
+
+  responses(response, { model }, reply, streams) {
+    const item = createOutputItem(reply);
+    const usage = { input_tokens: 1000, output_tokens: 20, total_tokens: 1020 };
+    const id = createId('resp');
+    const describe = (status: string, output: object[]) => ({
+      ...{ id, object: 'response', created_at: 1, model, status, output, error: null, tools: [] },
+      usage: status === 'completed' ? usage : null,
+    });
+    const completed = describe('completed', [item]);
+    if (!streams) return sendJson(response, completed);
+    sendEvents(response, [
+      formatEvent({ type: 'response.created', response: describe('in_progress', []) } as { type: string }),
+      formatEvent({ type: 'response.output_item.added', output_index: 0, item } as { type: string }),
+      formatEvent({ type: 'response.output_item.done', output_index: 0, item } as { type: string }),
+      formatEvent({ type: 'response.completed', response: completed } as { type: string }),
+    ]);
+  },
+
+  anthropic(response, { model }, reply, streams) {
+    const message = { id: createId('msg'), type: 'message', role: 'assistant', model, stop_sequence: null };
+    const block =
+      'tool' in reply
+        ? { type: 'tool_use', id: createId('toolu'), name: reply.tool.name, input: reply.args }
+        : { type: 'text', text: reply.text };
+    const stop_reason = 'tool' in reply ? 'tool_use' : 'end_turn';
+    const usage = { input_tokens: 1000, output_tokens: 20 };
+    if (!streams) return sendJson(response, { ...message, content: [block], stop_reason, usage });
+    const delta =
+      'tool' in reply
+        ? { type: 'input_json_delta', partial_json: JSON.stringify(reply.args) }
+        : { type: 'text_delta', text: reply.text };
+    const emptyBlock = 'tool' in reply ? { ...block, input: {} } : { ...block, text: '' };
+    const events = [
+      { type: 'message_start', message: { ...message, content: [], stop_reason: null, usage } },
+      { type: 'content_block_start', index: 0, content_block: emptyBlock },
+      { type: 'content_block_delta', index: 0, delta },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage },
+      { type: 'message_stop' },
+    ];
+    sendEvents(response, events.map(formatEvent));
+  },
+
+  gemini(response, _body, reply, streams) {
+    const parts = 'tool' in reply ? [{ functionCall: { name: reply.tool.name, args: reply.args } }] : [reply];
+    const value = {
+      candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
+      usageMetadata: { promptTokenCount: 1000, candidatesTokenCount: 20, totalTokenCount: 1020 },
+    };
+    if (streams) return sendEvents(response, [`data: ${JSON.stringify(value)}\r\n\r\n`]);
+    sendJson(response, value);
+  },
+};
+
+/** Returns the output item of the Responses protocol. Codex searches tools with an item of its own kind. */
+function createOutputItem(reply: Reply): object {
+  const status = 'completed';
+  if ('text' in reply) {
+    const content = [{ type: 'output_text', text: reply.text, annotations: [] }];
+    return { type: 'message', id: createId('msg'), role: 'assistant', status, content };
+  }
+  const call_id = createId('call');
+  const { name, namespace, type } = reply.tool;
+  if (type === 'tool_search')
+    return {
+      type: 'tool_search_call',
+      id: createId('ts'),
+      call_id,
+      execution: 'client',
+      arguments: reply.args,
+      status,
+    };
+  const args = { arguments: JSON.stringify(reply.args) };
+  return { type: 'function_call', id: createId('fc'), call_id, name, ...(namespace && { namespace }), ...args, status };
+}

@@ -1,0 +1,117 @@
+/**
+ * Builds the image with podman or docker, runs it, and checks what docs/operations.md promises: MCP over HTTP and
+ * stdio, the health check, a read-only file system without capabilities, a local library on a volume, and the end after
+ * SIGTERM. Run it with `npm run image:check [-- NODE_IMAGE]`. With NODE_IMAGE, another base image takes the place of the
+ * one in the Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS has further options of `build`, such as
+ * `--network host`.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { setTimeout as after } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const image = 'ad-library-mcp:check';
+const [nodeImage] = process.argv.slice(2);
+
+/** The engine. buildah is not among them, because an image that it builds needs podman to run. */
+const engine = ['podman', 'docker'].find((name) => spawnSync(name, ['info'], { stdio: 'ignore' }).status === 0);
+if (engine === undefined) {
+  process.stderr.write('image:check: needs podman, or docker with a running daemon\n');
+  process.exit(2);
+}
+
+const runEngine = (args: string[], input = ''): string =>
+  execFileSync(engine, args, { cwd: root, input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'inherit'] }).trim();
+
+const containers: string[] = [];
+const volume = `ad-library-check-${process.pid}`;
+process.once('exit', () => {
+  for (const name of containers) spawnSync(engine, ['rm', '--force', name], { stdio: 'ignore' });
+  spawnSync(engine, ['volume', 'rm', '--force', volume], { stdio: 'ignore' });
+});
+
+/** Starts a container as compose.yaml does: without capabilities and without a writable file system. */
+function startContainer(name: string, options: string[], command: string[] = []): string {
+  const container = `ad-library-check-${name}-${process.pid}`;
+  containers.push(container);
+  const hardening = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges'];
+  runEngine(['run', '--detach', '--name', container, ...hardening, ...options, image, ...command]);
+  return container;
+}
+
+/** Returns the port of this machine that leads to a port of the container. */
+const readPort = (container: string): string => runEngine(['port', container, '3000/tcp']).split(':').at(-1) ?? '';
+
+/** Repeats a check until it passes, for at most 30 seconds. */
+async function waitFor<Result>(what: string, check: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await check();
+    } catch (error) {
+      if (attempt === 60) throw new Error(`${what}: ${(error as Error).message}`);
+      await after(500);
+    }
+  }
+}
+
+function check(condition: boolean, what: string): void {
+  if (!condition) throw new Error(what);
+  process.stdout.write(`ok: ${what}\n`);
+}
+
+const initialize = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'check', version: '1' } },
+};
+const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'count_ads', arguments: {} } };
+/** Matches the answer to the call. The answer to `initialize` mentions the demo data, too. */
+const isAnswer = (text: string) => /"id":1\b/.test(text) && text.includes('DEMO DATA');
+
+async function post(port: string): Promise<string> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', headers, body: JSON.stringify(call) });
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return response.text();
+}
+
+const buildArguments = nodeImage === undefined ? [] : ['--build-arg', `NODE_IMAGE=${nodeImage}`];
+// The default format of podman has no health check.
+const format = engine === 'podman' ? ['--format', 'docker'] : [];
+const buildOptions = process.env.IMAGE_BUILD_OPTIONS?.split(' ') ?? [];
+runEngine(['build', ...format, ...buildOptions, ...buildArguments, '--tag', image, '.']);
+check(runEngine(['run', '--rm', image, '--version']) !== '', 'the image starts the command');
+check(runEngine(['run', '--rm', '--entrypoint', 'id', image, '-u']) !== '0', 'the server does not run as root');
+
+const demo = ['-e', 'AD_LIBRARY_DEMO=true'];
+const http = startContainer('http', [...demo, '-p', '127.0.0.1::3000']);
+check(isAnswer(await waitFor('MCP over HTTP', () => post(readPort(http)))), 'a call over HTTP is answered');
+const [inspected] = JSON.parse(runEngine(['image', 'inspect', image]));
+// podman and docker have the health check in different places.
+const [, ...healthCommand] = (inspected.Healthcheck ?? inspected.Config.Healthcheck).Test;
+check(spawnSync(engine, ['exec', http, ...healthCommand]).status === 0, 'the health check of the image passes');
+runEngine(['stop', '--time', '15', http]);
+check(
+  runEngine(['inspect', '--format', '{{.State.ExitCode}}', http]) === '0',
+  'the server ends with code 0 after SIGTERM',
+);
+
+const session = [initialize, call].map((message) => `${JSON.stringify(message)}\n`).join('');
+const overStdio = runEngine(['run', '--rm', '-i', ...demo, image, 'stdio'], session);
+check(isAnswer(overStdio), 'a call over stdio is answered after the end of the input');
+const files = ['-v', `${volume}:/data`, '-e', 'AD_LIBRARY_FILES=/data/files'];
+check(isAnswer(runEngine(['run', '--rm', '-i', ...demo, ...files, image, 'stdio'], session)), 'stdio uses the volume');
+
+const id = '11111111-1111-4111-8111-111111111111';
+const onVolume = ['run', '--rm', '-i', '-v', `${volume}:/data`, image, 'library'];
+runEngine([...onVolume, 'import', '-'], `${JSON.stringify({ id })}\n`);
+const key = runEngine([...onVolume, 'key', 'create', '--unmetered']);
+const library = startContainer('library', ['-v', `${volume}:/data`, '-p', '127.0.0.1::3000'], ['library', 'serve']);
+const ad = await waitFor('the library', async () => {
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(`http://127.0.0.1:${readPort(library)}/v1/ads/${id}`, { headers });
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return response.text();
+});
+check(ad.includes(id), 'a local library outlives its container on the volume');
