@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { AdService } from '../support/ad-service.ts';
+import { AdService, serveAds } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
@@ -131,4 +131,19 @@ upstreamTest(
     });
   },
   180_000,
+);
+
+upstreamTest(
+  'get_credits states the number of ads that came for a charge, not the number that was requested',
+  async ({ upstream, start }) => {
+    for (const [matches, limit, text] of [
+      [3, 100, '1 for 3 items'],
+      [30, 20, '2 for 20 items'],
+    ] as const) {
+      serveAds(upstream, matches, () => Math.ceil(Math.min(matches, limit) / 10));
+      const server = await start({ cacheSeconds: 0 });
+      await server.call('search_ads', { limit });
+      expect((await server.call('get_credits')).text).toContain(text);
+    }
+  },
 );
