@@ -1,4 +1,5 @@
-import { computeRun, parseTime } from '../views/dates.ts';
+import { parseTime } from '../views/dates.ts';
+import { computeRun } from '../views/days-running.ts';
 import { type Fields, readNumber } from '../views/view.ts';
 import { formatIsoTime } from './tables.ts';
 

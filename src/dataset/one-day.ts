@@ -1,4 +1,4 @@
-import { maxDaysSinceSeen } from '../views/dates.ts';
+import { maxDaysSinceSeen } from '../views/days-running.ts';
 import { dayMs } from '../views/durations.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { formatIsoTime } from './tables.ts';

@@ -7,7 +7,7 @@ import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/da
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { AdView, listFacts, viewAd } from '../views/ad.ts';
 import { type AdPicture, listCardMedia, type PictureChoice, selectPicture } from '../views/ad-media.ts';
-import { computeRun } from '../views/dates.ts';
+import { computeRun } from '../views/days-running.ts';
 import type { DataOf } from '../views/fields.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { groupBy } from '../views/lists.ts';

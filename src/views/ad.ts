@@ -9,7 +9,8 @@ import {
   MediaLink,
   viewCards,
 } from './ad-media.ts';
-import { computeRun, countDaysBetween, formatDay, RunView } from './dates.ts';
+import { countDaysBetween, formatDay } from './dates.ts';
+import { computeRun, RunView } from './days-running.ts';
 import { adFields, buildShape, type DataOf, notInLists, onlyInFull } from './fields.ts';
 import {
   buildFullItem,

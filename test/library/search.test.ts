@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { computeRun, parseTime } from '../../src/views/dates.ts';
+import { parseTime } from '../../src/views/dates.ts';
+import { computeRun } from '../../src/views/days-running.ts';
 import { createUuid, startLibraryServer, testStartTime } from './support/library-server.ts';
 
 const libraryServer = await startLibraryServer();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { libraryFilters } from '../../src/library/search/filters.ts';
-import { computeRun } from '../../src/views/dates.ts';
+import { computeRun } from '../../src/views/days-running.ts';
 import { startLibraryServer, testStartTime } from '../library/support/library-server.ts';
 import { type AdSearch, AdService, createAd, type ServedAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';

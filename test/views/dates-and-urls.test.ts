@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatAd, formatAdList, viewAd } from '../../src/views/ad.ts';
-import { computeRun, countDaysBetween } from '../../src/views/dates.ts';
+import { countDaysBetween } from '../../src/views/dates.ts';
+import { computeRun } from '../../src/views/days-running.ts';
 import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/urls.ts';
 import { now } from './sample-ads.ts';
 

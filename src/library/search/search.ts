@@ -1,4 +1,4 @@
-import { maxDaysSinceSeen } from '../../views/dates.ts';
+import { maxDaysSinceSeen } from '../../views/days-running.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { Database } from '../database/database.ts';
 import { invalidRequest } from '../service/request.ts';

@@ -1,5 +1,6 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
-import { computeRun, parseTime } from '../../views/dates.ts';
+import { parseTime } from '../../views/dates.ts';
+import { computeRun } from '../../views/days-running.ts';
 import { dayMs } from '../../views/durations.ts';
 import { findLandingDomain } from '../../views/landing.ts';
 
