@@ -32,7 +32,7 @@ export async function openServer(
   write: (line: string) => void = () => {},
 ): Promise<EmbeddedServer> {
   const config = readConfig({ ...settings }, {}, { tools: toolNames, command: 'stdio' });
-  const log = createLog(config.logLevel, write, { format: config.logFormat });
+  const log = createLog(config.logLevel, write, { format: config.logFormat, now: Date.now });
   const app = await openApp({ config, log, now: Date.now, elapsed, random: Math.random });
   const { bindV1 } = await import('./mcp/sdk-v1.ts');
   return {

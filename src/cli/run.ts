@@ -33,7 +33,7 @@ let isJsonLog = process.env.AD_LIBRARY_LOG_FORMAT === 'json';
 
 /** Writes a message about the start or the end of the process, whatever the log level. */
 function announce(level: 'error' | 'warn' | 'info', message: string): void {
-  if (isJsonLog) createLog('debug', say, { format: 'json' })[level](message);
+  if (isJsonLog) createLog('debug', say, { format: 'json', now: Date.now })[level](message);
   else say(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
 }
 
@@ -61,7 +61,7 @@ async function run(job: Job): Promise<number> {
   const { runLibrary } = await import('./library.ts');
   return runLibrary(job, {
     config,
-    log: createLog(config.logLevel, say, { format: config.logFormat }),
+    log: createLog(config.logLevel, say, { format: config.logFormat, now: Date.now }),
     now: Date.now,
     stdin: process.stdin,
     print,
@@ -88,7 +88,7 @@ function readForHost(readSettings: () => Config): { config: Config; problems: re
 
 async function serveOverStdio(readSettings: () => Config): Promise<number> {
   const { config, problems } = readForHost(readSettings);
-  const log = createLog(config.logLevel, say, { format: config.logFormat });
+  const log = createLog(config.logLevel, say, { format: config.logFormat, now: Date.now });
   const exportTarget = { home: findHomeFolder(), temporary: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
@@ -136,7 +136,7 @@ async function callTool(job: CallJob, config: Config): Promise<number> {
   let progress = '';
   const code = await callOnce(job, {
     config,
-    log: createLog(config.logLevel, say, { format: config.logFormat }),
+    log: createLog(config.logLevel, say, { format: config.logFormat, now: Date.now }),
     stdin,
     folder: process.cwd(),
     print: (text) => {

@@ -26,7 +26,7 @@ export async function serveHttp(
   const { openAgent, elapsed = machineElapsed } = dependencies;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
-  const log = createLog(config.logLevel, write, { format: config.logFormat ?? 'json' });
+  const log = createLog(config.logLevel, write, { format: config.logFormat ?? 'json', now: Date.now });
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;

@@ -38,17 +38,27 @@ const formatText: FormatLine = (level, message, fields) => {
   return `ad-library-mcp: ${level}: ${message}${details.join('')}`;
 };
 
+interface LogOptions {
+  /** By default `text`. */
+  format?: LogFormat | undefined;
+  /** The clock for the times of JSON lines, in milliseconds since the epoch. Without it, the lines have no time. */
+  now?: () => number;
+}
+
 /** Creates a log for people (`text`) or for log collectors (`json`, one object per line). */
-export const createLog = (
-  level: LogLevel,
-  write: (line: string) => void,
-  { format = 'text', now = Date.now }: { format?: LogFormat | undefined; now?: () => number } = {},
-): Log => createFilteredLog(level, write, format === 'text' ? formatText : createJsonFormat(now));
+export const createLog = (level: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
+  createFilteredLog(level, write, format === 'json' ? createJsonFormat(now) : formatText);
 
 const createJsonFormat =
-  (now: () => number): FormatLine =>
+  (now: LogOptions['now']): FormatLine =>
   (level, msg, fields) =>
-    JSON.stringify({ level, time: new Date(now()).toISOString(), name: 'ad-library-mcp', ...fields, msg });
+    JSON.stringify({
+      level,
+      ...(now && { time: new Date(now()).toISOString() }),
+      name: 'ad-library-mcp',
+      ...fields,
+      msg,
+    });
 
 /** Describes a finished tool call, for the log and the metrics. */
 export interface CallEvent {

@@ -87,4 +87,5 @@ const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const maxTimestamp = 8.64e15;
 
+/** Returns the number of calendar days from one time to another, both in milliseconds since the epoch. */
 export const countDays = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);
