@@ -24,7 +24,7 @@ const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'sea
 inChromium('on the board', () => {
   const boards = boardTest(createAds(30));
 
-  test("a question about selected ads is sent to the conversation with the ads' numbers, and their ids are sent beside it", async () => {
+  test("a question about selected ads names the ads by number, and the ids are sent with it as context", async () => {
     const shown = await boards.show(six);
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -52,7 +52,7 @@ inChromium('on the board', () => {
   test.each([
     ['takes no context for the model', { capabilities: { message: {} } }],
     ['never answers to it', { script: waiting('ms / 10') }],
-  ])('where a host %s, the ids go into the message, once', async (_, host) => {
+  ])('if a host %s, the message contains the ids of the ads once', async (_, host) => {
     const shown = await boards.show({ ...six, ...host });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.ignore('ui/update-model-context');
@@ -150,7 +150,7 @@ inChromium('on the board', () => {
     ['drops it from every result', { passOn: withoutMeta }, notPassedOn],
     ['makes no calls', { passOn: withoutMeta, beforeCall }, 'Not now.'],
     ['makes no calls, and drops nothing', { beforeCall }, 'Not now.'],
-  ])('where a host %s, the board shows what the result lists, or says why not', async (_, host, problem) => {
+  ])('if a host %s, the board shows the ads of the result, or states why it cannot', async (_, host, problem) => {
     const listed = await boards.show({ ...six, ...host });
     await waitForAdCount(listed, '6 of 30 ads');
     expect(listed.calls[0]).toMatchObject({
@@ -225,7 +225,7 @@ inChromium('on the board', () => {
   test.each([
     ['of a page that is cached', 30, {}, 'at most 3 credits', '0 credits charged'],
     ['of a page that has expired', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
-  ])('the price of more ads %s is named, and then what they cost', async (_, limit, cache, price, charged) => {
+  ])('the button names the price of more ads %s, and the board then states their cost', async (_, limit, cache, price, charged) => {
     const args = { limit, detail: 'full' };
     const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
     await getButton(shown, `More ads for ${price} …`).click();

@@ -181,7 +181,7 @@ test.each<[string[], string[]]>([
     ['', 'x'],
     ['', 'x'],
   ],
-])('of %j the words that differ are marked', (texts, marked) => {
+])('the differing words of the texts %j are marked', (texts, marked) => {
   const shown = markDifferences(texts).map((parts) =>
     parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
   );

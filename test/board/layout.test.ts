@@ -108,7 +108,7 @@ inChromium('the layout of the board', () => {
     ['ar-EG', 'dark', 1100, 820],
     ['de-DE', 'dark', 360, 500],
   ] as const)(
-    'in %s, %s, at %d by %d: nothing lies on anything, is cut or beyond the edge',
+    'no element overlaps another, is cut or leaves the window (%s, %s, %d by %d pixels)',
     async (locale, theme, width, height) => {
       const inline = height === 500 && { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
       const shown = await boards.show({ ...gathered, width, height, context: { locale, theme, ...inline } });

@@ -59,7 +59,7 @@ inChromium('what the board states of a part', () => {
       { tool: 'gather_ads', args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 } },
       ...([10, 45, 'not complete'] as const),
     ],
-  ] as const)('%s says so in its heading and over its charts', async (_, call, ads, all, words) => {
+  ] as const)('the heading and the charts of the board state how many ads they show of %s', async (_, call, ads, all, words) => {
     const shown = await boards.show(call);
     await waitForAdCount(shown, `${ads} of ${all} ads`);
     const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
@@ -82,7 +82,7 @@ inChromium('what the board states of a part', () => {
   test.each([
     ['ads', {}, '^45 ads in 1 page'],
     ['demo ads', { demo: true }, String.raw`^[\d,]+ demo ads in \d+ pages?`],
-  ])('an estimate of %s takes one line, or two in a narrow window', async (_, config, size) => {
+  ])('the estimate of %s takes at most one line, or two lines in a narrow window', async (_, config, size) => {
     const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
     const shown = await boards.show({ tool: 'gather_ads', args }, config);
     const line = new RegExp(String.raw`${size}, (?:between \d+ and )?[\d,]+ credits?$`);
@@ -118,7 +118,7 @@ inChromium('what the board states of a part', () => {
     [false, 0],
     [true, 1],
   ])(
-    'an error says in a sentence what is wrong, folds the rest, and offers to try again where that helps: %s',
+    'the board explains an error in one sentence, folds the details, and offers a retry only if it can help (%s)',
     async (retryable, offers) => {
       const passOn = (result: Record<string, unknown>) => ({ ...result, _meta: { 'ad-library/error': { retryable } } });
       const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };

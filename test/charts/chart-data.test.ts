@@ -67,7 +67,7 @@ describe('the axis of a chart by dates', () => {
   );
 
   test.each(['longest', 'p90', 'price', 'reach', 'typical', 'ads'])(
-    'a whole number in a column named %s that is no count has a gap for a month without a row',
+    'a column named %s is not a count, so its chart has a gap for a month without a row',
     (name) => {
       const sql = `SELECT startedMonth AS month, max(daysRunning) AS ${name} FROM ads GROUP BY 1`;
       const rows = [

@@ -182,7 +182,7 @@ describe('a chart', () => {
 });
 
 describe('query_ads with a chart', () => {
-  serviceTest('returns one picture after a text that is complete without it', async ({ server }) => {
+  serviceTest('query_ads returns the picture of a chart after a text that is complete without the picture', async ({ server }) => {
     await server.call('search_ads', { limit: 20 });
     const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
     const plain = await server.call('query_ads', { sql });
@@ -197,7 +197,7 @@ describe('query_ads with a chart', () => {
     for (const row of data.rows as unknown[][]) expect(text).toContain(row.join(' | '));
   });
 
-  serviceTest('returns the rows and a sentence where there was no time to draw the chart', async ({ start }) => {
+  serviceTest('query_ads returns the rows and a reason if no time remains to draw the chart', async ({ start }) => {
     // From the second call on, each reading of the clock is a minute later than the one before: the time is over.
     let [time, step] = [0, 0];
     const server = await start({}, { elapsed: () => (time += step) });
@@ -211,7 +211,7 @@ describe('query_ads with a chart', () => {
     expect(text).toContain(`\n${data.chart}`);
   });
 
-  serviceTest('says which names the picture cannot write, and why there is no picture', async ({ server }) => {
+  serviceTest('query_ads states which names the picture cannot write, and why a picture is missing', async ({ server }) => {
     for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
       const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
       expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');

@@ -94,7 +94,7 @@ describe('The spending of this server', () => {
 });
 
 describe('The known prices', () => {
-  test('the size with the highest price is remembered, however many sizes there are', async ({ upstream, start }) => {
+  test('the page size with the highest price stays in the table after calls with many other sizes', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
       upstream.respondWith(createListing(items, items === 40 ? 50 : 1));

@@ -81,7 +81,7 @@ test.each([
   ['not made of numbers', [rectangle(Number.NaN, 0, [50, 50])], 0],
   ['endless', [rectangle(Number.POSITIVE_INFINITY, 0, [50, 50])], 0],
   ['far larger than the canvas', [rectangle(-1e12, -1e12, [2e12, 2e12])], 3600],
-] as [string, Path, number][])('a path %s covers what is inside the canvas', (_, path, covered) => {
+] as [string, Path, number][])('a path %s covers only the pixels inside the canvas', (_, path, covered) => {
   expect(ink(drawn(path))).toBe(covered);
 });
 

@@ -78,7 +78,7 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
       expect(service.countPaidRequests()).toBe(0);
     });
 
-  test('a client that cannot answer a form is told that nobody answered', async ({ service, server }) => {
+  test('if the client cannot answer a form, the error says that nobody answered', async ({ service, server }) => {
     const broken = createPerson(() => {
       throw new Error('no screen');
     });
@@ -102,7 +102,7 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
     expect(person.forms).toHaveLength(2);
   });
 
-  test('a client that announces no forms is not asked', async ({ service, server }) => {
+  test('a call of a client that announces no forms is sent without a form', async ({ service, server }) => {
     const { call } = await server.connectAs(service.createKey());
     expect((await call('search_ads', threeAds)).isError).toBe(false);
   });

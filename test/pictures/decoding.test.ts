@@ -49,7 +49,7 @@ describe('before a picture is decoded', () => {
     ['a cut PNG', samples.png.slice(0, -20), 'the PNG is cut off'],
     ['a cut WebP', samples.webp.slice(0, -20), 'the WebP is cut off'],
     ['the first bytes of a JPEG', samples.jpeg.slice(0, 3), 'the JPEG is cut off'],
-  ])('%s is named', async ([, bytes, reason]) => {
+  ])('%s is refused, and the reason names the kind of the file', async ([, bytes, reason]) => {
     expect(await show(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
   });
 

@@ -53,7 +53,7 @@ describe('The guard against private addresses', () => {
   const at = (name: string) => `https://${name}/a.jpg`;
   const reason = 'its host does not exist, or is not public';
 
-  test('refuses a private address, directly or after a redirect, with the same reason and delay as an unknown host', async () => {
+  test('a private address is refused with the same reason and delay as an unknown host, also after a redirect', async () => {
     // What is loaded with the first request takes no time of these.
     await show(host.serve(good));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
@@ -70,7 +70,7 @@ describe('The guard against private addresses', () => {
       expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
   });
 
-  test('resolves a host name once, and treats a host whose lookup takes too long as an unknown host', async () => {
+  test('a host name is resolved once, and a host whose lookup takes too long counts as an unknown host', async () => {
     expect(await show(at('inside.example'))).toEqual({ reason });
     expect(asked).toEqual(['inside.example']);
     expect(await showWith({ resolve: () => new Promise(() => {}) }, at('slow.example'))).toEqual({ reason });
@@ -140,7 +140,7 @@ test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
   ['a host and another port', { public: true, listed: [secret.host] }, false],
   ['every public host', { public: true, listed: [] }, false],
   ['none', { public: false, listed: [] }, false],
-])('a rule that lists %s', async ([, hosts, isShown]) => {
+])('a setting that lists %s allows or refuses a picture of a local host', async ([, hosts, isShown]) => {
   expect('jpeg' in (await showWith({ hosts }, host.serve(good)))).toBe(isShown);
 });
 

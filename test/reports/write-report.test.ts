@@ -268,7 +268,7 @@ describe('what a report writes', () => {
       { ads: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
-  ])('states %s', async (_, facts, words) => {
+  ])('the method of a report states %s', async (_, facts, words) => {
     const html = await written({ method: { ...method, ...facts } });
     expect(html).toContain(words);
     expect(html).not.toContain('Demo data');
