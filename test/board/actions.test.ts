@@ -13,19 +13,19 @@ import { inChromium } from '../support/board/in-chromium.ts';
 
 afterAll(closeBrowser);
 
-const six = { tool: 'search_ads', args: { limit: 6 } };
-const waiting = (ms: string) =>
+const searchOfSixAds = { tool: 'search_ads', args: { limit: 6 } };
+const slowDownTimers = (ms: string) =>
   `const later = setTimeout; setTimeout = (run, ms, ...args) => later(run, ${ms}, ...args);`;
-const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
-const withoutMetaOfItems = (result: Record<string, unknown>) =>
-  'items' in Object(result.structuredContent) ? withoutMeta(result) : result;
-const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
+const removeMeta = (result: object) => ({ ...result, _meta: undefined });
+const removeMetaOfItemResults = (result: Record<string, unknown>) =>
+  'items' in Object(result.structuredContent) ? removeMeta(result) : result;
+const listPaidCalls = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
 
-inChromium('on the board', () => {
+inChromium('Actions on the board', () => {
   const boards = boardTest(createAds(30));
 
-  test("a question about selected ads names the ads by number, and the ids are sent with it as context", async () => {
-    const shown = await boards.show(six);
+  test('a question about selected ads names the ads by number, and the ids are sent with it as context', async () => {
+    const shown = await boards.show(searchOfSixAds);
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
     await getCheckbox(shown, 'Offer 4').check();
@@ -40,20 +40,22 @@ inChromium('on the board', () => {
           (text) => ({ role: 'user', content: [{ type: 'text', text }] }),
         ),
       );
-    const contexts = () => shown.messages('ui/update-model-context');
+    const listModelContexts = () => shown.messages('ui/update-model-context');
     const known = `On the board, ad 2 is ${createAdId(1)}; ad 5 is ${createAdId(4)}.`;
-    const said = (text: string) => ({ content: [{ type: 'text', text: `${known} ${text}` }] });
-    expect((await contexts()).at(-1)?.params).toEqual(said('Selected: ads 2 and 5.'));
+    const createModelContext = (text: string) => ({ content: [{ type: 'text', text: `${known} ${text}` }] });
+    expect((await listModelContexts()).at(-1)?.params).toEqual(createModelContext('Selected: ads 2 and 5.'));
     await getButton(shown, /^Clear the selection/).click();
-    await expect.poll(async () => (await contexts()).at(-1)?.params).toEqual(said('No ad is selected on the board.'));
+    await expect
+      .poll(async () => (await listModelContexts()).at(-1)?.params)
+      .toEqual(createModelContext('No ad is selected on the board.'));
     expect(await shown.board.locator('.selected').count()).toBe(0);
   });
 
   test.each([
     ['takes no context for the model', { capabilities: { message: {} } }],
-    ['never answers to it', { script: waiting('ms / 10') }],
+    ['never answers to it', { script: slowDownTimers('ms / 10') }],
   ])('if a host %s, the message contains the ids of the ads once', async (_, host) => {
-    const shown = await boards.show({ ...six, ...host });
+    const shown = await boards.show({ ...searchOfSixAds, ...host });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.ignore('ui/update-model-context');
     await getCheckbox(shown, 'Offer 1').check();
@@ -71,7 +73,7 @@ inChromium('on the board', () => {
   });
 
   test('the board offers no questions, links or full screen if the host supports none of them', async () => {
-    const shown = await boards.show({ ...six, capabilities: {} });
+    const shown = await boards.show({ ...searchOfSixAds, capabilities: {} });
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
     await getButton(shown, 'Save …').waitFor();
@@ -83,14 +85,15 @@ inChromium('on the board', () => {
 
   test('selected ads are saved to a collection of the member unless the person undoes the action in time', async () => {
     // A busy machine must not take longer than the time to undo.
-    const shown = await boards.show({ ...six, script: waiting('ms * 20') });
+    const shown = await boards.show({ ...searchOfSixAds, script: slowDownTimers('ms * 20') });
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
     await getCheckbox(shown, 'Offer 2').check();
     const { data } = await (await boards.server()).call('list_collections');
     const { name = '', id } = data.items[0] ?? {};
     const dialog = shown.board.getByRole('dialog');
-    const saved = () => shown.calls.filter((call) => call.name === 'add_collection_item').map((call) => call.arguments);
+    const listSaves = () =>
+      shown.calls.filter((call) => call.name === 'add_collection_item').map((call) => call.arguments);
     for (const [answer, outcome] of [
       ['Undo', 'Nothing was saved.'],
       ['Save now', '2 ads saved to Saved ads.'],
@@ -103,14 +106,14 @@ inChromium('on the board', () => {
       await dialog.getByText('The board cannot take them out again').waitFor();
       await dialog.getByRole('button', { name: answer }).click();
       await waitForStatus(shown, outcome);
-      if (answer === 'Undo') expect(saved()).toEqual([]);
+      if (answer === 'Undo') expect(listSaves()).toEqual([]);
     }
     const ads = [createAdId(1), createAdId(2)].map((itemId) => ({ collectionId: id, itemType: 'ads', itemId }));
-    expect(saved()).toEqual([...ads, ...ads]);
+    expect(listSaves()).toEqual([...ads, ...ads]);
   });
 
   test('the host opens landing pages, the board states each refusal of the host, and a read-only server offers no saving', async () => {
-    const shown = await boards.show(six, { readOnly: true });
+    const shown = await boards.show(searchOfSixAds, { readOnly: true });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.refuse('ui/message', 'Not now.');
     await getCheckbox(shown, 'Offer 1').check();
@@ -131,7 +134,7 @@ inChromium('on the board', () => {
   test('ads that the server has evicted are shown as the result lists them', async () => {
     const lost = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
-      ...six,
+      ...searchOfSixAds,
       passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(createAdId(3), lost)),
     });
     await waitForAdCount(shown, '6 of 30 ads');
@@ -141,17 +144,17 @@ inChromium('on the board', () => {
     expect(await card.textContent()).toContain('First line of offer 3.');
   });
 
-  const beforeCall = () => {
+  const interceptCall = () => {
     throw new Error('Not now.');
   };
   const notPassedOn = 'The ads could not be read. The host did not pass on the ads';
   test.each([
-    ['replaces what a result says to the board, and no answer', { passOn: withoutMetaOfItems }, ''],
-    ['drops it from every result', { passOn: withoutMeta }, notPassedOn],
-    ['makes no calls', { passOn: withoutMeta, beforeCall }, 'Not now.'],
-    ['makes no calls, and drops nothing', { beforeCall }, 'Not now.'],
+    ['replaces what a result says to the board, and no answer', { passOn: removeMetaOfItemResults }, ''],
+    ['drops it from every result', { passOn: removeMeta }, notPassedOn],
+    ['makes no calls', { passOn: removeMeta, beforeCall: interceptCall }, 'Not now.'],
+    ['makes no calls, and drops nothing', { beforeCall: interceptCall }, 'Not now.'],
   ])('if a host %s, the board shows the ads of the result, or states why it cannot', async (_, host, problem) => {
-    const listed = await boards.show({ ...six, ...host });
+    const listed = await boards.show({ ...searchOfSixAds, ...host });
     await waitForAdCount(listed, '6 of 30 ads');
     expect(listed.calls[0]).toMatchObject({
       name: 'board_ads',
@@ -177,17 +180,17 @@ inChromium('on the board', () => {
     ['brings nothing', (ids) => ({ pictures: [], left: ids })],
   ])('the pictures of a call that %s are asked for again when they next come into sight', async (_, unable) => {
     const asked: string[][] = [];
-    const beforeCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
+    const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
       if (name === 'board_pictures') asked.push(ids as string[]);
     };
     let isFirst = true;
-    const passOn = (result: Record<string, unknown>) => {
+    const forwardCall = (result: Record<string, unknown>) => {
       const { pictures } = Object(Object(result._meta)['ad-library/board']);
       if (!pictures || !isFirst) return result;
       isFirst = false;
       return { _meta: { 'ad-library/board': unable(asked[0] ?? []) } };
     };
-    const shown = await boards.show({ ...six, passOn, beforeCall });
+    const shown = await boards.show({ ...searchOfSixAds, passOn: forwardCall, beforeCall: interceptCall });
     await expect.poll(() => isFirst).toBe(false);
     await waitForAdCount(shown, '6 of 30 ads');
     await getButton(shown, 'Timeline').click();
@@ -210,12 +213,14 @@ inChromium('on the board', () => {
     expect(await shown.board.locator(':focus').textContent()).toMatch(/^More ads/);
     await more.dblclick();
     await getButton(shown, 'Cancel').waitFor();
-    expect(paid(shown)).toEqual([]);
+    expect(listPaidCalls(shown)).toEqual([]);
     await getButton(shown, 'Search for 2 credits').click();
     await waitForAdCount(shown, '24 of 30 ads');
     await waitForStatus(shown, /^2 credits charged, [\d,]+ left\.$/);
     // Without `fresh`, so that what is cached is not paid again.
-    expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } }]);
+    expect(listPaidCalls(shown)).toEqual([
+      { name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } },
+    ]);
     await getButton(shown, /^More ads/).click();
     await getButton(shown, /^Search for/).click();
     await waitForAdCount(shown, '30 ads');
@@ -225,18 +230,21 @@ inChromium('on the board', () => {
   test.each([
     ['of a page that is cached', 30, {}, 'at most 3 credits', '0 credits charged'],
     ['of a page that has expired', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
-  ])('the button names the price of more ads %s, and the board then states their cost', async (_, limit, cache, price, charged) => {
-    const args = { limit, detail: 'full' };
-    const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
-    await getButton(shown, `More ads for ${price} …`).click();
-    await getButton(shown, `Search for ${price}`).click();
-    await waitForStatus(shown, charged);
-    expect(paid(shown)).toHaveLength(1);
-  });
+  ])(
+    'the button names the price of more ads %s, and the board then states their cost',
+    async (_, limit, cache, price, charged) => {
+      const args = { limit, detail: 'full' };
+      const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
+      await getButton(shown, `More ads for ${price} …`).click();
+      await getButton(shown, `Search for ${price}`).click();
+      await waitForStatus(shown, charged);
+      expect(listPaidCalls(shown)).toHaveLength(1);
+    },
+  );
 
   test('loading more ads is free for an unmetered account, and each new result asks for confirmation again', async () => {
     const { key } = boards.service.library.keys.create({ unmetered: true });
-    const shown = await boards.show(six, { apiKey: key });
+    const shown = await boards.show(searchOfSixAds, { apiKey: key });
     await getButton(shown, 'More ads, free …').click();
     await getButton(shown, 'Search, free').click();
     await waitForAdCount(shown, '12 of 30 ads');
@@ -264,6 +272,6 @@ inChromium('on the board', () => {
     expect(await getButton(shown, 'Try again').count()).toBe(0);
     await getButton(shown, /^More ads/).click();
     await getButton(shown, /^Search for/).waitFor();
-    expect(paid(shown)).toHaveLength(1);
+    expect(listPaidCalls(shown)).toHaveLength(1);
   });
 });

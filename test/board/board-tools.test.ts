@@ -16,7 +16,7 @@ let service: BoardService;
 const servers = {} as Record<(typeof outputs)[number], TestServer>;
 let server: TestServer;
 let page: string;
-const wordOf = async ({ client }: Pick<TestServer, 'client'>) => {
+const readTestPageToken = async ({ client }: Pick<TestServer, 'client'>) => {
   const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
   return readPageToken((contents[0] as { text: string }).text);
 };
@@ -24,13 +24,13 @@ beforeAll(async () => {
   service = await startBoardService(createAds(30));
   for (const output of outputs) servers[output] = await service.start({ output });
   server = servers.both;
-  page = await wordOf(server);
+  page = await readTestPageToken(server);
 });
 afterAll(() => service.close());
 
 const meta = <Data>({ raw }: { raw: { _meta?: Record<string, unknown> | undefined } }) =>
   raw._meta?.['ad-library/board'] as Data;
-const board = async <Data>(name: string, args: object, client: Pick<TestServer, 'call'> = server) => {
+const callBoardTool = async <Data>(name: string, args: object, client: Pick<TestServer, 'call'> = server) => {
   const result = await client.call(name, { page, ...args });
   expect(result.text.split('\n')).toHaveLength(1);
   return meta<Data>(result);
@@ -57,7 +57,7 @@ describe.each(outputs)('with output %s', (output) => {
     expect(meta<BoardAds>(shown).ads.map(({ id }) => id)).toEqual(ids);
     expect(shown.text).toBe('7 ads for the board, 0 more to come.');
     expect(Object.keys(shown.data)).toEqual(output === 'text' ? [] : ['receipt']);
-    const { pictures } = await board<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, own);
+    const { pictures } = await callBoardTool<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, own);
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
@@ -111,23 +111,23 @@ test('board_ads marks the ads that the last check of a watch listed and the chec
   await own.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
   const first = await own.call('check_watches', { maxCredits: 30 });
   expect(meta<BoardContext>(first)).toMatchObject({ tool: 'check_watches', gathering: expect.stringMatching(/^g/) });
-  const marked = async () => {
+  const listMarkedIds = async () => {
     const { gathering = '' } = (await own.call('gather_ads', { maxCredits: 30 })).data as { gathering?: string };
-    const { ads } = await board<BoardAds>('board_ads', { gathering, page: await wordOf(own) }, own);
+    const { ads } = await callBoardTool<BoardAds>('board_ads', { gathering, page: await readTestPageToken(own) }, own);
     return ads.filter(({ isNew }) => isNew).map(({ id }) => id);
   };
-  expect(await marked()).toEqual([]);
+  expect(await listMarkedIds()).toEqual([]);
   await service.add(createAds(32)(`${service.baseUrl}/pictures`).slice(30));
   const second = await own.call('check_watches', { maxCredits: 30 });
   expect(meta<BoardContext>(second).ids?.sort()).toEqual([createAdId(30), createAdId(31)]);
-  expect((await marked()).sort()).toEqual([createAdId(30), createAdId(31)]);
+  expect((await listMarkedIds()).sort()).toEqual([createAdId(30), createAdId(31)]);
   await service.close();
 });
 
 test('board_ads costs nothing, returns ads with their labels, and lists the ids that the dataset does not contain', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
-  const { ads, missingIds, left, offeredTools } = await board<BoardAds>('board_ads', {
+  const { ads, missingIds, left, offeredTools } = await callBoardTool<BoardAds>('board_ads', {
     ids: [createAdId(3), 'nowhere', createAdId(2)],
   });
   expect(ads.map(({ id }) => id)).toEqual([createAdId(3), createAdId(2)]);
@@ -139,7 +139,7 @@ test('board_ads costs nothing, returns ads with their labels, and lists the ids 
       { adId: createAdId(2), label: 'new' },
     ],
   });
-  const labelled = await board<BoardAds>('board_ads', { ids: [createAdId(3), createAdId(2)], detail: 'full' });
+  const labelled = await callBoardTool<BoardAds>('board_ads', { ids: [createAdId(3), createAdId(2)], detail: 'full' });
   const labels = [{ label: 'hook', value: 'question' }, { label: 'new' }];
   expect(labelled.ads.map((ad) => ad.labels)).toEqual([undefined, labels]);
   expect(service.requests.length).toBe(before);
@@ -152,7 +152,7 @@ test('board_ads costs nothing, returns ads with their labels, and lists the ids 
   };
   expect(ads[1]).toMatchObject({ ...facts, cards: [{ title: 'Card 1 of 2' }] });
   expect(Object.keys(ads[1] ?? {})).not.toContain('body');
-  const whole = await board<BoardAds>('board_ads', { ids: [createAdId(2)], detail: 'full' });
+  const whole = await callBoardTool<BoardAds>('board_ads', { ids: [createAdId(2)], detail: 'full' });
   expect(whole.ads[0]).toMatchObject({
     ...facts,
     body: 'First line of offer 2.\nIts second line.',
@@ -163,7 +163,7 @@ test('board_ads costs nothing, returns ads with their labels, and lists the ids 
 
 test('board_ads returns the ads of a gathering, and an error for an unknown gathering', async () => {
   const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
-  const { gathering, ads } = await board<BoardAds>('board_ads', { gathering: id });
+  const { gathering, ads } = await callBoardTool<BoardAds>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
   expect(ads).toHaveLength(30);
   const unknown = await server.call('board_ads', { gathering: 'g0', page });
@@ -178,10 +178,10 @@ test('board_ads states when the ads were read, even if the board is opened weeks
   const { gathering } = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   time += 70 * 86_400_000;
   for (const wanted of [{ gathering }, { ids: [createAdId(3), createAdId(2)] }]) {
-    const { asOf, readAt } = await board<BoardAds>('board_ads', wanted, own);
+    const { asOf, readAt } = await callBoardTool<BoardAds>('board_ads', wanted, own);
     expect([readAt?.slice(0, 10), asOf.slice(0, 10)]).toEqual(['2026-11-20', '2027-01-29']);
   }
-  expect(await board<BoardAds>('board_ads', { ids: ['nowhere'] }, own)).not.toHaveProperty('readAt');
+  expect(await callBoardTool<BoardAds>('board_ads', { ids: ['nowhere'] }, own)).not.toHaveProperty('readAt');
   await own.close();
 });
 
@@ -194,7 +194,7 @@ test('board_ads returns every ad of a large gathering exactly once, over several
   let asked: object = { gathering };
   let { left } = { left: [''] };
   while (left.length > 0) {
-    const answer = await board<BoardAds>('board_ads', asked, large);
+    const answer = await callBoardTool<BoardAds>('board_ads', asked, large);
     expect(JSON.stringify(answer).length).toBeLessThan(510_000);
     expect(answer.ads.length).toBeGreaterThan(0);
     read.push(...answer.ads.map(({ id }) => id));
@@ -210,7 +210,7 @@ test('board_pictures returns the cards of an ad in their order, and the reason f
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const asked = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
-  const { pictures, left } = await board<BoardPictures>('board_pictures', { ids: asked });
+  const { pictures, left } = await callBoardTool<BoardPictures>('board_pictures', { ids: asked });
   expect(pictures.map(({ id }) => id)).toEqual(asked);
   expect(pictures.map(({ src }) => src !== undefined)).toEqual([true, true, false, false]);
   expect(pictures[2]?.reason).toContain('only 3 cards');
@@ -222,18 +222,22 @@ test('board_pictures returns the cards of an ad in their order, and the reason f
 test('board_pictures returns the other pictures if one picture fails', async () => {
   const host = await startPictureHost();
   const [quick, slow] = createAds(2)('');
-  const media = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
+  const createMedia = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
   const own = await startBoardService((mediaUrl) => [
-    { ...quick, ...media(`${mediaUrl}/quick.jpg`) },
-    { ...slow, ...media(host.serve(() => {})) },
+    { ...quick, ...createMedia(`${mediaUrl}/quick.jpg`) },
+    { ...slow, ...createMedia(host.serve(() => {})) },
   ]);
   const ownHost = { host: '127.0.0.1', port: Number(new URL(own.baseUrl).port) };
   const hasty = await own.start({ timeoutMs: 4000, mediaHosts: { public: false, listed: [host.host, ownHost] } });
   await hasty.call('search_ads', {});
   // At hand from then on, however busy the machine is.
-  const quickOne = () => board<BoardPictures>('board_pictures', { ids: [createAdId(0)] }, hasty);
-  await expect.poll(async () => (await quickOne()).pictures[0]?.src).toBeDefined();
-  const { pictures } = await board<BoardPictures>('board_pictures', { ids: [createAdId(0), createAdId(1)] }, hasty);
+  const fastPicture = () => callBoardTool<BoardPictures>('board_pictures', { ids: [createAdId(0)] }, hasty);
+  await expect.poll(async () => (await fastPicture()).pictures[0]?.src).toBeDefined();
+  const { pictures } = await callBoardTool<BoardPictures>(
+    'board_pictures',
+    { ids: [createAdId(0), createAdId(1)] },
+    hasty,
+  );
   expect(pictures).toEqual([
     { id: createAdId(0), src: expect.stringContaining('data:image/jpeg') },
     { id: createAdId(1), reason: 'there was no time left for it', isLate: true },
@@ -251,18 +255,18 @@ test('a server without a tool that shows the board serves no board, and no text 
 });
 
 test('board_ads limits the number and the length of unknown ids', async () => {
-  const refused = async (name: string, args: object) => {
+  const expectRefusal = async (name: string, args: object) => {
     const { isError, text } = await server.call(name, { page, ...args });
     expect([isError, text.length < 500]).toEqual([true, true]);
   };
-  await refused('board_ads', { ids: Array.from({ length: 2001 }, (_, index) => `${index}`) });
-  await refused('board_ads', { ids: ['x'.repeat(201)] });
-  await refused('board_ads', { gathering: '__proto__' });
-  await refused('board_pictures', { ids: [] });
-  await refused('board_pictures', { ids: Array.from({ length: 25 }, (_, index) => `${index}`) });
-  const { missingIds } = await board<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
+  await expectRefusal('board_ads', { ids: Array.from({ length: 2001 }, (_, index) => `${index}`) });
+  await expectRefusal('board_ads', { ids: ['x'.repeat(201)] });
+  await expectRefusal('board_ads', { gathering: '__proto__' });
+  await expectRefusal('board_pictures', { ids: [] });
+  await expectRefusal('board_pictures', { ids: Array.from({ length: 25 }, (_, index) => `${index}`) });
+  const { missingIds } = await callBoardTool<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
   expect(missingIds).toEqual(['__proto__', '', '\u0000']);
-  const { pictures } = await board<BoardPictures>('board_pictures', {
+  const { pictures } = await callBoardTool<BoardPictures>('board_pictures', {
     ids: [
       '#',
       '#1',

@@ -8,28 +8,33 @@ import { createFormats } from '../../src/ui/formats.ts';
 const readAt = '2026-11-20T09:00:00Z';
 const formats = createFormats('en');
 const whole = { readAt, hasAllLaunches: true, formats };
-const ads = (count: number, adAt: (index: number) => Partial<BriefAd> = () => ({}), name = 'Serra'): BriefAd[] =>
+const createAdsOnDays = (
+  count: number,
+  adAt: (index: number) => Partial<BriefAd> = () => ({}),
+  name = 'Serra',
+): BriefAd[] =>
   Array.from({ length: count }, (_, index) => ({ id: `${name} ${index}`, pageName: name, ...adAt(index) }));
-const started = (...months: [month: string, ads: number][]): BriefAd[] => {
+const startOn = (...months: [month: string, ads: number][]): BriefAd[] => {
   const all = months.flatMap(([month, count]) => Array<string>(count).fill(`${month}-05T00:00:00Z`));
-  return ads(all.length, (index) => ({ startedAt: all[index] ?? '' }));
+  return createAdsOnDays(all.length, (index) => ({ startedAt: all[index] ?? '' }));
 };
 const repeated = (count: number, times: number, name = 'Serra') =>
-  ads(count, (index) => (index < times ? { variant: name, daysRunning: 10 * index } : {}), name);
-const run = (days: number, active?: boolean) =>
-  ads(9, (index) => ({ daysRunning: index === 4 ? days : 20, ...(active !== undefined && { active }) }));
-const leading = (messages: number) => ads(30, (index) => (index < messages ? { landing: 'serra.example/boots' } : {}));
+  createAdsOnDays(count, (index) => (index < times ? { variant: name, daysRunning: 10 * index } : {}), name);
+const computeFinding = (days: number, active?: boolean) =>
+  createAdsOnDays(9, (index) => ({ daysRunning: index === 4 ? days : 20, ...(active !== undefined && { active }) }));
+const computeLeadingFinding = (messages: number) =>
+  createAdsOnDays(30, (index) => (index < messages ? { landing: 'serra.example/boots' } : {}));
 
-const textOf = ({ sentence }: Finding) =>
+const readText = ({ sentence }: Finding) =>
   sentence.map((part) => (typeof part === 'string' ? part : part.name)).join('');
 /** Node versions spell September in two ways. */
-const inOneSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
+const normalizeSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
 
-describe('the sentence above the cards', () => {
+describe('The finding above the cards', () => {
   test.each<[string, BriefAd[], string | undefined, object?]>([
     ['no ads', [], undefined],
     ['seven ads, though all are the same', repeated(7, 7), undefined],
-    ['ads of which none stands out', ads(200), undefined],
+    ['ads of which none stands out', createAdsOnDays(200), undefined],
     ['ads without an advertiser', repeated(20, 20).map(({ pageName: _, ...ad }) => ad), undefined],
     [
       'a message in many ads',
@@ -41,80 +46,80 @@ describe('the sentence above the cards', () => {
     ['a message in three ads', repeated(8, 3), undefined],
     [
       'a message of one advertiser among the many ads of others',
-      [...ads(800, () => ({}), 'Other'), ...repeated(32, 10)],
+      [...createAdsOnDays(800, () => ({}), 'Other'), ...repeated(32, 10)],
       'Serra repeats one message in 10 of its 32 ads here; the longest ran 90 days.',
       { variant: 'Serra' },
     ],
     [
       'a run that goes on',
-      run(296, true),
+      computeFinding(296, true),
       'Serra has run one ad for 296 days and still runs it; half of its 9 ads here ran 20 days or less.',
       { ad: 'Serra 4' },
     ],
     [
       'a run of which it is unknown whether it goes on',
-      run(296),
+      computeFinding(296),
       'Serra has run one ad for 296 days or more; half of its 9 ads here ran 20 days or less.',
       { ad: 'Serra 4' },
     ],
-    ['a run that has ended', run(296, false), undefined],
-    ['a run that is not twice the median', run(40, true), undefined],
+    ['a run that has ended', computeFinding(296, false), undefined],
+    ['a run that is not twice the median', computeFinding(40, true), undefined],
     [
       'a rise of launches',
-      started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16], ['2026-11', 90]),
+      startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16], ['2026-11', 90]),
       'Launches of Serra rose from 4 in Sept 2026 to 16 in Oct 2026.',
       { values: { advertiser: 'Serra', month: '2026-10' } },
     ],
     [
       'a fall of launches',
-      started(['2026-06', 1], ['2026-08', 9], ['2026-09', 9]),
+      startOn(['2026-06', 1], ['2026-08', 9], ['2026-09', 9]),
       'Launches of Serra fell from 9 in Sept 2026 to 0 in Oct 2026.',
       { values: { advertiser: 'Serra', month: '2026-09' } },
     ],
     [
       'launches in the first month and in the month of the reading',
-      started(['2026-10', 4], ['2026-11', 90]),
+      startOn(['2026-10', 4], ['2026-11', 90]),
       undefined,
     ],
     [
       'a small change of launches',
-      started(['2026-06', 20], ['2026-07', 8], ['2026-08', 8], ['2026-09', 8], ['2026-10', 8]),
+      startOn(['2026-06', 20], ['2026-07', 8], ['2026-08', 8], ['2026-09', 8], ['2026-10', 8]),
       undefined,
     ],
     [
       'a landing page of many messages',
-      leading(6),
+      computeLeadingFinding(6),
       'Serra leads 6 different messages, in 6 of its 30 ads here, to serra.example/boots.',
       { values: { advertiser: 'Serra', landing: 'serra.example/boots' } },
     ],
-    ['a landing page of a few messages', leading(4), undefined],
+    ['a landing page of a few messages', computeLeadingFinding(4), undefined],
   ])('of %s is as expected', (_, given, text, opens) => {
     const finding = selectFinding(given, whole);
-    expect(finding && inOneSpelling(textOf(finding))).toBe(text);
+    expect(finding && normalizeSpelling(readText(finding))).toBe(text);
     if (opens) expect(finding?.opens).toEqual(opens);
   });
 
   test('the finding does not compare launches if the board shows only some of the ads or filters them by time', () => {
-    const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
+    const given = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(given, { ...whole, hasAllLaunches: false })).toBeUndefined();
   });
 
   test('the finding does not compare launches if the time at which the ads were read is unknown', () => {
-    const given = started(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
+    const given = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(given, { ...whole, readAt: undefined })).toBeUndefined();
   });
 
   test('the finding does not count the month in which the ads were read, or later months, as months with few launches', () => {
-    const given = started(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
+    const given = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
       expect(selectFinding(given, { ...whole, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
   });
 
   test('the finding does not compare launches if all ads were last seen on one day long before they were read', () => {
-    const lastSeenOn = (day: string) =>
-      started(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
-    expect(selectFinding(lastSeenOn('2026-07-01'), whole)).toBeUndefined();
-    expect(selectFinding(lastSeenOn('2026-11-20'), whole)).toBeDefined();
+    const createLastSeenAds = (day: string) =>
+      startOn(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
+    expect(selectFinding(createLastSeenAds('2026-07-01'), whole)).toBeUndefined();
+    expect(selectFinding(createLastSeenAds('2026-11-20'), whole)).toBeDefined();
   });
 
   test('the figures of the advertiser that the finding names match its ads on the board, for any ads', () => {
@@ -141,7 +146,7 @@ describe('the sentence above the cards', () => {
         const [name] = finding.sentence.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
         const own = given.filter(({ pageName }) => pageName === name);
         const { opens } = finding;
-        const text = textOf(finding);
+        const text = readText(finding);
         if ('variant' in opens)
           expect(text).toContain(
             `in ${own.filter((ad) => variantOf(ad) === opens.variant).length} of its ${own.length} `,
@@ -189,8 +194,8 @@ test.each<[string[], string[]]>([
 });
 
 test('two ad texts of the largest size are compared quickly, whatever they contain', () => {
-  const copy = (word: string) => `${word} `.repeat(5000);
+  const writeAdText = (word: string) => `${word} `.repeat(5000);
   const since = performance.now();
-  markDifferences([copy('one'), copy('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);
+  markDifferences([writeAdText('one'), writeAdText('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);
   expect(performance.now() - since).toBeLessThan(5000);
 });

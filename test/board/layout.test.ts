@@ -15,7 +15,7 @@ import { inChromium } from '../support/board/in-chromium.ts';
 
 afterAll(closeBrowser);
 
-const ago = (days: number) => new Date(now - days * 86_400_000).toISOString();
+const formatDaysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
 const names = ['Quiet Heron Schlafmanufaktur GmbH & Co.', 'بيت النخيلات للتمور والهدايا الفاخرة', 'Stridemoor'];
 const headlines = [
   'Donaudampfschifffahrtsgesellschaftskapitänsmütze',
@@ -23,14 +23,14 @@ const headlines = [
   'Walk',
 ];
 /** Two old ads among many new ones, two messages of several ads, names of both directions, and pictures that are missing. */
-const mixed = (mediaUrl: string) =>
+const createMixedAds = (mediaUrl: string) =>
   createAds(44)(mediaUrl).map((ad, index) => ({
     ...ad,
     pageId: index < 12 ? `page-${index % 2}` : ad.pageId,
     page: { pageName: names[index < 12 ? index % 2 : index % 3] },
     headline: index < 12 ? ad.headline : `${headlines[index % 3]} ${index}`,
-    startedAt: ago([296, 116][index] ?? 7),
-    lastSeenAt: ago(0),
+    startedAt: formatDaysAgo([296, 116][index] ?? 7),
+    lastSeenAt: formatDaysAgo(0),
     endDate: null,
     ...(index % 5 === 4 && { media: [{ type: 'THUMB', nr: 0, url: 'https://pictures.example/1.jpg?oe=65000000' }] }),
   }));
@@ -39,7 +39,7 @@ const mixed = (mediaUrl: string) =>
  * What is wrong with how a page is laid out, as short sentences: texts that lie on each other, that are cut without an
  * ellipsis, or that lie beyond the edge. Runs in the page.
  */
-const faultsOf = (root: Locator): Promise<string[]> =>
+const findLayoutFaults = (root: Locator): Promise<string[]> =>
   root.evaluate((html) => {
     const window = html.ownerDocument.defaultView;
     const faults: string[] = [];
@@ -56,20 +56,20 @@ const faultsOf = (root: Locator): Promise<string[]> =>
       const box = element.getBoundingClientRect();
       if (box.width === 0 || box.height === 0 || element.closest('footer, nav, option, svg')) continue;
       const text = own[0].data.trim().slice(0, 40);
-      const isClamped = (one: typeof element) => {
+      const isLineClamped = (one: typeof element) => {
         const { textOverflow, webkitLineClamp } = window.getComputedStyle(one);
         return textOverflow === 'ellipsis' || webkitLineClamp !== 'none';
       };
       const holders = [element, element.parentElement, element.parentElement?.parentElement].filter(Boolean);
       for (const holder of holders)
-        if (window.getComputedStyle(holder).overflowX === 'hidden' && !isClamped(holder))
+        if (window.getComputedStyle(holder).overflowX === 'hidden' && !isLineClamped(holder))
           if (holder.scrollWidth > holder.clientWidth + 1) faults.push(`cut: ${text}`);
       const scroller = element.closest('.compared, .strip')?.getBoundingClientRect();
       if (!scroller && box.right > html.clientWidth + 1) faults.push(`beyond the edge: ${text}`);
       for (const node of own) {
         const range = html.ownerDocument.createRange();
         range.selectNodeContents(node);
-        const boxes = holders.some(isClamped) ? [box] : range.getClientRects();
+        const boxes = holders.some(isLineClamped) ? [box] : range.getClientRects();
         for (const { left, right, top, bottom } of boxes)
           if (!scroller || (left < scroller.right && top < scroller.bottom))
             texts.push({
@@ -89,7 +89,7 @@ const faultsOf = (root: Locator): Promise<string[]> =>
     return [...new Set(faults)].slice(0, 10);
   });
 
-const small = ({ board }: ShownBoard) =>
+const isSmallText = ({ board }: ShownBoard) =>
   board.locator('button:visible:not(.open), select:visible, .pick:visible').evaluateAll((all) =>
     all.flatMap((one) => {
       const box = one.getBoundingClientRect();
@@ -97,8 +97,8 @@ const small = ({ board }: ShownBoard) =>
     }),
   );
 
-inChromium('the layout of the board', () => {
-  const boards = boardTest(mixed);
+inChromium('The layout of the board', () => {
+  const boards = boardTest(createMixedAds);
   const gathered = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
 
   test.each([
@@ -115,18 +115,18 @@ inChromium('the layout of the board', () => {
       const { board, page } = shown;
       await board.locator('.card img').first().waitFor();
       const html = board.locator('html');
-      const isSound = async (view: string) => {
-        await expect.poll(() => faultsOf(html), { message: view }).toEqual([]);
+      const hasNoFaults = async (view: string) => {
+        await expect.poll(() => findLayoutFaults(html), { message: view }).toEqual([]);
         if (locale !== 'de-DE') expect(await findViolations(html), view).toEqual([]);
-        if (width === 360) expect(await small(shown), view).toEqual([]);
+        if (width === 360) expect(await isSmallText(shown), view).toEqual([]);
       };
-      await isSound('cards');
+      await hasNoFaults('cards');
       if (inline) {
         const run = await board.locator('.card .run').nth(1).boundingBox();
         expect((run?.y ?? 0) + (run?.height ?? 999)).toBeLessThanOrEqual(height);
         await board.locator('#filters').click();
       }
-      await isSound('filters and charts');
+      await hasNoFaults('filters and charts');
       await board.getByLabel('Timeline').click();
       await board.getByLabel('Sort').selectOption('Days running');
       const bars = await board
@@ -139,16 +139,16 @@ inChromium('the layout of the board', () => {
       expect((bars[1] ?? 0) * 296).toBeCloseTo(116, 0);
       expect(await board.locator('#axis span').count()).toBeGreaterThan(1);
       expect((await board.locator('.row').first().boundingBox())?.height).toBeLessThan(120);
-      await isSound('timeline');
+      await hasNoFaults('timeline');
       await board.locator('#list input').first().check();
       await board.locator('#list input').nth(1).check();
       await getButton(shown, 'Compare').click();
       await board.locator('#compare mark').first().waitFor();
-      await isSound('compare');
+      await hasNoFaults('compare');
       await page.keyboard.press('Escape');
       await board.locator('#list .open').first().click();
       await board.locator('#drawer .copy').first().waitFor();
-      await isSound('drawer');
+      await hasNoFaults('drawer');
     },
   );
 
@@ -156,20 +156,20 @@ inChromium('the layout of the board', () => {
     const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
     await waitForAdCount(two, '2 of 44 ads');
     expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
-    const isSound = async ({ board }: ShownBoard) => {
+    const hasNoFaults = async ({ board }: ShownBoard) => {
       const html = board.locator('html');
-      expect([await faultsOf(html), await findViolations(html)]).toEqual([[], []]);
+      expect([await findLayoutFaults(html), await findViolations(html)]).toEqual([[], []]);
     };
-    await isSound(two);
+    await hasNoFaults(two);
     const filters = { query: 'zzz', countries: ['DE'], daysRunningFrom: 30 };
     const none = await boards.show({ tool: 'search_ads', args: { filters } });
     await waitForStatus(none, 'Nothing was found: “zzz” in Germany, days running from 30.');
-    await isSound(none);
+    await hasNoFaults(none);
     const inEuros = await boards.show({ tool: 'search_ads', args: { filters: { query: 'zzz', currency: 'EUR' } } });
     await waitForStatus(inEuros, 'Nothing was found: “zzz”, currency EUR.');
     const wrong = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
     await wrong.board.getByRole('alert').locator('summary').click();
-    await isSound(wrong);
+    await hasNoFaults(wrong);
   });
 
   test("a click on the finding opens the variant that it names, with the figures of that variant's ads", async () => {
@@ -224,7 +224,7 @@ inChromium('the layout of the board', () => {
     const server = await boards.server();
     const gather = () => server.call('gather_ads', { ...gathered.args, fresh: true });
     await gather();
-    const [ad] = mixed('').slice(30);
+    const [ad] = createMixedAds('').slice(30);
     await boards.service.add([{ ...ad, media: [], headline: '<b>Run', ctaType: 'SIGN_UP' }]);
     await gather();
     const shown = await boards.show({ tool: 'search_ads', args: { filters: { query: 'offer 30' }, fresh: true } });

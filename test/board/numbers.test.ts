@@ -18,10 +18,10 @@ import { deriveUuid } from '../support/derive-uuid.ts';
 
 afterAll(closeBrowser);
 
-const heightOf = async (shown: ShownBoard) =>
+const readHeight = async (shown: ShownBoard) =>
   Number((await shown.messages('ui/notifications/size-changed')).at(-1)?.params.height);
 
-inChromium('the times on the board', () => {
+inChromium('Dates on the board', () => {
   const withDates = boardTest(createAds(30));
   const withoutDates = boardTest((mediaUrl) =>
     createAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
@@ -37,19 +37,19 @@ inChromium('the times on the board', () => {
 
   test('the chart of launches names its months even if the server does not answer, and marks the month of the last reading as unfinished', async () => {
     const call = { tool: 'search_ads', args: { limit: 20 } };
-    const launches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
+    const readLaunches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
     const shown = await withDates.show({
       ...call,
       beforeCall: ({ name }) => {
         if (name === 'board_ads') throw new Error('The server is gone.');
       },
     });
-    expect(await launches(shown)).toMatch(/^Oct 2026: \d+, Nov 2026: \d+$/);
-    expect(await launches(await withDates.show(call))).toMatch(/^Oct 2026: \d+, Nov 2026, so far: \d+$/);
+    expect(await readLaunches(shown)).toMatch(/^Oct 2026: \d+, Nov 2026: \d+$/);
+    expect(await readLaunches(await withDates.show(call))).toMatch(/^Oct 2026: \d+, Nov 2026, so far: \d+$/);
   });
 });
 
-inChromium('what the board states of a part', () => {
+inChromium('The board of an incomplete result', () => {
   const boards = boardTest(createAds(90));
 
   test.each([
@@ -59,13 +59,16 @@ inChromium('what the board states of a part', () => {
       { tool: 'gather_ads', args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 } },
       ...([10, 45, 'not complete'] as const),
     ],
-  ] as const)('the heading and the charts of the board state how many ads they show of %s', async (_, call, ads, all, words) => {
-    const shown = await boards.show(call);
-    await waitForAdCount(shown, `${ads} of ${all} ads`);
-    const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
-    expect(await readText(shown, '#part')).toBe(part);
-    expect(await readText(shown, '#subtitle')).toContain(words);
-  });
+  ] as const)(
+    'the heading and the charts of the board state how many ads they show of %s',
+    async (_, call, ads, all, words) => {
+      const shown = await boards.show(call);
+      await waitForAdCount(shown, `${ads} of ${all} ads`);
+      const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
+      expect(await readText(shown, '#part')).toBe(part);
+      expect(await readText(shown, '#subtitle')).toContain(words);
+    },
+  );
 
   test('the board states that more ads exist if the service tells no total', async () => {
     const shown = await boards.show({
@@ -92,9 +95,9 @@ inChromium('what the board states of a part', () => {
       [360, 65],
     ] as const) {
       await shown.page.setViewportSize({ width, height: 820 });
-      const reported = () => shown.messages('ui/notifications/size-changed');
-      await expect.poll(async () => (await reported()).at(-1)?.params.width).toBe(width);
-      await expect.poll(() => heightOf(shown)).toBeLessThan(height);
+      const listReports = () => shown.messages('ui/notifications/size-changed');
+      await expect.poll(async () => (await listReports()).at(-1)?.params.width).toBe(width);
+      await expect.poll(() => readHeight(shown)).toBeLessThan(height);
     }
     expect(await shown.board.locator('body').innerText()).not.toContain('no ads');
     expect(shown.calls).toEqual([]);
@@ -120,16 +123,19 @@ inChromium('what the board states of a part', () => {
   ])(
     'the board explains an error in one sentence, folds the details, and offers a retry only if it can help (%s)',
     async (retryable, offers) => {
-      const passOn = (result: Record<string, unknown>) => ({ ...result, _meta: { 'ad-library/error': { retryable } } });
+      const forwardCall = (result: Record<string, unknown>) => ({
+        ...result,
+        _meta: { 'ad-library/error': { retryable } },
+      });
       const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
-      const shown = await boards.show({ ...search, passOn }, { demo: true });
+      const shown = await boards.show({ ...search, passOn: forwardCall }, { demo: true });
       const problem = shown.board.getByRole('alert');
       await problem.getByText("Unknown filter key 'colour'.", { exact: true }).waitFor();
       expect(await problem.locator('details p').textContent()).toMatch(
         /^The call is not valid.*\n.*Known keys: cursor/,
       );
       expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads|Known keys/);
-      await expect.poll(() => heightOf(shown)).toBeLessThan(500);
+      await expect.poll(() => readHeight(shown)).toBeLessThan(500);
       expect(await getButton(shown, 'Try again').count()).toBe(offers);
       if (!retryable) return;
       await getButton(shown, 'Try again').click();
@@ -140,16 +146,16 @@ inChromium('what the board states of a part', () => {
   );
 });
 
-inChromium('a gathering of thousands', () => {
+inChromium('The board of a large gathering', () => {
   const boards = boardTest(createAds(2600));
 
   test('after a failed call the board shows the loaded ads, continues there on request, and sorts, filters and draws all ads together', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
     let calls = 0;
-    const beforeCall = ({ name }: { name: string }) => {
+    const interceptCall = ({ name }: { name: string }) => {
       if (name === 'board_ads' && ++calls === 3) throw new Error('Not now.');
     };
-    const shown = await boards.show({ tool: 'gather_ads', args, beforeCall });
+    const shown = await boards.show({ tool: 'gather_ads', args, beforeCall: interceptCall });
     const { board } = shown;
     await board.getByRole('alert').getByText('Not now.').waitFor();
     const [, here = ''] = /^([\d,]+) of 2,600 ads$/.exec((await readText(shown, '#count')) ?? '') ?? [];
@@ -177,19 +183,19 @@ inChromium('a gathering of thousands', () => {
 
 type Counts = Record<string, number>;
 
-const countsIn = async (texts: Locator): Promise<Counts> => {
+const readCounts = async (texts: Locator): Promise<Counts> => {
   const all = await texts.allTextContents();
   return Object.fromEntries(all.flatMap((name, at) => (at % 2 === 0 ? [[name, Number(all[at + 1])]] : [])));
 };
 
-async function chipsOf({ board }: ShownBoard, facet: string): Promise<Counts> {
+async function readChips({ board }: ShownBoard, facet: string): Promise<Counts> {
   const group = board.getByRole('group', { name: facet, exact: true });
   const more = group.getByRole('button', { name: /: \d+ more$/ });
   if ((await more.count()) > 0) await more.click();
-  return countsIn(group.locator('.chip[aria-pressed] :is(span, small)'));
+  return readCounts(group.locator('.chip[aria-pressed] :is(span, small)'));
 }
 
-const sum = (counts: Counts) => Object.values(counts).reduce((all, ads) => all + ads, 0);
+const sumCounts = (counts: Counts) => Object.values(counts).reduce((all, ads) => all + ads, 0);
 
 /** Holds each column of a chart to the ads of the values in it; no ad is in two, or in none. */
 async function expectColumns(figure: Locator, counted: Counts, isIn: (name: string, value: string) => boolean) {
@@ -197,10 +203,10 @@ async function expectColumns(figure: Locator, counted: Counts, isIn: (name: stri
   const columns = [...label.matchAll(/(.+?): (\d+)(?:, |$)/g)];
   for (const [, name = '', ads] of columns) {
     const inside = Object.entries(counted).filter(([value]) => isIn(name, value));
-    expect([name, Number(ads)]).toEqual([name, sum(Object.fromEntries(inside))]);
+    expect([name, Number(ads)]).toEqual([name, sumCounts(Object.fromEntries(inside))]);
   }
-  expect(columns.reduce((all, [, , ads]) => all + Number(ads), 0)).toBe(sum(counted));
-  const unknown = 70 - sum(counted);
+  expect(columns.reduce((all, [, , ads]) => all + Number(ads), 0)).toBe(sumCounts(counted));
+  const unknown = 70 - sumCounts(counted);
   expect(await figure.textContent()).toContain(`${unknown} unknown`);
 }
 
@@ -215,22 +221,24 @@ const isOfMonth = (name: string, at: string) => {
 
 const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
 const day = (min: number) => fc.integer({ min, max: 1500 }).map(daysAgo);
-const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 6 });
+const optionally = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 6 });
 const words = ['Stiefel und Schuhe', 'مجموعة تمور الموسم', '今日優惠月牙餐盤', 'Серебряные кольца', 'Boots and shoes'];
 const someAd = fc.record({
-  startedAt: maybe(day(-40)),
-  lastSeenAt: maybe(day(0)),
+  startedAt: optionally(day(-40)),
+  lastSeenAt: optionally(day(0)),
   endDate: fc.option(day(-40), { nil: null, freq: 1 }),
-  displayFormat: maybe(fc.constantFrom('IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA', 'PAGE_LIKE')),
-  ctaType: maybe(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', 'SIGN_UP')),
+  displayFormat: optionally(fc.constantFrom('IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA', 'PAGE_LIKE')),
+  ctaType: optionally(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', 'SIGN_UP')),
   countries: fc.subarray(['DE', 'US', 'SA', 'JP']),
-  offerLink: maybe(fc.constantFrom('https://a.example/x?utm_source=1', 'https://a.example/x', 'https://b.example')),
-  body: maybe(fc.constantFrom(...words)),
-  adSpendMin: maybe(fc.integer({ min: 1, max: 900 })),
-  duplicates: maybe(fc.integer({ min: 1, max: 90 })),
+  offerLink: optionally(
+    fc.constantFrom('https://a.example/x?utm_source=1', 'https://a.example/x', 'https://b.example'),
+  ),
+  body: optionally(fc.constantFrom(...words)),
+  adSpendMin: optionally(fc.integer({ min: 1, max: 900 })),
+  duplicates: optionally(fc.integer({ min: 1, max: 90 })),
 });
 
-inChromium('the numbers of the board', () => {
+inChromium('Figures on the board', () => {
   const boards = boardTest(() => []);
 
   test.each([1, 2, 3])(
@@ -253,7 +261,7 @@ inChromium('the numbers of the board', () => {
         const own = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
         return (await server.call('query_ads', { sql: `${own} ${select}`, limit: 1000 })).data.rows as unknown[][];
       };
-      const counts = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
+      const countRows = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
         const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
         return Object.fromEntries(counted.map(([name, ads]) => [read(String(name)), Number(ads)]));
       };
@@ -263,34 +271,35 @@ inChromium('the numbers of the board', () => {
       await waitForAdCount(shown, `${messages} messages, 70 ads`);
 
       const facets = {
-        State: await counts('state'),
-        Format: await counts('displayFormat', formatConstant),
-        'Call to action': await counts('ctaType', formatConstant),
-        Country: await counts('country', formatCountry, 'own JOIN ad_countries USING (id)'),
-        'Landing page': await counts('landing'),
-        Started: await counts('startedMonth', formatMonth),
+        State: await countRows('state'),
+        Format: await countRows('displayFormat', formatConstant),
+        'Call to action': await countRows('ctaType', formatConstant),
+        Country: await countRows('country', formatCountry, 'own JOIN ad_countries USING (id)'),
+        'Landing page': await countRows('landing'),
+        Started: await countRows('startedMonth', formatMonth),
       };
-      for (const [facet, values] of Object.entries(facets)) expect(await chipsOf(shown, facet), facet).toEqual(values);
+      for (const [facet, values] of Object.entries(facets))
+        expect(await readChips(shown, facet), facet).toEqual(values);
 
-      const figure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
-      await expectColumns(figure('Launches by month'), await counts('startedMonth'), isOfMonth);
-      await expectColumns(figure('Days running'), await counts('daysRunning'), isOfDays);
-      await figure('Days running')
+      const readFigure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
+      await expectColumns(readFigure('Launches by month'), await countRows('startedMonth'), isOfMonth);
+      await expectColumns(readFigure('Days running'), await countRows('daysRunning'), isOfDays);
+      await readFigure('Days running')
         .getByText(`median ${formatNumber(Number(median))}`)
         .waitFor();
       for (const title of ['Format', 'Call to action'] as const) {
-        const rows = await countsIn(figure(title).locator('.shares :is(.name, b)'));
+        const rows = await readCounts(readFigure(title).locator('.shares :is(.name, b)'));
         const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
         const values = Object.values(facets[title]).sort((a, b) => b - a);
         const largest = values.slice(0, Object.keys(named).length);
-        expect([Object.values(named), none, sum(rows)]).toEqual([largest, 70 - sum(facets[title]), 70]);
-        expect(others).toBe(sum(facets[title]) - sum(named));
+        expect([Object.values(named), none, sumCounts(rows)]).toEqual([largest, 70 - sumCounts(facets[title]), 70]);
+        expect(others).toBe(sumCounts(facets[title]) - sumCounts(named));
       }
 
       await getChip(shown, 'Running').click();
       await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
-      const running = await counts('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
-      expect(await chipsOf(shown, 'Format')).toEqual(running);
+      const running = await countRows('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
+      expect(await readChips(shown, 'Format')).toEqual(running);
       await getChip(shown, 'Running').click();
 
       await getButton(shown, 'Ads').click();

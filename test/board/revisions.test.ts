@@ -7,7 +7,7 @@ const uri = 'ui://ad-library/board';
 const showing = ['search_ads', 'gather_ads', 'view_ads', 'check_watches', 'list_collection_items'];
 const csp = { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] };
 
-async function findsBoard(client: TestClient): Promise<void> {
+async function expectBoard(client: TestClient): Promise<void> {
   const meta = new Map((await client.listTools()).map((tool) => [tool.name, (tool as { _meta?: object })._meta]));
   for (const name of showing) expect(meta.get(name)).toEqual({ ui: { resourceUri: uri }, 'ui/resourceUri': uri });
   for (const name of ['board_ads', 'board_pictures']) expect(meta.get(name)).toEqual({ ui: { visibility: ['app'] } });
@@ -40,7 +40,7 @@ test('clients of old and new protocol revisions find the board, over HTTP and ov
   onTestFinished(async () => void (await served.close()));
   for (const kind of clientKinds) {
     const client = await connectHttp(kind, served.url);
-    await findsBoard(client);
+    await expectBoard(client);
     // The code of a missing resource up to 2025-11-25, and from 2026-07-28 on.
     const code = kind === 'v1' ? -32_002 : -32_602;
     for (const missing of ['ui://ad-library/none', 'ad-library://exports/none/ads.csv'])
@@ -49,5 +49,5 @@ test('clients of old and new protocol revisions find the board, over HTTP and ov
   }
   const client = await connectStdio('v2 auto', ['--demo']);
   onTestFinished(() => client.close());
-  await findsBoard(client);
+  await expectBoard(client);
 });

@@ -17,11 +17,11 @@ import { inChromium } from '../support/board/in-chromium.ts';
 afterAll(closeBrowser);
 
 const gathered: HostOptions = { tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } };
-const titles = ({ board }: ShownBoard) => board.locator('#list .open').allTextContents();
-const styleOf = ({ board }: ShownBoard, property: string) =>
+const readTitles = ({ board }: ShownBoard) => board.locator('#list .open').allTextContents();
+const readStyle = ({ board }: ShownBoard, property: string) =>
   board.locator('html').evaluate((html, name) => html.ownerDocument.defaultView.getComputedStyle(html)[name], property);
 
-inChromium('the board in a host', () => {
+inChromium('The board in a host', () => {
   const boards = boardTest(createAds(90));
 
   test("the board completes the handshake, shows all ads with their pictures, reports its size and answers the host's requests", async () => {
@@ -65,8 +65,8 @@ inChromium('the board in a host', () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
     await waitForAdCount(shown, '90 ads');
     expect(await readText(shown, '#subtitle')).toContain('20.11.2026');
-    const called = () => shown.calls.filter(({ name }) => name !== 'board_pictures').length;
-    const calls = called();
+    const listCalledTools = () => shown.calls.filter(({ name }) => name !== 'board_pictures').length;
+    const calls = listCalledTools();
     const steps: [click: Locator, ads: string][] = [
       [getChip(shown, 'Running'), '45 of 90 ads'],
       [getChip(shown, 'Image'), '15 of 90 ads'],
@@ -86,7 +86,7 @@ inChromium('the board in a host', () => {
       await waitForAdCount(shown, ads);
       if (click === steps[4]?.[0]) expect(await getChip(shown, 'Running').count()).toBe(0);
     }
-    expect(called()).toBe(calls);
+    expect(listCalledTools()).toBe(calls);
   });
 
   test('the board shows labels and filters by their values', async () => {
@@ -118,11 +118,11 @@ inChromium('the board in a host', () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await waitForAdCount(shown, '90 ads');
-    expect((await titles(shown))[0]).toBe('Offer 88');
+    expect((await readTitles(shown))[0]).toBe('Offer 88');
     await board.getByLabel('Sort').selectOption('Copies of the ad');
-    expect((await titles(shown))[0]).toBe('Offer 89');
+    expect((await readTitles(shown))[0]).toBe('Offer 89');
     await board.getByLabel('Sort').selectOption('As listed');
-    expect((await titles(shown))[0]).toBe('Offer 0');
+    expect((await readTitles(shown))[0]).toBe('Offer 0');
     await page.mouse.move(500, 500);
     await expect
       .poll(async () => {
@@ -158,17 +158,17 @@ inChromium('the board in a host', () => {
     const shown = await boards.show({ ...gathered, context: { theme: 'dark', styles: { variables }, ...modes } });
     await waitForAdCount(shown, '90 ads');
     // Where it stands between messages, it leaves room for them.
-    expect(await styleOf(shown, 'backgroundColor')).toBe('rgba(0, 0, 0, 0)');
-    const heights = async () =>
+    expect(await readStyle(shown, 'backgroundColor')).toBe('rgba(0, 0, 0, 0)');
+    const readHeights = async () =>
       (await shown.messages('ui/notifications/size-changed')).map(({ params }) => params.height);
-    await expect.poll(async () => (await heights()).at(-1)).toBe(500);
+    await expect.poll(async () => (await readHeights()).at(-1)).toBe(500);
     await getButton(shown, 'Expand').click();
     await getButton(shown, 'Close').waitFor();
     const asked = await shown.messages('ui/request-display-mode');
     expect(asked.map(({ params }) => params)).toEqual([{ mode: 'fullscreen' }]);
-    expect(await styleOf(shown, 'backgroundColor')).toBe('rgb(1, 2, 3)');
+    expect(await readStyle(shown, 'backgroundColor')).toBe('rgb(1, 2, 3)');
     await shown.notify('ui/notifications/host-context-changed', { theme: 'light' });
-    await expect.poll(() => styleOf(shown, 'backgroundColor')).toBe('rgb(250, 240, 230)');
+    await expect.poll(() => readStyle(shown, 'backgroundColor')).toBe('rgb(250, 240, 230)');
   });
 
   test('the board reports a call that gets no answer, and repeats it on request', async () => {
@@ -180,8 +180,8 @@ inChromium('the board in a host', () => {
         return later(run, isPatience ? 100 : ms);
       };`;
     let calls = 0;
-    const beforeCall = () => (++calls === 1 ? new Promise(() => {}) : undefined);
-    const shown = await boards.show({ ...gathered, script, beforeCall });
+    const interceptCall = () => (++calls === 1 ? new Promise(() => {}) : undefined);
+    const shown = await boards.show({ ...gathered, script, beforeCall: interceptCall });
     await shown.board.getByRole('alert').getByText('The host has not answered for two minutes.').waitFor();
     await getButton(shown, 'Try again').click();
     await waitForAdCount(shown, '90 ads');
@@ -189,7 +189,7 @@ inChromium('the board in a host', () => {
   });
 });
 
-inChromium('messages of many ads', () => {
+inChromium('Variants on the board', () => {
   const expired = 'https://pictures.example/1.jpg?oe=65000000';
   const boards = boardTest((mediaUrl) =>
     createAds(60)(mediaUrl).map((ad, index) => ({
@@ -213,8 +213,10 @@ inChromium('messages of many ads', () => {
     await getChip(shown, 'Running').click();
     await waitForAdCount(shown, '2 of 4 messages, 30 of 60 ads');
     await getCheckbox(shown, 'Offer 56').check();
-    const context = async () => JSON.stringify((await shown.messages('ui/update-model-context')).at(-1)?.params);
-    await expect.poll(context).toMatch(/ad \d is [\w-]{36}, one of 15 ads of variant [\w-]{36}\. Selected: ad \d\./);
+    const getHostContext = async () => JSON.stringify((await shown.messages('ui/update-model-context')).at(-1)?.params);
+    await expect
+      .poll(getHostContext)
+      .toMatch(/ad \d is [\w-]{36}, one of 15 ads of variant [\w-]{36}\. Selected: ad \d\./);
     await cards.first().locator('.variants').focus();
     await page.keyboard.press('Enter');
     await waitForAdCount(shown, '1 of 4 messages, 15 of 60 ads');

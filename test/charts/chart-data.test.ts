@@ -4,32 +4,38 @@ import { type ChartRows, readChartData } from '../../src/charts/chart-data.ts';
 import { findCountColumns } from '../../src/charts/count-columns.ts';
 
 const dayMs = 86_400_000;
-const read = (table: ChartRows, kind: 'bar' | 'line' = 'line') => {
+const readTable = (table: ChartRows, kind: 'bar' | 'line' = 'line') => {
   const data = readChartData(kind, table, undefined);
   if (data.problem !== undefined) throw new Error(data.problem);
   return data;
 };
 /** The places of a chart with their first number. */
-const placesOf = (table: ChartRows) => {
-  const { points, series } = read(table);
+const listPlaces = (table: ChartRows) => {
+  const { points, series } = readTable(table);
   return points.map(({ name }, index) => [name, series[0]?.values[index]]);
 };
-const isoDay = (day: number) => new Date(Date.UTC(2024, 0, 1) + day * dayMs).toISOString().slice(0, 10);
+const formatIsoDay = (day: number) => new Date(Date.UTC(2024, 0, 1) + day * dayMs).toISOString().slice(0, 10);
 
 /** Each unit of time as SQLite writes it, for the day of a number. */
 const units = {
-  day: { sql: 'date(startedAt) AS day', nameOf: isoDay },
-  month: { sql: 'startedMonth AS month', nameOf: (day: number) => isoDay(day).slice(0, 7) },
+  day: { sql: 'date(startedAt) AS day', nameOf: formatIsoDay },
+  month: { sql: 'startedMonth AS month', nameOf: (day: number) => formatIsoDay(day).slice(0, 7) },
   'Monday of the week': {
     sql: "date(startedAt, 'weekday 0', '-6 days') AS week",
-    nameOf: (day: number) => isoDay(day - ((new Date(isoDay(day)).getUTCDay() + 6) % 7)),
+    nameOf: (day: number) => formatIsoDay(day - ((new Date(formatIsoDay(day)).getUTCDay() + 6) % 7)),
   },
-  'week %Y-%W': { sql: "strftime('%Y-%W', startedAt) AS week", nameOf: (day: number) => mondayWeek(isoDay(day), '') },
-  'week %G-W%V': { sql: "strftime('%G-W%V', startedAt) AS week", nameOf: (day: number) => isoWeek(isoDay(day)) },
+  'week %Y-%W': {
+    sql: "strftime('%Y-%W', startedAt) AS week",
+    nameOf: (day: number) => formatMondayWeek(formatIsoDay(day), ''),
+  },
+  'week %G-W%V': {
+    sql: "strftime('%G-W%V', startedAt) AS week",
+    nameOf: (day: number) => formatIsoWeek(formatIsoDay(day)),
+  },
 };
 
 /** `%Y-%W`, counted day by day. */
-function mondayWeek(iso: string, letter: string): string {
+function formatMondayWeek(iso: string, letter: string): string {
   const year = iso.slice(0, 4);
   let week = 0;
   for (let time = Date.parse(`${year}-01-01`); time <= Date.parse(iso); time += dayMs)
@@ -38,14 +44,14 @@ function mondayWeek(iso: string, letter: string): string {
 }
 
 /** `%G-W%V`: the week belongs to the year of its Thursday. */
-function isoWeek(iso: string): string {
+function formatIsoWeek(iso: string): string {
   const time = Date.parse(iso);
   const thursday = new Date(time + (3 - ((new Date(time).getUTCDay() + 6) % 7)) * dayMs);
   const dayOfYear = Math.floor((thursday.getTime() - Date.UTC(thursday.getUTCFullYear(), 0, 1)) / dayMs);
   return `${thursday.getUTCFullYear()}-W${String(Math.floor(dayOfYear / 7) + 1).padStart(2, '0')}`;
 }
 
-describe('the axis of a chart by dates', () => {
+describe('The axis of a chart by dates', () => {
   test.each(Object.entries(units))(
     'a count by %s has zero for each time without a row, and the numbers of all others',
     (_, { sql, nameOf }) => {
@@ -59,7 +65,7 @@ describe('the axis of a chart by dates', () => {
           const [first, last] = [Math.min(...days), Math.max(...days)];
           const every = new Set(Array.from({ length: last - first + 1 }, (_, day) => nameOf(first + day)));
           const expected = [...every].map((name) => [name, counts.get(name) ?? 0]);
-          expect(placesOf({ columns, rows: [...counts], sql: statement })).toEqual(expected);
+          expect(listPlaces({ columns, rows: [...counts], sql: statement })).toEqual(expected);
         }),
         { numRuns: 50 },
       );
@@ -74,7 +80,7 @@ describe('the axis of a chart by dates', () => {
         ['2026-01', 3],
         ['2026-03', 5],
       ];
-      expect(placesOf({ columns: ['month', name], rows, sql })).toEqual([
+      expect(listPlaces({ columns: ['month', name], rows, sql })).toEqual([
         ['2026-01', 3],
         ['2026-02', null],
         ['2026-03', 5],
@@ -88,7 +94,7 @@ describe('the axis of a chart by dates', () => {
       ['2026-03-09', 5],
       ['2026-07-02', 4],
     ];
-    expect(placesOf({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
+    expect(listPlaces({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
   });
 
   test('a series of quarters named by their first month is not filled with the other months', () => {
@@ -98,8 +104,8 @@ describe('the axis of a chart by dates', () => {
       ['2026-04', 5],
       ['2026-07', 4],
     ];
-    expect(placesOf({ columns: ['quarter', 'ads'], rows, sql })).toEqual(rows);
-    expect(placesOf({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
+    expect(listPlaces({ columns: ['quarter', 'ads'], rows, sql })).toEqual(rows);
+    expect(listPlaces({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
   });
 
   test('a value such as 2026-47 is a name unless all values of its column are weeks', () => {
@@ -107,7 +113,7 @@ describe('the axis of a chart by dates', () => {
       ['2026-47', 3],
       ['2026-80', 5],
     ];
-    expect(read({ columns: ['model', 'ads'], rows }).x).toBe('names');
+    expect(readTable({ columns: ['model', 'ads'], rows }).x).toBe('names');
   });
 
   test('a bar chart of too many days is refused with a remedy', () => {
@@ -123,7 +129,7 @@ describe('the axis of a chart by dates', () => {
     expect(readChartData('bar', table, undefined).problem).toBe(
       'there are more than 60 places from 2026-01-01 to 2026-12-01; group by longer times, or take a line',
     );
-    expect(read(table).points).toHaveLength(335);
+    expect(readTable(table).points).toHaveLength(335);
   });
 
   test.each([
@@ -138,7 +144,7 @@ describe('the axis of a chart by dates', () => {
   });
 });
 
-describe('the rows of a chart', () => {
+describe('The rows of a chart', () => {
   test('each row of a chart has its own place, and a row that cannot be drawn is named in the refusal', () => {
     const cell = fc.constantFrom('Acme', 'Serra', '2026-01', '2026-02', '2026-W03', null, 1, 2);
     const name = fc.constantFrom('x', 'y', null);
@@ -160,7 +166,7 @@ describe('the rows of a chart', () => {
   });
 });
 
-describe('columns that hold counts', () => {
+describe('Columns with counts', () => {
   test.each<[string, string[]]>([
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1', ['ads']],
     ['select month, COUNT( DISTINCT pageId ) "ads" from ads', ['ads']],

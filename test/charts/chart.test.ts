@@ -10,51 +10,55 @@ import { freshServiceTest } from '../support/fixtures.ts';
 
 const serviceTest = freshServiceTest();
 
-const drawn = (...[kind, table, options]: Parameters<typeof buildChart>): Chart => {
+const drawChart = (...[kind, table, options]: Parameters<typeof buildChart>): Chart => {
   const chart = buildChart(kind, table, options);
   if ('problem' in chart) throw new Error(chart.problem);
   return chart;
 };
-const isoDay = (day: number) => new Date(Date.UTC(2025, 0, 1 + day)).toISOString().slice(0, 10);
-const numbered = (length: number) => Array.from({ length }, (_, at) => at);
+const formatIsoDay = (day: number) => new Date(Date.UTC(2025, 0, 1 + day)).toISOString().slice(0, 10);
+const numberRows = (length: number) => Array.from({ length }, (_, at) => at);
 /** Reads rows from JSON without its brackets. */
-const rows = (...texts: string[]): unknown[][] => texts.map((text) => JSON.parse(`[${text}]`));
+const createRows = (...texts: string[]): unknown[][] => texts.map((text) => JSON.parse(`[${text}]`));
 
 /** Charts of every kind, by what is to be seen in them. */
 const drawings: Record<string, [ChartKind, ChartRows['columns'], unknown[][], sql?: string]> = {
   'bars are as long as their numbers, below zero as well, beside their names and before their numbers': [
     'bar',
     ['page', 'ads', 'copies'],
-    rows('"Serra", 40, -10', '"広告主", null, 0', `"The beginning ${'of a name '.repeat(9)}and the end", -0.5, 1`),
+    createRows(
+      '"Serra", 40, -10',
+      '"広告主", null, 0',
+      `"The beginning ${'of a name '.repeat(9)}and the end", -0.5, 1`,
+    ),
   ],
-  'two pages of the same name have a bar each': ['bar', ['pageName', 'ads'], rows('"Acme", 5', '"Acme", 7')],
+  'two pages of the same name have a bar each': ['bar', ['pageName', 'ads'], createRows('"Acme", 5', '"Acme", 7')],
   'bars of dates stand side by side, above and below a line at zero': [
     'bar',
     ['day', 'ads', 'change'],
-    rows('"2025-01-01", 9, -3', '"2025-01-02", null, 4', '"2025-01-06", 2, -9'),
+    createRows('"2025-01-01", 9, -3', '"2025-01-02", null, 4', '"2025-01-06", 2, -9'),
   ],
   'dates stand in their order, with as many labels as fit, and thousands as people write them': [
     'line',
     ['day', 'ads'],
-    numbered(200).map((at) => [isoDay((at * 53) % 200), ((at * 53) % 200) * 9000]),
+    numberRows(200).map((at) => [formatIsoDay((at * 53) % 200), ((at * 53) % 200) * 9000]),
   ],
-  'numbers stand in their order': ['line', ['length', 'ads'], rows('30, 3', '6, 1', '15, 2')],
+  'numbers stand in their order': ['line', ['length', 'ads'], createRows('30, 3', '6, 1', '15, 2')],
   'a line is broken where a number is missing, with a dot where one stands alone': [
     'line',
     ['day', 'ads', 'pages'],
-    numbered(50).map((at) => [isoDay(at), at % 9 === 1 ? null : at, at % 2 === 1 ? null : 1]),
+    numberRows(50).map((at) => [formatIsoDay(at), at % 9 === 1 ? null : at, at % 2 === 1 ? null : 1]),
   ],
   'series are named below the title, in as many lines as they need, and the plot below them keeps its height': [
     'line',
-    ['name', ...numbered(8).map((at) => `A series with quite a long name ${at}`)],
-    ['x', 'y'].map((name) => [name, ...numbered(8)]),
+    ['name', ...numberRows(8).map((at) => `A series with quite a long name ${at}`)],
+    ['x', 'y'].map((name) => [name, ...numberRows(8)]),
   ],
   'numbers are short': ['bar', ['a', 'b'], [0.00001234, 0.1234, 1234.567, -1234567, -1e7].map((one) => ['x', one])],
   'a number beyond all others has its power': ['bar', ['a', 'b'], [['x', -1e20]]],
   'rows without a date are left out, and the title says so': [
     'line',
     ['startedAt', 'ads'],
-    rows('null, 9', '"2025-01-05", 1', '"2025-01-10", 0.004'),
+    createRows('null, 9', '"2025-01-05", 1', '"2025-01-10", 0.004'),
   ],
   ...Object.fromEntries(
     [
@@ -67,7 +71,7 @@ const drawings: Record<string, [ChartKind, ChartRows['columns'], unknown[][], sq
       [
         kind,
         ['month', expression.split(' AS ')[1] ?? ''],
-        rows('"2026-03", 4', '"2026-07", 2', '"2026-08", 2', '"2026-11", 1'),
+        createRows('"2026-03", 4', '"2026-07", 2', '"2026-08", 2', '"2026-11", 1'),
         `SELECT startedMonth AS month, ${expression} FROM ads GROUP BY 1`,
       ],
     ]),
@@ -75,13 +79,18 @@ const drawings: Record<string, [ChartKind, ChartRows['columns'], unknown[][], sq
   'each name has a series': [
     'line',
     ['month', 'pageName', 'ads'],
-    rows('"2026-03", "Serra", 4', '"2026-04", "Über Image", 2', '"2026-05", "Serra", 1', '"2026-05", "Über Image", 3'),
+    createRows(
+      '"2026-03", "Serra", 4',
+      '"2026-04", "Über Image", 2',
+      '"2026-05", "Serra", 1',
+      '"2026-05", "Über Image", 3',
+    ),
     'SELECT startedMonth AS month, pageName, count(*) AS ads FROM ads GROUP BY 1, 2',
   ],
   'each unit has a chart of its own': [
     'bar',
     ['pageName', 'ads', 'avg_days', 'copies'],
-    rows('"Serra", 3, 100, 1', '"Other", 1, 20, 2'),
+    createRows('"Serra", 3, 100, 1', '"Other", 1, 20, 2'),
   ],
 };
 
@@ -98,13 +107,13 @@ const anyTable = fc
   .chain((length) => fc.array(fc.tuple(anyCell, fc.array(anyNumber, { minLength: length, maxLength: length }))))
   .map((read) => read.map(([name, values]) => [name, ...values]));
 
-describe('a chart', () => {
+describe('A chart', () => {
   test('drawings.html contains every kind of chart, for a wide screen and for a phone with the note on demo data', async () => {
     const readAt = Date.UTC(2026, 10, 20);
     const shown = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
       const table = { columns, rows, ...(sql !== undefined && { sql }) };
       const [wide, narrow] = [{ readAt }, { readAt, isNarrow: true, isDemo: true }].map((options) =>
-        drawn(kind, table, options),
+        drawChart(kind, table, options),
       ) as [Chart, Chart];
       return `<h2>${label}</h2>${renderToString(ChartSvg({ label, wide, narrow }))}`;
     });
@@ -112,7 +121,10 @@ describe('a chart', () => {
   });
 
   test('a name that the font may not contain is replaced by the number of its row or column', () => {
-    const { shapes } = drawn('line', { columns: ['day', '広告', 'ads'], rows: rows('"一", 1, 2', '"二", 3, 4') });
+    const { shapes } = drawChart('line', {
+      columns: ['day', '広告', 'ads'],
+      rows: createRows('"一", 1, 2', '"二", 3, 4'),
+    });
     const instead = shapes.flatMap((shape) =>
       shape.kind === 'text' && shape.fallbackText ? [shape.fallbackText] : [],
     );
@@ -141,17 +153,17 @@ describe('a chart', () => {
   });
 
   test('the highest bar has the same height with one name as with eight long names, on a phone and on a wide screen', () => {
-    const bars = ({ shapes }: Chart) =>
+    const listBars = ({ shapes }: Chart) =>
       shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
     const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 8, maxLength: 8 }), fc.boolean(), (names, isNarrow) => {
         const values = names.map(() => 40);
-        const one = drawn('bar', { columns: ['day', 'ads'], rows: [['2026-05-04', 40]] }, { isNarrow });
+        const one = drawChart('bar', { columns: ['day', 'ads'], rows: [['2026-05-04', 40]] }, { isNarrow });
         const columns = ['day', ...names.map((name) => `x ${name.replaceAll(/\P{L}/gu, 'a')}`)];
         const many = buildChart('bar', { columns, rows: [['2026-05-04', ...values]] }, { isNarrow });
         if ('problem' in many || many.shapes.length === 0) return;
-        expect(Math.max(...bars(many))).toBeGreaterThan(0.5 * Math.max(...bars(one)));
+        expect(Math.max(...listBars(many))).toBeGreaterThan(0.5 * Math.max(...listBars(one)));
       }),
     );
   });
@@ -159,20 +171,25 @@ describe('a chart', () => {
   test.each<[string, ChartKind, unknown[][], RegExp]>([
     ['no rows', 'bar', [], /no rows/],
     ['no numbers', 'line', [['x', 'y']], /holds only numbers; select one/],
-    ['200 series', 'bar', [['x', ...numbered(200)]], /at most 8/],
-    ['too many bars', 'bar', numbered(41).map((n) => [`page ${n}`, n]), /at most 40 with LIMIT/],
-    ['numbers beyond all', 'bar', rows('"x", 1e308', '"y", -1e308'), /too far apart/],
+    ['200 series', 'bar', [['x', ...numberRows(200)]], /at most 8/],
+    ['too many bars', 'bar', numberRows(41).map((n) => [`page ${n}`, n]), /at most 40 with LIMIT/],
+    ['numbers beyond all', 'bar', createRows('"x", 1e308', '"y", -1e308'), /too far apart/],
     [
       'two rows for a date',
       'line',
-      rows('"2026-03", 4', '"2026-04", 1', '"2026-03-01", 2'),
+      createRows('"2026-03", 4', '"2026-04", 1', '"2026-03-01", 2'),
       /rows 1 and 3 .* 2026-03;/,
     ],
-    ['two rows for a number', 'line', rows('7, 4', '7, 1'), /rows 1 and 2 are both for 7; select one row for each/],
+    [
+      'two rows for a number',
+      'line',
+      createRows('7, 4', '7, 1'),
+      /rows 1 and 2 are both for 7; select one row for each/,
+    ],
     [
       'two rows for a date and a name',
       'bar',
-      rows('"2026-03", "Acme", 5', '"2026-03", "Acme", 7'),
+      createRows('"2026-03", "Acme", 5', '"2026-03", "Acme", 7'),
       /rows 1 and 2 are both for 2026-03 and Acme; group by both columns/,
     ],
   ])('the refusal of %s says what to do', (_, kind, rows, problem) => {
@@ -182,20 +199,23 @@ describe('a chart', () => {
 });
 
 describe('query_ads with a chart', () => {
-  serviceTest('query_ads returns the picture of a chart after a text that is complete without the picture', async ({ server }) => {
-    await server.call('search_ads', { limit: 20 });
-    const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
-    const plain = await server.call('query_ads', { sql });
-    const { raw: result, text, data } = await server.call('query_ads', { sql, chart: 'bar' });
-    const [first, picture, ...others] = result.content as { type: string; mimeType?: string; data?: string }[];
-    expect([first?.type, picture?.type, others]).toEqual(['text', 'image', []]);
-    expect(picture?.mimeType).toBe('image/jpeg');
-    const bytes = Buffer.from(picture?.data ?? '', 'base64');
-    expect(bytes.length).toBeLessThanOrEqual(200_000);
-    expect(await decodeJpeg(bytes)).toMatchObject({ width: 1000 });
-    expect(data.rows).toEqual(plain.data.rows);
-    for (const row of data.rows as unknown[][]) expect(text).toContain(row.join(' | '));
-  });
+  serviceTest(
+    'query_ads returns the picture of a chart after a text that is complete without the picture',
+    async ({ server }) => {
+      await server.call('search_ads', { limit: 20 });
+      const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
+      const plain = await server.call('query_ads', { sql });
+      const { raw: result, text, data } = await server.call('query_ads', { sql, chart: 'bar' });
+      const [first, picture, ...others] = result.content as { type: string; mimeType?: string; data?: string }[];
+      expect([first?.type, picture?.type, others]).toEqual(['text', 'image', []]);
+      expect(picture?.mimeType).toBe('image/jpeg');
+      const bytes = Buffer.from(picture?.data ?? '', 'base64');
+      expect(bytes.length).toBeLessThanOrEqual(200_000);
+      expect(await decodeJpeg(bytes)).toMatchObject({ width: 1000 });
+      expect(data.rows).toEqual(plain.data.rows);
+      for (const row of data.rows as unknown[][]) expect(text).toContain(row.join(' | '));
+    },
+  );
 
   serviceTest('query_ads returns the rows and a reason if no time remains to draw the chart', async ({ start }) => {
     // From the second call on, each reading of the clock is a minute later than the one before: the time is over.
@@ -211,18 +231,21 @@ describe('query_ads with a chart', () => {
     expect(text).toContain(`\n${data.chart}`);
   });
 
-  serviceTest('query_ads states which names the picture cannot write, and why a picture is missing', async ({ server }) => {
-    for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
-      const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
-      expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');
-    }
-    await server.call('search_ads', { limit: 5 });
-    const sql = 'SELECT id, headline FROM ads';
-    const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
-    expect(isError).toBe(false);
-    expect(data.rows).toHaveLength(5);
-    expect(data.chart).toContain('No chart: no column after the first (id) holds only numbers');
-    expect(text).toContain(`\n${data.chart}\n`);
-    expect(raw.content).toHaveLength(1);
-  });
+  serviceTest(
+    'query_ads states which names the picture cannot write, and why a picture is missing',
+    async ({ server }) => {
+      for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
+        const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
+        expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');
+      }
+      await server.call('search_ads', { limit: 5 });
+      const sql = 'SELECT id, headline FROM ads';
+      const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
+      expect(isError).toBe(false);
+      expect(data.rows).toHaveLength(5);
+      expect(data.chart).toContain('No chart: no column after the first (id) holds only numbers');
+      expect(text).toContain(`\n${data.chart}\n`);
+      expect(raw.content).toHaveLength(1);
+    },
+  );
 });

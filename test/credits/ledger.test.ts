@@ -83,18 +83,21 @@ describe('The spending of this server', () => {
     start,
   }) => {
     const { call } = await start({ creditBudget: 3 });
-    const spent = async () => (await call('get_credits')).data.thisServer;
+    const readSpent = async () => (await call('get_credits')).data.thisServer;
     upstream.respondWith(createListing(0, 0), errorResponse(422), createListing(0, 3));
     await call('search_ads', { limit: 10 });
     expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('invalid_request');
-    expect(await spent()).toMatchObject({ charged: 0 });
+    expect(await readSpent()).toMatchObject({ charged: 0 });
     expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
-    expect(await spent()).toMatchObject({ charged: 3 });
+    expect(await readSpent()).toMatchObject({ charged: 3 });
   });
 });
 
 describe('The known prices', () => {
-  test('the page size with the highest price stays in the table after calls with many other sizes', async ({ upstream, start }) => {
+  test('the page size with the highest price stays in the table after calls with many other sizes', async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
       upstream.respondWith(createListing(items, items === 40 ? 50 : 1));
@@ -187,11 +190,11 @@ describe('The known prices', () => {
 
   test('the expected price of collection items uses the page size of the API document', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 9 });
-    const itemsOf = (collection: string) =>
+    const createItems = (collection: string) =>
       server.call('list_collection_items', { collectionId: deriveUuid(collection), itemType: 'ads' });
     upstream.respondWith(createListing(50, 5));
-    await itemsOf('a');
-    expect((await itemsOf('b')).text).toContain('this call is expected to cost 5.');
+    await createItems('a');
+    expect((await createItems('b')).text).toContain('this call is expected to cost 5.');
   });
 
   test('a next page without a limit reserves credits for the page size of the first page', async ({

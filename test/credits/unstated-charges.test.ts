@@ -142,17 +142,17 @@ test('a balance request that fails is repeated at most once a minute for each ke
   upstream.respondWith(errorResponse(402));
   upstream.credits = delays.hangs;
   const { call, connectAs } = await start({ timeoutMs: 3000 });
-  const timesAsked = () => upstream.requests.filter(({ path }) => path === '/v1/credits').length;
+  const countBalanceRequests = () => upstream.requests.filter(({ path }) => path === '/v1/credits').length;
   for (const advance of [0, 59_999]) {
     clock += advance;
     expect((await call('get_ad', { adId: ad.id })).error?.kind).toBe('payment_required');
   }
-  expect(timesAsked()).toBe(1);
+  expect(countBalanceRequests()).toBe(1);
 
   upstream.credits = documentedResponse;
   await (await connectAs('svc_live_other')).call('get_ad', { adId: ad.id });
-  expect(timesAsked()).toBe(2);
+  expect(countBalanceRequests()).toBe(2);
   clock += 2;
   await call('get_ad', { adId: ad.id });
-  expect(timesAsked()).toBe(3);
+  expect(countBalanceRequests()).toBe(3);
 });

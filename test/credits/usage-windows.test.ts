@@ -78,7 +78,7 @@ test('calls that meet the limit at once request the credits only once', async ({
   expect(listPaths(upstream).filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
 });
 
-describe('While a window is known to be full', () => {
+describe('A usage window that is known to be full', () => {
   test.beforeEach(async ({ upstream, server }) => {
     await server.call('search_ads');
     upstream.respondWith(documentedResponse);

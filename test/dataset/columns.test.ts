@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { buildAdRows } from '../../src/dataset/ad-rows.ts';
-import { jpegOf } from '../pictures/sample-pictures.ts';
+import { createJpeg } from '../pictures/sample-pictures.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { startPictureHost } from '../support/picture-host.ts';
@@ -114,7 +114,7 @@ test('pictureState says whether the picture of an ad came, did not come, has exp
     const time = { now };
     const server = await start({ mediaHosts: { public: false, listed: [host.host] } }, { now: () => time.now });
     const createThumbnail = (url: string) => ({ media: [{ type: 'THUMB', url }] });
-    const red = host.serve(await jpegOf({ width: 400, height: 400, colour: [200, 0, 0] }));
+    const red = host.serve(await createJpeg({ width: 400, height: 400, colour: [200, 0, 0] }));
     const expiry = (at: number) => Math.floor(at / 1000).toString(16);
     const service = serveAds(upstream, 0);
     service.ads = [

@@ -17,20 +17,21 @@ const white = [255, 255, 255] as const;
 const black = [0, 0, 0] as const;
 
 /** How dark a picture is: 1 for each black pixel. */
-const ink = ({ data }: Raster) => data.reduce((sum, value, at) => sum + (at % 4 === 0 ? (255 - value) / 255 : 0), 0);
-const drawn = (path: Path, side = 60) => {
+const measureInk = ({ data }: Raster) =>
+  data.reduce((sum, value, at) => sum + (at % 4 === 0 ? (255 - value) / 255 : 0), 0);
+const drawPath = (path: Path, side = 60) => {
   const canvas = new Canvas(side, side, white);
   canvas.fillPath(path, black);
   return canvas;
 };
-const pixel = ({ width, data }: Raster, x: number, y: number) => [...data.slice((y * width + x) * 4).slice(0, 4)];
-const plain = (width: number, height: number, colour: number[]): Raster => ({
+const readPixel = ({ width, data }: Raster, x: number, y: number) => [...data.slice((y * width + x) * 4).slice(0, 4)];
+const createPlainPicture = (width: number, height: number, colour: number[]): Raster => ({
   width,
   height,
   data: Uint8ClampedArray.from({ length: width * height * 4 }, (_, at) => colour[at % 4] ?? 0),
 });
 // biome-ignore format: four corners
-const rectangle = (x: number, y: number, [width, height]: Point): Path[number] =>
+const createRectangle = (x: number, y: number, [width, height]: Point): Path[number] =>
   [[x, y], [x + width, y], [x + width, y + height], [x, y + height]];
 
 test('a filled path covers exactly its area, wherever its edges lie between pixels', () => {
@@ -38,7 +39,7 @@ test('a filled path covers exactly its area, wherever its edges lie between pixe
   const length = fc.double({ min: 0.5, max: 29, noNaN: true });
   fc.assert(
     fc.property(place, place, length, length, (x, y, width, height) => {
-      const area = ink(drawn([rectangle(x, y, [width, height])]));
+      const area = measureInk(drawPath([createRectangle(x, y, [width, height])]));
       // Each pixel of the edge is rounded to one of 255 greys.
       expect(Math.abs(area - width * height)).toBeLessThan((2 * (width + height) + 8) / 255);
     }),
@@ -51,52 +52,56 @@ test('a path covers the same pixels if the canvas cuts off a part of it', () => 
     fc.property(point, point, point, (...corners) => {
       const whole = new Canvas(180, 180, white);
       whole.fillPath([corners.map(([x, y]) => [x + 90, y + 90])], black);
-      const part = drawn([corners], 90);
-      const grey = (canvas: Raster, x: number, y: number) => pixel(canvas, x, y)[0] ?? 0;
+      const part = drawPath([corners], 90);
+      const createGreyPicture = (canvas: Raster, x: number, y: number) => readPixel(canvas, x, y)[0] ?? 0;
       for (const at of [0, 17, 44, 71])
         for (const across of [1, 30, 88])
-          expect(Math.abs(grey(part, across, at) - grey(whole, 90 + across, 90 + at))).toBeLessThan(2);
+          expect(
+            Math.abs(createGreyPicture(part, across, at) - createGreyPicture(whole, 90 + across, 90 + at)),
+          ).toBeLessThan(2);
     }),
   );
 });
 
 test('a path can have a hole, or be a line with round ends', () => {
-  expect(ink(drawn([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20]).toReversed()]))).toBeCloseTo(1200, 0);
+  expect(
+    measureInk(drawPath([createRectangle(10, 10, [40, 40]), createRectangle(20, 20, [20, 20]).toReversed()])),
+  ).toBeCloseTo(1200, 0);
   // biome-ignore format: two points
   const line: Point[] = [[10, 30], [50, 30]];
-  expect(ink(drawn(buildStroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
+  expect(measureInk(drawPath(buildStroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
 });
 
 test('overlapping outlines colour a pixel only once', () => {
   const canvas = new Canvas(60, 60, white);
-  canvas.fillPath([rectangle(10, 10, [40, 40]), rectangle(20, 20, [20, 20])], [200, 100, 50]);
-  for (const place of [15, 30]) expect(pixel(canvas, place, place)).toEqual([200, 100, 50, 255]);
+  canvas.fillPath([createRectangle(10, 10, [40, 40]), createRectangle(20, 20, [20, 20])], [200, 100, 50]);
+  for (const place of [15, 30]) expect(readPixel(canvas, place, place)).toEqual([200, 100, 50, 255]);
 });
 
 test.each([
-  ['outside', [rectangle(-500, 30, [20, 20])], 0],
-  ['below', [rectangle(30, 900, [20, 20])], 0],
+  ['outside', [createRectangle(-500, 30, [20, 20])], 0],
+  ['below', [createRectangle(30, 900, [20, 20])], 0],
   ['without points', [[]], 0],
-  ['without an area', [rectangle(5, 5, [45, 0])], 0],
-  ['not made of numbers', [rectangle(Number.NaN, 0, [50, 50])], 0],
-  ['endless', [rectangle(Number.POSITIVE_INFINITY, 0, [50, 50])], 0],
-  ['far larger than the canvas', [rectangle(-1e12, -1e12, [2e12, 2e12])], 3600],
+  ['without an area', [createRectangle(5, 5, [45, 0])], 0],
+  ['not made of numbers', [createRectangle(Number.NaN, 0, [50, 50])], 0],
+  ['endless', [createRectangle(Number.POSITIVE_INFINITY, 0, [50, 50])], 0],
+  ['far larger than the canvas', [createRectangle(-1e12, -1e12, [2e12, 2e12])], 3600],
 ] as [string, Path, number][])('a path %s covers only the pixels inside the canvas', (_, path, covered) => {
-  expect(ink(drawn(path))).toBe(covered);
+  expect(measureInk(drawPath(path))).toBe(covered);
 });
 
 test('a reduced picture shows the mean of the omitted pixels, and keeps its colour at every size', () => {
-  const shownOf = (picture: Raster, side: number) => {
+  const readShownPart = (picture: Raster, side: number) => {
     const canvas = new Canvas(side, side);
     canvas.drawRaster(picture, { x: 0, y: 0, width: side, height: side });
-    return Array.from({ length: side }, (_, x) => pixel(canvas, x, side >> 1)[0] ?? 0);
+    return Array.from({ length: side }, (_, x) => readPixel(canvas, x, side >> 1)[0] ?? 0);
   };
   // One column of sixteen is black: wherever it lies, it darkens what becomes of it, and its mirror image as much.
   for (let at = 96; at < 112; at++) {
     const [line, mirrored] = [at, 255 - at].map((column) => {
-      const picture = plain(256, 256, [255, 255, 255, 255]);
+      const picture = createPlainPicture(256, 256, [255, 255, 255, 255]);
       for (let y = 0; y < 256; y++) picture.data.fill(0, (y * 256 + column) * 4, (y * 256 + column) * 4 + 3);
-      return shownOf(picture, 16);
+      return readShownPart(picture, 16);
     });
     const darkness = line?.reduce((sum, grey) => sum + 255 - grey, 0) ?? 0;
     expect(Math.abs(darkness - 16)).toBeLessThan(4);
@@ -106,7 +111,12 @@ test('a reduced picture shows the mean of the omitted pixels, and keeps its colo
   fc.assert(
     fc.property(side, side, side, (width, height, place) => {
       const shown = new Canvas(70, 70, [10, 20, 30]);
-      shown.drawRaster(plain(width, height, [10, 20, 30, 255]), { x: 0, y: 0, width: place, height: place });
+      shown.drawRaster(createPlainPicture(width, height, [10, 20, 30, 255]), {
+        x: 0,
+        y: 0,
+        width: place,
+        height: place,
+      });
       expect(shown.data.every((value, at) => value === [10, 20, 30, 255][at % 4])).toBe(true);
     }),
   );
@@ -114,24 +124,26 @@ test('a reduced picture shows the mean of the omitted pixels, and keeps its colo
 
 test('a transparent pixel shows the background, whatever colour the pixel stores', () => {
   const canvas = new Canvas(10, 10, [0, 0, 255]);
-  const half = plain(20, 20, [255, 255, 255, 0]);
+  const half = createPlainPicture(20, 20, [255, 255, 255, 0]);
   half.data.fill(255, 20 * 10 * 4);
   canvas.drawRaster(half, { x: 0, y: 0, width: 10, height: 10 });
-  expect([pixel(canvas, 5, 1), pixel(canvas, 5, 8)]).toEqual([
+  expect([readPixel(canvas, 5, 1), readPixel(canvas, 5, 8)]).toEqual([
     [0, 0, 255, 255],
     [255, 255, 255, 255],
   ]);
 });
 
 /** A canvas as text, a character for two pixels by four: the darker, the more ink. */
-function asText({ width, height, data }: Raster): string {
-  const darkness = (x: number, y: number) => 255 - (data[(y * width + x) * 4] ?? 255);
-  const character = (x: number, y: number) => {
-    const sum = Array.from({ length: 8 }, (_, at) => darkness(x + (at % 2), y + (at >> 1))).reduce((a, b) => a + b);
+function formatPictureAsText({ width, height, data }: Raster): string {
+  const measureDarkness = (x: number, y: number) => 255 - (data[(y * width + x) * 4] ?? 255);
+  const renderCharacter = (x: number, y: number) => {
+    const sum = Array.from({ length: 8 }, (_, at) => measureDarkness(x + (at % 2), y + (at >> 1))).reduce(
+      (a, b) => a + b,
+    );
     return ' .:-=+*#%@'[Math.round((9 * sum) / (8 * 255))];
   };
   const rows = Array.from({ length: height / 4 }, (_, y) =>
-    Array.from({ length: width / 2 }, (_, x) => character(2 * x, 4 * y)).join(''),
+    Array.from({ length: width / 2 }, (_, x) => renderCharacter(2 * x, 4 * y)).join(''),
   );
   return rows.map((row) => row.trimEnd()).join('\n');
 }
@@ -151,7 +163,7 @@ test('texts are drawn as in drawings.txt, and each has its measured width', asyn
     const width = Math.min(measureText(text, place), place.maxWidth ?? Number.POSITIVE_INFINITY);
     expect(inked[0]).toBeGreaterThanOrEqual(20);
     expect((inked.at(-1) ?? 0) - 20).toBeLessThanOrEqual(width);
-    return `${text.slice(0, 20).toWellFormed()} ${width.toFixed(1)}\n${asText(canvas)}`;
+    return `${text.slice(0, 20).toWellFormed()} ${width.toFixed(1)}\n${formatPictureAsText(canvas)}`;
   });
   await expect(`${shown.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
 });
@@ -219,12 +231,12 @@ const lettersOfScripts = {
 };
 
 test('the drawing order contains every character of the text once, and mirrors only brackets', () => {
-  const unmirrored = (letter: string) => ({ ')': '(', ']': '[', '»': '«' })[letter] ?? letter;
+  const removeMirroring = (letter: string) => ({ ')': '(', ']': '[', '»': '«' })[letter] ?? letter;
   const text = fc.string({ unit: fc.constantFrom(...Object.values(lettersOfScripts).flat()), maxLength: 40 });
   fc.assert(
     fc.property(text, (text) => {
       const drawn = orderLettersForDrawing(text);
-      expect(drawn.map(unmirrored).sort()).toEqual([...text].map(unmirrored).sort());
+      expect(drawn.map(removeMirroring).sort()).toEqual([...text].map(removeMirroring).sort());
     }),
   );
 });

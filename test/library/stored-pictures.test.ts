@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, expect, onTestFinished } from 'vitest';
-import { jpegOf, pngOf } from '../pictures/sample-pictures.ts';
+import { createJpeg, createPng } from '../pictures/sample-pictures.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import { startPictureHost } from '../support/picture-host.ts';
@@ -53,8 +53,8 @@ test('an import with --pictures fetches pictures, and the library serves the sto
   run,
   serve,
 }) => {
-  const bytes = await jpegOf();
-  const input = writeAds([pictureHost.serve(bytes), pictureHost.serve(bytes), pictureHost.serve(pngOf())]);
+  const bytes = await createJpeg();
+  const input = writeAds([pictureHost.serve(bytes), pictureHost.serve(bytes), pictureHost.serve(createPng())]);
   const imported = await run(['import', '-', '--pictures', '--folder', pictureFolder, ...mediaHosts], input);
   expect(imported).toMatchObject({ code: 0 });
   expect(imported.err).toContain(`at most 6 to fetch into ${pictureFolder}, which may hold 2000 MB`);
@@ -112,7 +112,7 @@ test('a library with stored pictures returns an ad within five seconds if its te
   run,
   serve,
 }) => {
-  const [firstLine = ''] = writeAds([pictureHost.serve(pngOf())]).split('\n');
+  const [firstLine = ''] = writeAds([pictureHost.serve(createPng())]).split('\n');
   const lineWithLongText = JSON.stringify({
     ...JSON.parse(firstLine),
     id: deriveUuid('ad 1'),
@@ -147,7 +147,7 @@ test('a command that was killed keeps its stored pictures, and the next command 
   serve,
 }) => {
   let [requestCount, isBlocked] = [0, true];
-  const bytes = await jpegOf();
+  const bytes = await createJpeg();
   // The command notes pictures after each batch of 25 ads, which have 50 pictures.
   const blockAfter = 54;
   const servePicture = () =>
@@ -180,7 +180,7 @@ test('a fetch of pictures stops when the folder reaches --max-mb, and a larger l
 }) => {
   const pictureUrls = await Promise.all(
     Array.from({ length: 20 }, async (_, number) =>
-      pictureHost.serve(await jpegOf({ width: 400 + number, height: 400 })),
+      pictureHost.serve(await createJpeg({ width: 400 + number, height: 400 })),
     ),
   );
   const limitedImport = ['import', '-', '--pictures', '--folder', pictureFolder, '--max-mb', '0.02', ...mediaHosts];

@@ -118,15 +118,19 @@ describe('Invalid arguments', () => {
   );
 
   test('an id that is not a UUID is refused before a request is sent', async ({ expectRefused }) => {
-    const wrong = (name: string) =>
+    const expectRefusal = (name: string) =>
       new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
     const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
     const near = [ad.id.slice(1), `${ad.id}0`, ad.id.replaceAll('-', ''), ` ${ad.id}`, `{${ad.id}}`];
     for (const id of ['', 'x', '..', '../..', '4711', ...near]) {
-      await expectRefused('get_ad', { adId: id }, wrong('adId'));
-      await expectRefused('list_collection_items', { collectionId: id, itemType: 'ads' }, wrong('collectionId'));
-      await expectRefused('add_collection_item', { ...saving, collectionId: id }, wrong('collectionId'));
-      if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
+      await expectRefused('get_ad', { adId: id }, expectRefusal('adId'));
+      await expectRefused(
+        'list_collection_items',
+        { collectionId: id, itemType: 'ads' },
+        expectRefusal('collectionId'),
+      );
+      await expectRefused('add_collection_item', { ...saving, collectionId: id }, expectRefusal('collectionId'));
+      if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, expectRefusal('itemId'));
     }
   });
 });

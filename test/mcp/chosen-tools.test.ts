@@ -11,16 +11,16 @@ const isNamedIn = (text: string) => (tool: string) => new RegExp(`\\b${tool}\\b`
 test('for every choice of tools, no description names a tool that is not offered', async () => {
   const whole = await startServer({});
   const { prompts } = await whole.client.listPrompts();
-  const argsOf = ({ arguments: takes = [] }: (typeof prompts)[number]) =>
+  const buildArguments = ({ arguments: takes = [] }: (typeof prompts)[number]) =>
     Object.fromEntries(takes.map((one) => [one.name, 'x']));
   const texts = new Map<string, string>();
   for (const prompt of prompts) {
-    const { messages } = await whole.client.getPrompt({ name: prompt.name, arguments: argsOf(prompt) });
+    const { messages } = await whole.client.getPrompt({ name: prompt.name, arguments: buildArguments(prompt) });
     texts.set(prompt.name, JSON.stringify(messages));
   }
   await whole.close();
 
-  const look = async (chosen: string[]) => {
+  const readTexts = async (chosen: string[]) => {
     const { client, close } = await startServer({ config: { tools: chosen, searchFilters: libraryFilters } });
     const missing = toolNames.filter((name) => !chosen.includes(name));
     expect(missing.filter(isNamedIn(client.getInstructions() ?? ''))).toEqual([]);
@@ -28,7 +28,7 @@ test('for every choice of tools, no description names a tool that is not offered
     const isUsable = ({ name }: { name: string }) => !missing.some(isNamedIn(texts.get(name) ?? ''));
     expect((await client.listPrompts()).prompts).toEqual(prompts.filter(isUsable));
     for (const prompt of prompts.filter((one) => !isUsable(one)))
-      await expect(client.getPrompt({ name: prompt.name, arguments: argsOf(prompt) })).rejects.toThrow(
+      await expect(client.getPrompt({ name: prompt.name, arguments: buildArguments(prompt) })).rejects.toThrow(
         'no such prompt',
       );
 
@@ -51,5 +51,5 @@ test('for every choice of tools, no description names a tool that is not offered
     if (pages) expect(pages.description).toContain(rest);
     await close();
   };
-  await fc.assert(fc.asyncProperty(fc.subarray([...toolNames], { minLength: 1 }), look), { numRuns: 30 });
+  await fc.assert(fc.asyncProperty(fc.subarray([...toolNames], { minLength: 1 }), readTexts), { numRuns: 30 });
 });

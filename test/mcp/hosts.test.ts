@@ -8,7 +8,7 @@ import { initialize, openSession, request } from '../transports/stdio/session.ts
 const test = serviceTest();
 
 const boardTools = ['board_ads', 'board_pictures'];
-const formOf = (name: string, config: { output?: 'auto' | 'both' | 'text'; resultTokens?: number } = {}) =>
+const readForm = (name: string, config: { output?: 'auto' | 'both' | 'text'; resultTokens?: number } = {}) =>
   chooseResultForm({ name, announcesBoard: false }, { output: 'auto', resultTokens: 8000, ...config });
 
 interface Listed {
@@ -23,14 +23,14 @@ interface Called {
 }
 
 /** Returns the form of a list and of a result, and whether the client gets the board's tools. */
-const formsIn = (tools: Listed[], result: Called) => ({
+const readFormsInRevision = (tools: Listed[], result: Called) => ({
   listsData: tools.some(({ outputSchema }) => outputSchema !== undefined),
   sendsData: result.structuredContent !== undefined,
   listsBoard: boardTools.every((board) => tools.some(({ name }) => name === board)),
   sendsBoard: 'ad-library/board' in (result._meta ?? {}),
 });
 
-const formsOf = (hasData: boolean, drawsBoard: boolean) => ({
+const readForms = (hasData: boolean, drawsBoard: boolean) => ({
   listsData: hasData,
   sendsData: hasData,
   listsBoard: drawsBoard,
@@ -76,22 +76,22 @@ const handshakes: HostCase[] = [
   },
 ];
 
-const envelopeOf = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'capabilities'>) => ({
+const createEnvelope = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'capabilities'>) => ({
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name, version: '1' },
   'io.modelcontextprotocol/clientCapabilities': capabilities,
 });
 
-describe('the form of results over stdio', () => {
+describe('The form of results over stdio', () => {
   test.for(handshakes)('$name gets the form that it reads in revision $revision', async (host) => {
     const { name, revision, capabilities = {}, hasData, drawsBoard } = host;
     const isLatest = revision === '2026-07-28';
     const { ask } = await openSession({ revision: '' });
-    const meta = isLatest && { _meta: envelopeOf(host) };
+    const meta = isLatest && { _meta: createEnvelope(host) };
     await ask(isLatest ? request(0, 'server/discover', meta) : initialize(revision, name, capabilities));
     const { tools } = (await ask(request(1, 'tools/list', { ...meta }))).result;
     const { result } = await ask(request(2, 'tools/call', { name: 'search_ads', arguments: {}, ...meta }));
-    expect(formsIn(tools, result)).toEqual(formsOf(hasData, drawsBoard));
+    expect(readFormsInRevision(tools, result)).toEqual(readForms(hasData, drawsBoard));
   });
 });
 
@@ -102,13 +102,13 @@ const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { 
     await connection.close();
     await server.close();
   });
-  const send = async (method: string, params: object, headers: Record<string, string>) => {
+  const sendRequest = async (method: string, params: object, headers: Record<string, string>) => {
     const body = JSON.stringify(request(1, method, params));
     return (await connection.send({ headers: { ...validHeaders(service.createKey()), ...headers }, body })).json.result;
   };
   return {
     formsOf: async (headers: Record<string, string>, meta: object = {}, latest = false) => {
-      const headersOf = (method: string, name?: string) => ({
+      const createHeaders = (method: string, name?: string) => ({
         ...headers,
         ...(latest && {
           'mcp-protocol-version': '2026-07-28',
@@ -116,19 +116,22 @@ const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { 
           ...(name && { 'mcp-name': name }),
         }),
       });
-      const { tools } = await send('tools/list', { ...meta }, headersOf('tools/list'));
+      const { tools } = await sendRequest('tools/list', { ...meta }, createHeaders('tools/list'));
       const params = { name: 'search_ads', arguments: { limit: 1 }, ...meta };
-      return formsIn(tools, await send('tools/call', params, headersOf('tools/call', 'search_ads')));
+      return readFormsInRevision(
+        tools,
+        await sendRequest('tools/call', params, createHeaders('tools/call', 'search_ads')),
+      );
     },
   };
 });
 
-describe('the form of results over HTTP', () => {
+describe('The form of results over HTTP', () => {
   httpServer.for(handshakes.filter(({ revision }) => revision === '2026-07-28'))(
     '$name gets the form that it reads in revision 2026-07-28',
     async (host, { http }) => {
-      const forms = await http.formsOf({}, { _meta: envelopeOf(host) }, true);
-      expect(forms).toEqual(formsOf(host.hasData, host.drawsBoard));
+      const forms = await http.formsOf({}, { _meta: createEnvelope(host) }, true);
+      expect(forms).toEqual(readForms(host.hasData, host.drawsBoard));
     },
   );
 
@@ -145,7 +148,7 @@ describe('the form of results over HTTP', () => {
   ])(
     'before revision 2026-07-28, a client with the User-Agent "%s" gets data: %s, and the board: %s',
     async ([userAgent, hasData, drawsBoard], { http }) => {
-      expect(await http.formsOf({ 'user-agent': userAgent })).toEqual(formsOf(hasData, drawsBoard));
+      expect(await http.formsOf({ 'user-agent': userAgent })).toEqual(readForms(hasData, drawsBoard));
     },
   );
 
@@ -169,7 +172,13 @@ describe('hosts.json', () => {
   test.for(['Claude-Code', 'constructor', '__proto__', 'qwen-cli-mcp-client', 'a claude-code', ''])(
     'a client that connects as "%s" counts as unknown',
     (name) => {
-      expect(formOf(name)).toEqual({ output: 'both', links: false, pictures: true, board: false, resultTokens: 8000 });
+      expect(readForm(name)).toEqual({
+        output: 'both',
+        links: false,
+        pictures: true,
+        board: false,
+        resultTokens: 8000,
+      });
     },
   );
 
@@ -179,8 +188,8 @@ describe('hosts.json', () => {
     ['@cline/core', 1800],
     ['claude-code', 30_000],
   ] as const)('a result for %s has at most %i tokens if the setting allows 30,000', ([name, most]) => {
-    expect(formOf(name, { resultTokens: 30_000 }).resultTokens).toBe(most);
-    expect(formOf(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
+    expect(readForm(name, { resultTokens: 30_000 }).resultTokens).toBe(most);
+    expect(readForm(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
   });
 });
 
@@ -197,14 +206,14 @@ test('a picture is left out for a host that passes pictures on as text, and the 
   service,
 }) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
-  const typesFor = async (name: string) => {
+  const listContentTypes = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name, {});
     const { raw, text } = await call('query_ads', chart);
     return [raw.content.map(({ type }) => type), text.includes('The picture is left out')];
   };
-  expect(await typesFor('claude-code')).toEqual([['text', 'image'], false]);
+  expect(await listContentTypes('claude-code')).toEqual([['text', 'image'], false]);
   for (const name of ['@cline/core', 'continue-cli-client'])
-    expect(await typesFor(name)).toEqual([['text', 'text'], true]);
+    expect(await listContentTypes(name)).toEqual([['text', 'text'], true]);
 });
 
 serviceTest({ config: { output: 'both' } })(
@@ -229,30 +238,30 @@ interface Block {
 }
 
 test('only known clients get resource links to exports, and all clients get URLs', async ({ server, service }) => {
-  const exportsOf = async (name: string) => {
+  const exportAds = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
     expect(text.match(/ad-library:\/\//g)).toHaveLength(2);
     return raw.content.flatMap((block) => (block.type === 'resource_link' ? [block.uri] : []));
   };
-  for (const name of takesLinks) expect(await exportsOf(name), name).toHaveLength(2);
-  for (const name of takesNoLinks) expect(await exportsOf(name), name).toEqual([]);
+  for (const name of takesLinks) expect(await exportAds(name), name).toHaveLength(2);
+  for (const name of takesNoLinks) expect(await exportAds(name), name).toEqual([]);
 });
 
 test('over HTTP, clients get resource links only if the request states their name', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = openConnection(server.origin);
-  const linksFor = async (client?: string) => {
+  const listLinks = async (client?: string) => {
     const call = toolCall('export_ads', { sql: 'SELECT 1 AS one' });
-    const meta = client !== undefined && { _meta: envelopeOf({ name: client }) };
+    const meta = client !== undefined && { _meta: createEnvelope({ name: client }) };
     const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'export_ads' };
     const body = JSON.stringify({ ...call, params: { ...call.params, ...meta } });
     const { json } = await send({ headers: { ...validHeaders(), ...(meta && latest) }, body });
     return json.result.content.filter(({ type }: Block) => type === 'resource_link').length;
   };
-  expect(await linksFor('claude-code')).toBe(2);
-  expect(await linksFor('langchain-mcp-adapter')).toBe(0);
-  expect(await linksFor()).toBe(0);
+  expect(await listLinks('claude-code')).toBe(2);
+  expect(await listLinks('langchain-mcp-adapter')).toBe(0);
+  expect(await listLinks()).toBe(0);
   await close();
   await server.close();
 });

@@ -11,60 +11,64 @@ import { startServer } from '../support/server.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = createTemporaryFolder();
-const fileWith = (content: unknown) => {
+const writeFilterFile = (content: unknown) => {
   const file = join(folder, 'filters.json');
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
   return file;
 };
 
 /** Returns the descriptions of `filters` in the list of tools for a file of filters. */
-async function describedBy(file: string): Promise<{ ads: string; pages: string }> {
+async function readDescription(file: string): Promise<{ ads: string; pages: string }> {
   const { searchFilters } = readConfig({ AD_LIBRARY_SEARCH_FILTERS: file });
   const server = await startServer({ config: { searchFilters } });
   const { tools } = await server.client.listTools();
   await server.close();
-  const filtersOf = (name: string) => {
+  const readFilters = (name: string) => {
     const filters = tools.find((tool) => tool.name === name)?.inputSchema.properties?.filters;
     return String((filters as { description?: string } | undefined)?.description);
   };
-  return { ads: filtersOf('search_ads'), pages: filtersOf('search_pages') };
+  return { ads: readFilters('search_ads'), pages: readFilters('search_pages') };
 }
 
 test('the model reads the filters that a file describes', async () => {
-  const described = (key: string, type: string, more = {}) => ({ key, type, description: 'what it is', ...more });
+  const describeWith = (key: string, type: string, more = {}) => ({ key, type, description: 'what it is', ...more });
   const ads = [
-    described('query', 'string', { example: 'tea' }),
-    described('countries', 'strings', { values: ['DE', 'AT'] }),
-    ...['startedAtFrom', 'startedAtTo'].map((key) => described(key, 'date')),
-    described('active', 'boolean'),
-    described('reach', 'integer'),
+    describeWith('query', 'string', { example: 'tea' }),
+    describeWith('countries', 'strings', { values: ['DE', 'AT'] }),
+    ...['startedAtFrom', 'startedAtTo'].map((key) => describeWith(key, 'date')),
+    describeWith('active', 'boolean'),
+    describeWith('reach', 'integer'),
   ];
-  const { ads: shown, pages } = await describedBy(fileWith({ ads }));
+  const { ads: shown, pages } = await readDescription(writeFilterFile({ ads }));
   expect(shown).toBe(
     'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number). Lists match any of their values.',
   );
   expect(pages).toContain('The service may refuse an unknown key, or ignore it and charge for the search.');
 });
 
-const filterOf = (type: string) => ({ key: 'a', type, description: 'what it is' });
+const findFilter = (type: string) => ({ key: 'a', type, description: 'what it is' });
 test.for<[what: string, file: () => string, reason: string | RegExp]>([
-  ['is not JSON', () => fileWith('{'), 'cannot be used'],
-  ['has another form', () => fileWith({ adverts: [] }), 'cannot be used'],
-  ['names a key twice', () => fileWith({ ads: [filterOf('string'), filterOf('date')] }), 'cannot be used'],
-  ['names an unknown type', () => fileWith({ ads: [filterOf('text')] }), 'cannot be used'],
-  ['is too large', () => fileWith(' '.repeat(2_000_000)), 'at most 1048576 are allowed'],
+  ['is not JSON', () => writeFilterFile('{'), 'cannot be used'],
+  ['has another form', () => writeFilterFile({ adverts: [] }), 'cannot be used'],
+  ['names a key twice', () => writeFilterFile({ ads: [findFilter('string'), findFilter('date')] }), 'cannot be used'],
+  ['names an unknown type', () => writeFilterFile({ ads: [findFilter('text')] }), 'cannot be used'],
+  ['is too large', () => writeFilterFile(' '.repeat(2_000_000)), 'at most 1048576 are allowed'],
   ['is a folder', () => folder, 'it is not a file'],
   ['does not exist', () => join(folder, 'none.json'), 'ENOENT'],
-  ['has many mistakes', () => fileWith({ ads: Array(20_000).fill({ ...filterOf('text'), extra: 1 }) }), /^.{1,2000}$/s],
+  [
+    'has many mistakes',
+    () => writeFilterFile({ ads: Array(20_000).fill({ ...findFilter('text'), extra: 1 }) }),
+    /^.{1,2000}$/s,
+  ],
 ])('a file that %s stops the server at the start, with the reason in a few words', async ([_, file, reason]) => {
   const name = file();
-  const problem = describedBy(name);
+  const problem = readDescription(name);
   await expect(problem).rejects.toThrow(`AD_LIBRARY_SEARCH_FILTERS names ${name}, which cannot be used: `);
   await expect(problem).rejects.toThrow(reason);
 });
 
 /** Starts a service below a path prefix that describes its filters as the test chooses. Records the requests. */
-async function describer(answer: RequestListener) {
+async function createDescriber(answer: RequestListener) {
   const described = { answer, requests: [] as IncomingMessage[], baseUrl: '' };
   const upstream = createServer((request, response) => {
     if (!request.url?.endsWith('/filters.json')) return void response.writeHead(404).end();
@@ -78,19 +82,19 @@ async function describer(answer: RequestListener) {
 }
 
 /** Lists the tools twice and returns the descriptions of `filters` and the requests for them. */
-async function listedWith(answer: RequestListener, searchFilters?: object) {
-  const { baseUrl, requests } = await describer(answer);
+async function listToolsWith(answer: RequestListener, searchFilters?: object) {
+  const { baseUrl, requests } = await createDescriber(answer);
   const { client, close } = await startServer({ config: { baseUrl, apiKey: 'svc_live_listed', ...searchFilters } });
   const { tools } = await client.listTools();
   await close();
   return { tools, text: JSON.stringify(tools), requests };
 }
 
-const document =
+const createDocument =
   (content: unknown): RequestListener =>
   (_, response) =>
     void response.end(JSON.stringify(content));
-const described = (ads: unknown, pages: unknown = []) => document({ ads, pages });
+const describeWith = (ads: unknown, pages: unknown = []) => createDocument({ ads, pages });
 const unknown = "Filter keys as in the service's documentation";
 
 test('a server reads the same filters from a local library as from its own demo', async () => {
@@ -119,7 +123,7 @@ test('a server reads the same filters from a local library as from its own demo'
 });
 
 test('a service on loopback is asked once for its filters, without the API key', async () => {
-  const { text, requests } = await listedWith(described([{ key: 'colour', type: 'strings', values: ['RED'] }]));
+  const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]));
   expect(text).toContain('Keys: colour (list: RED).');
   expect(requests).toHaveLength(1);
   const [{ method, url, headers } = {} as IncomingMessage] = requests;
@@ -132,14 +136,14 @@ test.each<[string, RequestListener]>([
   ['has not started yet', (_, response) => void response.destroy()],
   ['is still starting', (_, response) => void response.writeHead(503).end()],
 ])('a library that %s is asked again by the next list or call, until it answers', async (_, atFirst) => {
-  const service = await describer(atFirst);
+  const service = await createDescriber(atFirst);
   const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
   const server = await startServer({ config });
   const listed = async () => JSON.stringify((await server.client.listTools()).tools);
   for (let index = 0; index < 2; index++) expect(await listed()).toContain(unknown);
   const asked = service.requests.length;
   expect(asked).toBeGreaterThan(1);
-  service.answer = described([{ key: 'colour', type: 'strings', values: ['RED'] }]);
+  service.answer = describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]);
   expect((await server.call('count_ads', { by: 'shape' })).text).toContain('by: takes one of colour');
   for (let index = 0; index < 3; index++) expect(await listed()).toContain('Keys: colour (list: RED).');
   expect(service.requests).toHaveLength(asked + 1);
@@ -148,42 +152,42 @@ test.each<[string, RequestListener]>([
 
 test('a file of filters takes precedence, and the service is not asked', async () => {
   const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
-  const { text, requests } = await listedWith(described([{ key: 'colour', type: 'string' }]), { searchFilters });
+  const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'string' }]), { searchFilters });
   expect(text).toContain('Keys: shade.');
   expect(requests).toEqual([]);
 });
 
-const endless: RequestListener = (_, response) => {
-  const more = () => {
+const createEndlessBody: RequestListener = (_, response) => {
+  const serveMoreFilters = () => {
     while (response.write('x'.repeat(65_536))) if (response.destroyed) return;
-    response.once('drain', more);
+    response.once('drain', serveMoreFilters);
   };
-  more();
+  serveMoreFilters();
 };
 const filter = { key: 'colour', type: 'string', description: 'SAY THIS', note: 'SAY THIS', example: 'SAY THIS' };
 
 test.each<[string, RequestListener]>([
   ['never answers', () => {}],
-  ['never ends', endless],
-  ['answers 10 MB', document({ ads: [{ ...filter, example: 'x'.repeat(10_000_000) }] })],
-  ['answers 70,000 characters', document({ ads: [{ ...filter, example: 'x'.repeat(70_000) }] })],
+  ['never ends', createEndlessBody],
+  ['answers 10 MB', createDocument({ ads: [{ ...filter, example: 'x'.repeat(10_000_000) }] })],
+  ['answers 70,000 characters', createDocument({ ads: [{ ...filter, example: 'x'.repeat(70_000) }] })],
   ['nests deeply', (_, response) => void response.end(`${'{"a":['.repeat(100_000)}`)],
-  ['is another API', document({ filters: [] })],
-  ['describes no filters', described([])],
-  ['does not answer with an object', document(null)],
+  ['is another API', createDocument({ filters: [] })],
+  ['describes no filters', describeWith([])],
+  ['does not answer with an object', createDocument(null)],
   ['answers 500', (_, response) => void response.writeHead(500).end(JSON.stringify({ ads: [filter] }))],
   ['redirects', (_, response) => void response.writeHead(302, { location: '/filters.json' }).end()],
   ['hangs up', (_, response) => void response.destroy()],
-  ['describes an object instead of a list', described({ length: 1, 0: filter })],
+  ['describes an object instead of a list', describeWith({ length: 1, 0: filter })],
 ])('a service that %s leaves the filters unknown', async (_, answer) => {
-  const { tools, text } = await listedWith(answer);
+  const { tools, text } = await listToolsWith(answer);
   expect(tools).toHaveLength(allTools.length);
   expect(text).toContain(unknown);
   expect(text).not.toContain('SAY THIS');
 });
 
 test('free text from a filter description never reaches the model', async () => {
-  const { text } = await listedWith(described([filter]));
+  const { text } = await listToolsWith(describeWith([filter]));
   expect(text).toContain('Keys: colour.');
   expect(text).not.toContain('SAY THIS');
 });
@@ -200,5 +204,5 @@ test.each([
     ...{ key: 'listed', type: 'strings', values: [value] },
   })),
 ])('a name or a value that could be prose leaves the filters unknown: %j', async (wrong) => {
-  expect((await listedWith(described([filter, wrong]))).text).toContain(unknown);
+  expect((await listToolsWith(describeWith([filter, wrong]))).text).toContain(unknown);
 });

@@ -5,9 +5,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commandLine, type HttpCommand, startHttpCommand } from '../support/process.ts';
 
-const textOf = (name: string) => readFileSync(new URL(`../../docs/skill/ad-research/${name}`, import.meta.url), 'utf8');
+const readText = (name: string) =>
+  readFileSync(new URL(`../../docs/skill/ad-research/${name}`, import.meta.url), 'utf8');
 
-const skillsOf = async (mode: 'auto' | 'legacy', transport: Parameters<Client['connect']>[0]) => {
+const listSkills = async (mode: 'auto' | 'legacy', transport: Parameters<Client['connect']>[0]) => {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
   await client.connect(transport);
   return { client, skills: new SkillsClient(client) };
@@ -25,7 +26,7 @@ test.each(['auto', 'legacy'] as const)(
   'the skill of this package is served to clients that ask for skills (%s)',
   async (mode) => {
     for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
-      const { client, skills } = await skillsOf(mode, transport);
+      const { client, skills } = await listSkills(mode, transport);
       const [entry, ...others] = (await skills.list()).skills;
       expect(others).toEqual([]);
       expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
@@ -33,7 +34,7 @@ test.each(['auto', 'legacy'] as const)(
       expect((await skills.get(entry.uri)).skill).toEqual(entry);
       // The client verifies size, digest and frontmatter against the entry.
       for (const name of ['SKILL.md', 'vocabulary.md']) {
-        const read = { verified: true, text: textOf(name), mimeType: 'text/markdown' };
+        const read = { verified: true, text: readText(name), mimeType: 'text/markdown' };
         expect(await skills.read(entry, name)).toMatchObject(read);
       }
       await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
@@ -43,7 +44,7 @@ test.each(['auto', 'legacy'] as const)(
 );
 
 test('the skill is served only if all tools that it uses are offered', async () => {
-  const { client, skills } = await skillsOf('auto', stdio('--tools', 'search_ads,query_ads,count_ads'));
+  const { client, skills } = await listSkills('auto', stdio('--tools', 'search_ads,query_ads,count_ads'));
   expect((await skills.list()).skills).toEqual([]);
   await expect(client.readResource({ uri: 'skill://ad-research/SKILL.md' })).rejects.toThrow();
   await client.close();

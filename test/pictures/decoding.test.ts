@@ -5,12 +5,20 @@ import { decodeJpeg } from '../../src/drawing/codecs.ts';
 import { readPictureHeader } from '../../src/pictures/fetch-picture.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { startPictureHost } from '../support/picture-host.ts';
-import { jpegClaiming, jpegOf, openTestPictures, pngChunk, pngOf, scanBomb, webpOf } from './sample-pictures.ts';
+import {
+  createJpeg,
+  createJpegClaimingSize,
+  createPng,
+  createPngChunk,
+  createScanBomb,
+  createWebp,
+  openTestPictures,
+} from './sample-pictures.ts';
 
 const host = await startPictureHost();
 const opened = openTestPictures([host.host], { drawMs: 30_000 });
 const { signal } = new AbortController();
-const show = (bytes: Uint8Array, pictures = opened.forTenant('tenant')) =>
+const showPicture = (bytes: Uint8Array, pictures = opened.forTenant('tenant')) =>
   pictures.thumbnail(host.serve(bytes), { side: 100, signal });
 afterAll(async () => {
   await opened.close();
@@ -19,61 +27,68 @@ afterAll(async () => {
 
 /** Never seen before, so that it has to be decoded. */
 let number = 0;
-const anotherPicture = () => jpegOf({ width: 100 + number++ });
-const samples = { jpeg: await jpegOf(), png: new Uint8Array(pngOf()), webp: await webpOf() };
-const hugeJpeg = await jpegClaiming(60_000, 60_000);
+const createUncachedPicture = () => createJpeg({ width: 100 + number++ });
+const samplePictures = { jpeg: await createJpeg(), png: new Uint8Array(createPng()), webp: await createWebp() };
+const hugeJpeg = await createJpegClaimingSize(60_000, 60_000);
 const formats = ['jpeg', 'png', 'webp'] as const;
 
-describe('before a picture is decoded', () => {
+describe('The check before a picture is decoded', () => {
   test.each(formats)('the size of a %s is read even if other bytes follow the picture', (format) => {
-    for (const bytes of [samples[format], Buffer.concat([samples[format], Buffer.alloc(9)])])
+    for (const bytes of [samplePictures[format], Buffer.concat([samplePictures[format], Buffer.alloc(9)])])
       expect(readPictureHeader(bytes)).toEqual({ format, width: 300, height: 200 });
   });
 
-  const inAnyBox = (brand: string) =>
+  const createBoxFile = (brand: string) =>
     Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from(`ftyp${brand}`), Buffer.alloc(40)]);
   test.for<[name: string, bytes: Uint8Array | string, reason: string]>([
     ['a JPEG of 60,000 pixels a side', hugeJpeg, '60000 x 60000 pixels, which is too many'],
-    ['a PNG of 60,000 pixels a side', pngOf({ width: 60_000, height: 60_000, pixels: samples.jpeg }), '60000 x 60000'],
-    ['a PNG of 20,001 by 10 pixels', pngOf({ width: 20_001, height: 10 }), '20001 x 10'],
-    ['a PNG of 17 megapixels', pngOf({ width: 3400, height: 5000, pixels: samples.jpeg }), '3400 x 5000'],
-    ['a PNG without pixels', pngOf({ width: 0, height: 10 }), 'the PNG is damaged'],
+    [
+      'a PNG of 60,000 pixels a side',
+      createPng({ width: 60_000, height: 60_000, pixels: samplePictures.jpeg }),
+      '60000 x 60000',
+    ],
+    ['a PNG of 20,001 by 10 pixels', createPng({ width: 20_001, height: 10 }), '20001 x 10'],
+    ['a PNG of 17 megapixels', createPng({ width: 3400, height: 5000, pixels: samplePictures.jpeg }), '3400 x 5000'],
+    ['a PNG without pixels', createPng({ width: 0, height: 10 }), 'the PNG is damaged'],
     ['HTML', '<!doctype html><p>hello', 'a web page, not a picture'],
     ['an SVG with a script', '<?xml version="1.0"?><svg><script>alert(1)</script></svg>', 'an SVG, which is not shown'],
     ['a GIF', 'GIF89a…', 'a GIF, which is not shown'],
-    ['an AVIF', inAnyBox('avif'), 'an AVIF, which is not shown'],
-    ['a video', inAnyBox('isom'), 'a video, not a picture'],
+    ['an AVIF', createBoxFile('avif'), 'an AVIF, which is not shown'],
+    ['a video', createBoxFile('isom'), 'a video, not a picture'],
     ['a text', 'hello', 'not a picture'],
     ['nothing', '', 'its host sent nothing'],
-    ['a cut JPEG', samples.jpeg.slice(0, -20), 'the JPEG is cut off'],
-    ['a cut PNG', samples.png.slice(0, -20), 'the PNG is cut off'],
-    ['a cut WebP', samples.webp.slice(0, -20), 'the WebP is cut off'],
-    ['the first bytes of a JPEG', samples.jpeg.slice(0, 3), 'the JPEG is cut off'],
+    ['a cut JPEG', samplePictures.jpeg.slice(0, -20), 'the JPEG is cut off'],
+    ['a cut PNG', samplePictures.png.slice(0, -20), 'the PNG is cut off'],
+    ['a cut WebP', samplePictures.webp.slice(0, -20), 'the WebP is cut off'],
+    ['the first bytes of a JPEG', samplePictures.jpeg.slice(0, 3), 'the JPEG is cut off'],
   ])('%s is refused, and the reason names the kind of the file', async ([, bytes, reason]) => {
-    expect(await show(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
+    expect(await showPicture(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
   });
 
   test('a damaged picture is either decoded within the size limits or refused with a reason, for any bytes', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
     const kept = fc.double({ min: 0, max: 1, noNaN: true });
-    const isBounded = (bytes: Uint8Array) => {
+    const isRefusedOrBounded = (bytes: Uint8Array) => {
       const header = readPictureHeader(bytes);
       return 'reason' in header ? /^\S.*\S$/.test(header.reason) : header.width * header.height <= 40_000_000;
     };
     fc.assert(
       fc.property(fc.constantFrom(...formats), changes, kept, (format, all, kept) => {
-        const bytes = samples[format].slice(0, Math.ceil(samples[format].length * Math.min(1, kept * 1.5)));
+        const bytes = samplePictures[format].slice(
+          0,
+          Math.ceil(samplePictures[format].length * Math.min(1, kept * 1.5)),
+        );
         for (const [at, value] of all) bytes[at % Math.min(bytes.length || 1, at % 2 ? 64 : Infinity)] = value;
-        return isBounded(bytes);
+        return isRefusedOrBounded(bytes);
       }),
     );
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), isBounded));
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), isRefusedOrBounded));
   });
 });
 
 /** The thumbnail, and the colour in its middle in steps of eight. */
-async function shownAs(bytes: Uint8Array) {
-  const shown = await show(bytes);
+async function readShownPicture(bytes: Uint8Array) {
+  const shown = await showPicture(bytes);
   if ('reason' in shown) return shown;
   const { width, height, data } = await decodeJpeg(shown.jpeg);
   const middle = 4 * (Math.floor(height / 2) * width + Math.floor(width / 2));
@@ -85,31 +100,39 @@ test.for([
   ['png', [0, 0, 0]],
   ['webp', [5, 8, 25]],
 ] as const)('a %s is shown whole and in its colours', async ([format, colour]) => {
-  expect(await shownAs(samples[format])).toEqual({ width: 100, height: 67, colour });
+  expect(await readShownPicture(samplePictures[format])).toEqual({ width: 100, height: 67, colour });
 });
 
 test('a JPEG is rotated by its EXIF orientation', async () => {
   const turned = Buffer.from('45786966000049492a000800000001001201030001000000' + '0600000000000000', 'hex');
   const header = Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0, turned.length + 2]);
   const size = { width: 67, height: 100 };
-  expect(await shownAs(Buffer.concat([header, turned, samples.jpeg.slice(2)]))).toMatchObject(size);
+  expect(await readShownPicture(Buffer.concat([header, turned, samplePictures.jpeg.slice(2)]))).toMatchObject(size);
 });
 
-const megabytes = (count: number) => deflateSync(Buffer.alloc(count * 1_000_000));
-const packedText = () => Buffer.concat([Buffer.from('a\0\0'), megabytes(100)]);
+const createPngOfMegabytes = (count: number) => deflateSync(Buffer.alloc(count * 1_000_000));
+const createCompressedText = () => Buffer.concat([Buffer.from('a\0\0'), createPngOfMegabytes(100)]);
 
 test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boolean]>([
-  ['pixels that are no pixels', () => pngOf({ pixels: Buffer.from('hello') }), false],
-  ['pixels that unpack to far too many', () => pngOf({ width: 10, height: 10, pixels: megabytes(100) }), true],
-  ['a text that unpacks to 100 MB', () => pngOf({ extra: [pngChunk('zTXt', packedText())] }), true],
-  ['a colour profile that unpacks to 100 MB', () => pngOf({ extra: [pngChunk('iCCP', packedText())] }), false],
-  ['16 megapixels in 15 KB', () => pngOf({ width: 4000, height: 4000 }), true],
-  ['a JPEG that promises more than it has', () => jpegClaiming(4000, 4000), true],
+  ['pixels that are no pixels', () => createPng({ pixels: Buffer.from('hello') }), false],
+  [
+    'pixels that unpack to far too many',
+    () => createPng({ width: 10, height: 10, pixels: createPngOfMegabytes(100) }),
+    true,
+  ],
+  ['a text that unpacks to 100 MB', () => createPng({ extra: [createPngChunk('zTXt', createCompressedText())] }), true],
+  [
+    'a colour profile that unpacks to 100 MB',
+    () => createPng({ extra: [createPngChunk('iCCP', createCompressedText())] }),
+    false,
+  ],
+  ['16 megapixels in 15 KB', () => createPng({ width: 4000, height: 4000 }), true],
+  ['a JPEG that promises more than it has', () => createJpegClaimingSize(4000, 4000), true],
 ])('%s: decoded within bounds or refused, and the next picture is shown', async ([, make, shown]) => {
-  expect(await show(await make())).toMatchObject(
+  expect(await showPicture(await make())).toMatchObject(
     shown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' },
   );
-  expect(await show(await anotherPicture())).toHaveProperty('jpeg');
+  expect(await showPicture(await createUncachedPicture())).toHaveProperty('jpeg');
 });
 
 test('decoding that takes too long is stopped, other tenants do not wait for it, and the next picture is shown', async () => {
@@ -117,16 +140,16 @@ test('decoding that takes too long is stopped, other tenants do not wait for it,
   const [attacker, other] = [hasty.forTenant('attacker'), hasty.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };
   // Both threads are there before.
-  const jpegs = await Promise.all([anotherPicture(), anotherPicture(), anotherPicture()]);
-  await Promise.all([attacker, other].map((pictures, at) => show(jpegs[at] as Uint8Array, pictures)));
-  const address = host.serve(scanBomb(20_000));
+  const jpegs = await Promise.all([createUncachedPicture(), createUncachedPicture(), createUncachedPicture()]);
+  await Promise.all([attacker, other].map((pictures, at) => showPicture(jpegs[at] as Uint8Array, pictures)));
+  const address = host.serve(createScanBomb(20_000));
   const bomb = attacker.thumbnail(address, { side: 100, signal });
-  const first = await Promise.race([bomb, show(jpegs[2] as Uint8Array, other)]);
+  const first = await Promise.race([bomb, showPicture(jpegs[2] as Uint8Array, other)]);
   expect(first).toHaveProperty('jpeg');
   expect(await bomb).toEqual(tooLong);
-  expect(await show(await anotherPicture(), attacker)).toHaveProperty('jpeg');
+  expect(await showPicture(await createUncachedPicture(), attacker)).toHaveProperty('jpeg');
   // The same bomb is not decoded again: it does not wait for another one.
-  const another = show(scanBomb(20_001), other).then(() => 'decoded');
+  const another = showPicture(createScanBomb(20_001), other).then(() => 'decoded');
   await waitUntil(() => host.open() === 0);
   expect(await Promise.race([another, attacker.thumbnail(address, { side: 100, signal })])).toEqual(tooLong);
   await hasty.close();

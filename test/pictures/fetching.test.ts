@@ -5,11 +5,11 @@ import { isPrivateAddress, type MediaHosts } from '../../src/pictures/fetch-pict
 import type { PictureOptions } from '../../src/pictures/pictures.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { type PictureAnswer, startPictureHost, streamBytes } from '../support/picture-host.ts';
-import { jpegOf, openTestPictures, scanBomb } from './sample-pictures.ts';
+import { createJpeg, createScanBomb, openTestPictures } from './sample-pictures.ts';
 
 const host = await startPictureHost();
 /** Another server inside, which the rule does not list. */
-const secret = await startPictureHost();
+const privateHost = await startPictureHost();
 const names: Record<string, string[]> = {
   'inside.example': ['10.0.0.7'],
   'both.example': ['93.184.216.34', '127.0.0.1'],
@@ -24,9 +24,9 @@ const limits = { nonPublicAnswerMs: 800, fetchMs: 20_000 };
 const opened = openTestPictures([host.host], limits, { resolve });
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
-const show = (address: string) => opened.forTenant('tenant').thumbnail(address, { side: 100, signal });
+const showPicture = (address: string) => opened.forTenant('tenant').thumbnail(address, { side: 100, signal });
 /** What other pictures show of an address. */
-async function showWith(options: Partial<PictureOptions>, address: string) {
+async function showPictureWith(options: Partial<PictureOptions>, address: string) {
   const other = openTestPictures([host.host], limits, options);
   return await other
     .forTenant('tenant')
@@ -36,44 +36,46 @@ async function showWith(options: Partial<PictureOptions>, address: string) {
 
 let good: Uint8Array;
 beforeAll(async () => {
-  good = await jpegOf();
+  good = await createJpeg();
 });
 beforeEach(() => {
   host.requests.length = 0;
   asked.length = 0;
 });
 afterAll(async () => {
-  await Promise.all([opened.close(), host.close(), secret.close()]);
+  await Promise.all([opened.close(), host.close(), privateHost.close()]);
 });
 
-const redirecting = (location: string, status = 302) =>
+const serveRedirect = (location: string, status = 302) =>
   host.serve((response) => response.writeHead(status, { location }).end('bye'));
 
 describe('The guard against private addresses', () => {
-  const at = (name: string) => `https://${name}/a.jpg`;
+  const formatAddress = (name: string) => `https://${name}/a.jpg`;
   const reason = 'its host does not exist, or is not public';
 
   test('a private address is refused with the same reason and delay as an unknown host, also after a redirect', async () => {
     // What is loaded with the first request takes no time of these.
-    await show(host.serve(good));
+    await showPicture(host.serve(good));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
-    const all = [...addresses, ...Object.keys(names), 'nowhere.example'].map(at);
-    const timed = async (address: string) => {
+    const all = [...addresses, ...Object.keys(names), 'nowhere.example'].map(formatAddress);
+    const measureShow = async (address: string) => {
       const started = performance.now();
       return {
         address,
-        shown: await show(address),
+        shown: await showPicture(address),
         isLate: performance.now() - started > 0.95 * limits.nonPublicAnswerMs,
       };
     };
-    for (const one of await Promise.all([...all, ...all.map((address) => redirecting(address))].map(timed)))
+    for (const one of await Promise.all([...all, ...all.map((address) => serveRedirect(address))].map(measureShow)))
       expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
   });
 
   test('a host name is resolved once, and a host whose lookup takes too long counts as an unknown host', async () => {
-    expect(await show(at('inside.example'))).toEqual({ reason });
+    expect(await showPicture(formatAddress('inside.example'))).toEqual({ reason });
     expect(asked).toEqual(['inside.example']);
-    expect(await showWith({ resolve: () => new Promise(() => {}) }, at('slow.example'))).toEqual({ reason });
+    expect(await showPictureWith({ resolve: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
+      reason,
+    });
   });
 
   const ranges = [
@@ -81,8 +83,8 @@ describe('The guard against private addresses', () => {
     '192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1 255.255.255.255',
   ];
   /** As an address in a URL spells it. */
-  const inUrl = (host: string) => new URL(`http://${host}/`).hostname.replace(/^\[|\]$/g, '');
-  const hexOf = (address: string) =>
+  const normalizeIpv6 = (host: string) => new URL(`http://${host}/`).hostname.replace(/^\[|\]$/g, '');
+  const formatHex = (address: string) =>
     address
       .split('.')
       .map((part) => Number(part).toString(16).padStart(2, '0'))
@@ -91,10 +93,10 @@ describe('The guard against private addresses', () => {
 
   test.each(ranges.join(' ').split(' '))('%s is a private address in every notation', (address) => {
     const number = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
-    const spelled = [`${number}`, `0x${number.toString(16)}`, `0${number.toString(8)}`].map(inUrl);
+    const spelled = [`${number}`, `0x${number.toString(16)}`, `0${number.toString(8)}`].map(normalizeIpv6);
     const before = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::'].map((start) => `${start}${address}`);
-    const embedded = [...before, `2002:${hexOf(address)}::1`, `2001:0:${hexOf(address)}::1`];
-    for (const form of [address, ...spelled, ...embedded, ...embedded.map((form) => inUrl(`[${form}]`))])
+    const embedded = [...before, `2002:${formatHex(address)}::1`, `2001:0:${formatHex(address)}::1`];
+    for (const form of [address, ...spelled, ...embedded, ...embedded.map((form) => normalizeIpv6(`[${form}]`))])
       expect(isPrivateAddress(form), form).toBe(true);
   });
 
@@ -108,7 +110,7 @@ describe('The guard against private addresses', () => {
         expect(isPrivateAddress(form), form).toBe(false);
     for (const address of ['2606:4700::1111', '2a00:1450:4001::200e']) expect(isPrivateAddress(address)).toBe(false);
     const isMappedAlike = (address: string) =>
-      [`::ffff:${address}`, inUrl(`[64:ff9b::${address}]`)].every(
+      [`::ffff:${address}`, normalizeIpv6(`[64:ff9b::${address}]`)].every(
         (form) => isPrivateAddress(form) === isPrivateAddress(address),
       );
     fc.assert(fc.property(fc.ipV4(), isMappedAlike));
@@ -116,7 +118,7 @@ describe('The guard against private addresses', () => {
 });
 
 test('a URL that is malformed or not https is refused before anything is sent', async () => {
-  const { port } = secret.host;
+  const { port } = privateHost.host;
   for (const [address, reason] of [
     [`http://127.0.0.1:${port}/0`, 'its address is not https'],
     [`https://127.0.0.1:${port}/0`, 'its port is not 443'],
@@ -127,91 +129,93 @@ test('a URL that is malformed or not https is refused before anything is sent', 
     ['data:image/png;base64,AAAA', 'not a web address'],
     ['gopher://example.com/', 'not a web address'],
   ] as const) {
-    expect(await show(address)).toEqual({ reason });
-    expect(await show(redirecting(address, 301))).toEqual({ reason: `it redirects: ${reason}` });
+    expect(await showPicture(address)).toEqual({ reason });
+    expect(await showPicture(serveRedirect(address, 301))).toEqual({ reason: `it redirects: ${reason}` });
   }
-  expect(await show('not an address')).toEqual({ reason: 'not a web address' });
-  expect([secret.requests, asked]).toEqual([[], []]);
+  expect(await showPicture('not an address')).toEqual({ reason: 'not a web address' });
+  expect([privateHost.requests, asked]).toEqual([[], []]);
 });
 
 test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
   ['a host on every port', { public: false, listed: [{ host: '127.0.0.1' }] }, true],
   ['a host and its port', { public: false, listed: [host.host] }, true],
-  ['a host and another port', { public: true, listed: [secret.host] }, false],
+  ['a host and another port', { public: true, listed: [privateHost.host] }, false],
   ['every public host', { public: true, listed: [] }, false],
   ['none', { public: false, listed: [] }, false],
 ])('a setting that lists %s allows or refuses a picture of a local host', async ([, hosts, isShown]) => {
-  expect('jpeg' in (await showWith({ hosts }, host.serve(good)))).toBe(isShown);
+  expect('jpeg' in (await showPictureWith({ hosts }, host.serve(good)))).toBe(isShown);
 });
 
 test('the fetcher follows at most three redirects and sends only four plain headers with each request', async () => {
-  const two = redirecting(redirecting(host.serve(good)), 307);
-  const three = redirecting(new URL(two).pathname, 307);
-  expect(await show(three)).toHaveProperty('jpeg');
+  const two = serveRedirect(serveRedirect(host.serve(good)), 307);
+  const three = serveRedirect(new URL(two).pathname, 307);
+  expect(await showPicture(three)).toHaveProperty('jpeg');
   expect(host.requests).toHaveLength(4);
   for (const { headers } of host.requests)
     expect(Object.keys(headers).toSorted()).toEqual(['accept', 'connection', 'host', 'user-agent']);
-  expect(await show(redirecting(three))).toEqual({ reason: 'it redirects more than 3 times' });
+  expect(await showPicture(serveRedirect(three))).toEqual({ reason: 'it redirects more than 3 times' });
 });
 
 test('a body of 200 MB is abandoned at the size limit, whether its size is announced or not', async () => {
   for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
     const sentBefore = host.sent();
-    expect(await show(host.serve(streamBytes(200_000_000, headers)))).toEqual({ reason: 'it is larger than 10 MB' });
+    expect(await showPicture(host.serve(streamBytes(200_000_000, headers)))).toEqual({
+      reason: 'it is larger than 10 MB',
+    });
     await waitUntil(() => host.open() === 0);
     expect(host.sent() - sentBefore).toBeLessThan(40_000_000);
   }
-  expect(await show(host.serve(good))).toHaveProperty('jpeg');
+  expect(await showPicture(host.serve(good))).toHaveProperty('jpeg');
 });
 
 test('the reason for a missing picture says whether its host was slow, silent, broke off or failed', async () => {
   const hasty = openTestPictures([host.host], { fetchMs: 500 });
-  const dribbling: PictureAnswer = (response) => {
+  const serveSlowly: PictureAnswer = (response) => {
     const timer = setInterval(() => response.write('x'), 20);
     response.on('close', () => clearInterval(timer));
   };
-  for (const slow of [() => {}, dribbling]) {
+  for (const slow of [() => {}, serveSlowly]) {
     const shown = await hasty.forTenant('tenant').thumbnail(host.serve(slow), { side: 100, signal });
     expect(shown).toEqual({ reason: 'it did not come within 0.5 s' });
   }
   await hasty.close();
-  const half: PictureAnswer = (response) => {
+  const serveHalf: PictureAnswer = (response) => {
     response.writeHead(200, { 'content-length': good.length });
     response.write(good.slice(0, 50), () => response.destroy());
   };
-  for (const broken of [half, (response: Parameters<typeof dribbling>[0]) => response.destroy()])
-    expect(await show(host.serve(broken))).toEqual({ reason: 'its host could not be reached, or broke off' });
-  expect(await show(`${host.serve(good)}99`)).toEqual({ reason: 'its host answered 404' });
+  for (const broken of [serveHalf, (response: Parameters<typeof serveSlowly>[0]) => response.destroy()])
+    expect(await showPicture(host.serve(broken))).toEqual({ reason: 'its host could not be reached, or broke off' });
+  expect(await showPicture(`${host.serve(good)}99`)).toEqual({ reason: 'its host answered 404' });
 });
 
 describe('Fetches of pictures', () => {
   test('concurrent requests for a picture share one fetch, and the picture is then cached by its size', async () => {
-    const address = host.serve(await jpegOf({ width: 77 }));
-    const shown = await Promise.all(Array.from({ length: 20 }, () => show(address)));
-    for (const each of [...shown, await show(address)]) expect(each).toBe(shown[0]);
+    const address = host.serve(await createJpeg({ width: 77 }));
+    const shown = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
+    for (const each of [...shown, await showPicture(address)]) expect(each).toBe(shown[0]);
     expect(host.requests).toHaveLength(1);
     expect(await opened.forTenant('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
   });
 
   test('a caller that leaves does not stop the fetch for other callers, and the fetch ends when all callers have left', async () => {
     const answers: (() => void)[] = [];
-    const jpeg = await jpegOf({ width: 78 });
+    const jpeg = await createJpeg({ width: 78 });
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
-    const ask = () => {
+    const requestPicture = () => {
       const leaving = new AbortController();
       const shown = opened.forTenant('tenant').thumbnail(address, { side: 100, signal: leaving.signal });
-      const leave = () => {
+      const abandonRequest = () => {
         leaving.abort(new Error('left'));
         return expect(shown).rejects.toThrow('left');
       };
-      return { shown, leave };
+      return { shown, leave: abandonRequest };
     };
-    const [first, second] = [ask(), ask()];
+    const [first, second] = [requestPicture(), requestPicture()];
     await waitUntil(() => answers.length === 1);
     await first.leave();
     await second.leave();
     await waitUntil(() => host.open() === 0);
-    const [third, fourth] = [ask(), ask()];
+    const [third, fourth] = [requestPicture(), requestPicture()];
     await waitUntil(() => answers.length === 2);
     await third.leave();
     answers[1]?.();
@@ -222,12 +226,12 @@ describe('Fetches of pictures', () => {
     const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const shown = (bytes: Uint8Array) =>
       narrow.forTenant('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
-    const bomb = shown(scanBomb(20_000));
+    const bomb = shown(createScanBomb(20_000));
     await waitUntil(() => host.requests.length === 1);
     // One that overtakes the first on its way to the decoder makes room for another.
     let done = 0;
     const others = Array.from({ length: 8 }, async (_, at) => {
-      const result = await shown(await jpegOf({ width: 50 + at }));
+      const result = await shown(await createJpeg({ width: 50 + at }));
       done++;
       return result;
     });

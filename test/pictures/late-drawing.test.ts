@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import type { Chart } from '../../src/charts/chart.ts';
 import { startPictureHost } from '../support/picture-host.ts';
-import { jpegOf, openTestPictures } from './sample-pictures.ts';
+import { createJpeg, openTestPictures } from './sample-pictures.ts';
 
 const host = await startPictureHost();
 const { signal } = new AbortController();
@@ -22,7 +22,7 @@ test('a chart call returns a reason instead of a picture if the worker takes too
 
 test('a sheet call returns a reason and the pictures if no time remains to draw the sheet', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
-  const tile = { number: 1, address: host.serve(await jpegOf()) };
+  const tile = { number: 1, address: host.serve(await createJpeg()) };
   const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
   expect(sheet).toEqual({
     ...late,

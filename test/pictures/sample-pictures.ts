@@ -14,10 +14,14 @@ export interface Sample {
   colour?: Colour;
 }
 
-export const jpegOf = ({ width = 300, height = 200, colour = [200, 60, 40] }: Sample = {}): Promise<Uint8Array> =>
+export const createJpeg = ({ width = 300, height = 200, colour = [200, 60, 40] }: Sample = {}): Promise<Uint8Array> =>
   encodeJpeg(new Canvas(width, height, colour), 80);
 
-export async function webpOf({ width = 300, height = 200, colour = [40, 60, 200] }: Sample = {}): Promise<Uint8Array> {
+export async function createWebp({
+  width = 300,
+  height = 200,
+  colour = [40, 60, 200],
+}: Sample = {}): Promise<Uint8Array> {
   const wasm = createRequire(import.meta.url).resolve('@jsquash/webp/codec/enc/webp_enc_simd.wasm');
   await init({ wasmBinary: readFileSync(wasm) } as never);
   const { data } = new Canvas(width, height, colour);
@@ -34,21 +38,21 @@ interface PngParts {
 }
 
 /** Grey, 8 bits. */
-export function pngOf({ width = 300, height = 200, pixels, extra = [] }: PngParts = {}): Uint8Array {
+export function createPng({ width = 300, height = 200, pixels, extra = [] }: PngParts = {}): Uint8Array {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head[8] = 8;
   return Buffer.concat([
     Buffer.from('89504e470d0a1a0a', 'hex'),
-    pngChunk('IHDR', head),
+    createPngChunk('IHDR', head),
     ...extra,
-    pngChunk('IDAT', pixels ?? deflateSync(Buffer.alloc((width + 1) * height))),
-    pngChunk('IEND', Buffer.alloc(0)),
+    createPngChunk('IDAT', pixels ?? deflateSync(Buffer.alloc((width + 1) * height))),
+    createPngChunk('IEND', Buffer.alloc(0)),
   ]);
 }
 
-export function pngChunk(type: string, data: Uint8Array): Uint8Array {
+export function createPngChunk(type: string, data: Uint8Array): Uint8Array {
   const chunk = Buffer.concat([Buffer.alloc(4), Buffer.from(type), data, Buffer.alloc(4)]);
   chunk.writeUInt32BE(data.length, 0);
   chunk.writeUInt32BE(crc32(chunk.subarray(4, -4)), chunk.length - 4);
@@ -56,31 +60,31 @@ export function pngChunk(type: string, data: Uint8Array): Uint8Array {
 }
 
 /** The head of a JPEG says that it is so large; the rest is that of a small one. */
-export async function jpegClaiming(width: number, height: number): Promise<Uint8Array> {
-  const bytes = Buffer.from(await jpegOf());
+export async function createJpegClaimingSize(width: number, height: number): Promise<Uint8Array> {
+  const bytes = Buffer.from(await createJpeg());
   const frame = bytes.indexOf(Buffer.from('ffc0', 'hex'));
   bytes.writeUInt16BE(height, frame + 5);
   bytes.writeUInt16BE(width, frame + 7);
   return bytes;
 }
 
-const segment = (marker: number, data: readonly number[]) =>
+const createSegment = (marker: number, data: readonly number[]) =>
   Buffer.from([0xff, marker, (data.length + 2) >> 8, (data.length + 2) & 255, ...data]);
 
 /**
  * A small file that takes minutes to decode: a progressive JPEG of 16 megapixels with thousands of scans, of which each
  * goes through the whole picture and changes nothing.
  */
-export function scanBomb(scans: number): Uint8Array {
+export function createScanBomb(scans: number): Uint8Array {
   const side = 4000;
   const high = [side >> 8, side & 255];
   // One code, which stands for 16,384 and more blocks without anything in them.
-  const skipMany = segment(0xc4, [0x10, 1, ...new Array(15).fill(0), 0xe0]);
-  const scan = Buffer.concat([segment(0xda, [1, 1, 0, 1, 5, 0]), Buffer.alloc(80, 0x55)]);
+  const skipMany = createSegment(0xc4, [0x10, 1, ...new Array(15).fill(0), 0xe0]);
+  const scan = Buffer.concat([createSegment(0xda, [1, 1, 0, 1, 5, 0]), Buffer.alloc(80, 0x55)]);
   return Buffer.concat([
     Buffer.from([0xff, 0xd8]),
-    segment(0xdb, [0, ...new Array(64).fill(1)]),
-    segment(0xc2, [8, ...high, ...high, 1, 1, 0x11, 0]),
+    createSegment(0xdb, [0, ...new Array(64).fill(1)]),
+    createSegment(0xc2, [8, ...high, ...high, 1, 1, 0x11, 0]),
     skipMany,
     ...new Array(scans).fill(scan),
     Buffer.from([0xff, 0xd9]),

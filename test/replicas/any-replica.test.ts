@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { jpegOf } from '../pictures/sample-pictures.ts';
+import { createJpeg } from '../pictures/sample-pictures.ts';
 import { AdService } from '../support/ad-service.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
 import {
@@ -77,7 +77,7 @@ describeEveryServer('Any replica', (server) => {
 
   test('a restarted replica writes the report of another one again and knows the pictures that the other one fetched', async () => {
     const { service, replicas, call } = startService(3);
-    const media = [{ type: 'IMAGE', url: host.serve(await jpegOf()), nr: 0 }];
+    const media = [{ type: 'IMAGE', url: host.serve(await createJpeg()), nr: 0 }];
     service.ads = service.ads.map((ad) => ({ ...ad, media }));
     const before = host.requests.length;
     await replicas[0].call('gather_ads', gather);

@@ -19,7 +19,7 @@ const weekly = {
   ],
 };
 
-const write = async (server: TestServer, args: Record<string, unknown>) => {
+const writeReport = async (server: TestServer, args: Record<string, unknown>) => {
   const result = await server.call('write_report', args);
   return { ...result, html: result.isError ? '' : readFileSync(String(result.data.file), 'utf8') };
 };
@@ -29,11 +29,11 @@ test('a saved report is written again after a restart, with its earlier figures 
   start,
 }) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
-  const open = () => start({ files }, { now: () => clock });
+  const startServer = () => start({ files }, { now: () => clock });
   const service = serveAds(upstream, 10);
-  let server = await open();
+  let server = await startServer();
   await server.call('gather_ads', { filters: {}, maxCredits: 100 });
-  const first = await write(server, weekly);
+  const first = await writeReport(server, weekly);
   expect(first.data).toMatchObject({
     coverage: { ads: 10, gatherings: 1 },
     sections: [
@@ -57,9 +57,9 @@ test('a saved report is written again after a restart, with its earlier figures 
 
   clock += 7 * day;
   service.ads = [createAd(500), ...service.ads];
-  server = await open();
+  server = await startServer();
   await server.call('gather_ads', { filters: {}, maxCredits: 100, fresh: true });
-  const again = await write(server, { again: 'weekly' });
+  const again = await writeReport(server, { again: 'weekly' });
   expect(again.data.sections).toMatchObject([{ first: [[11, 1234.5]], last: { ads: 10, at: '2026-11-16' } }, {}, {}]);
   expect(again.text).toContain('"How many", 1 row, on 2026-11-16: ads 10, same 1234.5;');
   const [, figures = ''] = /<dl class="figures">(.*?)<\/dl>/.exec(again.html) ?? [];
@@ -68,12 +68,12 @@ test('a saved report is written again after a restart, with its earlier figures 
   expect(part).toMatch(/<\/dl>.*Written on 16 Nov 2026<\/p><p class="words" dir="auto">There are few\.<\/p>/);
 
   // The same day with texts: what was written to see the figures is not the last time.
-  const told = await write(server, { again: 'weekly', texts: ['One more.', '', ''] });
+  const told = await writeReport(server, { again: 'weekly', texts: ['One more.', '', ''] });
   expect(told.data.sections).toMatchObject([{ last: { ads: 10 } }, {}, {}]);
   expect(told.html).toMatch(/How many<\/h2><dl.*?<\/dl><p class="words" dir="auto">One more\.<\/p>/s);
   expect(told.html.match(/Written on 16 Nov 2026/g)).toHaveLength(1);
   clock += day;
-  expect((await write(server, { again: 'weekly' })).html.match(/Written on 23 Nov 2026/g)).toHaveLength(1);
+  expect((await writeReport(server, { again: 'weekly' })).html.match(/Written on 23 Nov 2026/g)).toHaveLength(1);
 
   await server.call('unwatch_ads', { report: 'weekly' });
   expect((await server.call('list_watches')).data.reports).toEqual([]);
@@ -91,7 +91,7 @@ test('a saved report shows an earlier figure only if all texts of its row are un
   const service = serveAds(upstream, 0);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(row, row), { minLength: 20, maxLength: 20 }), async (pairs) => {
-      const show = async (which: 0 | 1) => {
+      const formatPairs = async (which: 0 | 1) => {
         service.ads = pairs.map((pair, index) => {
           const { pageName, ...fields } = pair[which];
           return createAd(index, { ...fields, page: { pageName: pageName ?? null } });
@@ -102,11 +102,11 @@ test('a saved report shows an earlier figure only if all texts of its row are un
         heading: `${index}`,
         sql: `SELECT pageName, displayFormat, duplicates AS figure FROM ads WHERE id = '${createAd(index).id}'`,
       }));
-      await show(0);
+      await formatPairs(0);
       const day = new Date(clock).toISOString().slice(0, 10);
       await server.call('write_report', { title: 'Top', name: 'top', sections });
       clock += 86_400_000;
-      await show(1);
+      await formatPairs(1);
       const { data } = await server.call('write_report', { again: 'top' });
       const told = (data.sections as { last?: object }[]).map(({ last }) => last);
       const expected = pairs.map(([before, now]) =>

@@ -6,7 +6,7 @@ import { encodeJpeg } from '../../src/drawing/codecs.ts';
 import { type ReportHead, type ReportSection, writeReportPage } from '../../src/reports/report.tsx';
 import type { Gathering } from '../../src/storage/dataset.ts';
 import type { CardAd } from '../../src/ui/ad-card.tsx';
-import { jpegOf } from '../pictures/sample-pictures.ts';
+import { createJpeg } from '../pictures/sample-pictures.ts';
 import { findViolations } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
@@ -19,7 +19,7 @@ const host = await startPictureHost();
 afterAll(() => host.close());
 const mediaHosts = { public: true, listed: [host.host] };
 const opened = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
-const test = opened.extend('hostileHtml', { scope: 'file' }, hostileReport);
+const test = opened.extend('hostileHtml', { scope: 'file' }, writeHostileReport);
 
 const hostile = [
   '"><script>window.broken = true</script><img src=x onerror="window.broken = true">',
@@ -30,7 +30,7 @@ const hostile = [
   `${'W'.repeat(5000)}\n\n${'👩‍👩‍👧‍👦'.repeat(300)}`,
 ];
 
-async function report(server: TestServer, args: object) {
+async function writeTestReport(server: TestServer, args: object) {
   const result = await server.call('write_report', { title: 'Report', ...args });
   const { contents } = await server.client.readResource({ uri: result.data.uri as string });
   const [page] = contents as { mimeType: string; text: string }[];
@@ -39,8 +39,8 @@ async function report(server: TestServer, args: object) {
 }
 
 /** What hostile advertisers, and a model that they fooled, could bring into a report. */
-async function hostileReport({ server, upstream }: { server: TestServer; upstream: Upstream }): Promise<string> {
-  const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
+async function writeHostileReport({ server, upstream }: { server: TestServer; upstream: Upstream }): Promise<string> {
+  const image = host.serve(await createJpeg({ width: 500, height: 300, colour: [200, 60, 30] }));
   const ids = await loadAds(
     { server, upstream },
     ...hostile.map((text, index) => ({
@@ -58,7 +58,7 @@ async function hostileReport({ server, upstream }: { server: TestServer; upstrea
   const labels = hostile.map((text, at) => ({ adId: ids[at], label: text.slice(0, 40), value: text.slice(0, 200) }));
   expect((await server.call('label_ads', { labels })).data.labelled).toBe(hostile.length);
   const headings = hostile.map((text) => text.slice(0, 200));
-  const { html } = await report(server, {
+  const { html } = await writeTestReport(server, {
     title: headings[0],
     sections: [
       { heading: headings[1], text: hostile.join('\n\n'), adIds: ids },
@@ -75,12 +75,12 @@ async function hostileReport({ server, upstream }: { server: TestServer; upstrea
 
 const numbers = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n';
 
-describe('a report', () => {
+describe('A report', () => {
   test('a report contains all sections in the requested order, and states how the data were gathered', async ({
     server,
     upstream,
   }) => {
-    const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
+    const image = host.serve(await createJpeg({ width: 500, height: 300, colour: [200, 60, 30] }));
     const gone = host.serve((response) => response.writeHead(410).end());
     const [shown = '', missing = ''] = await loadAds(
       { server, upstream },
@@ -89,7 +89,7 @@ describe('a report', () => {
     );
     await server.call('label_ads', { labels: [{ adId: shown, label: 'hook', value: '<b>question' }] });
     const before = upstream.requests.length;
-    const { html, data, text } = await report(server, {
+    const { html, data, text } = await writeTestReport(server, {
       sections: [
         { heading: 'First', text: 'One.\n\nTwo,\nthree.' },
         { heading: 'Second', sql: `SELECT pageName, 12345.5 AS n FROM ads WHERE id = '${shown}'`, chart: 'bar' },
@@ -121,7 +121,7 @@ describe('a report', () => {
     upstream,
   }) => {
     await loadAds({ server, upstream }, {});
-    const { html, data } = await report(server, {
+    const { html, data } = await writeTestReport(server, {
       sections: [
         { heading: 'Wrong', sql: 'SELECT nothing FROM ads' },
         { heading: 'No numbers', sql: 'SELECT id, headline FROM ads', chart: 'line' },
@@ -151,7 +151,7 @@ describe('a report', () => {
     const media = [{ type: 'THUMB', url: host.serve(noise), nr: 0 }];
     const adIds = await loadAds({ server, upstream }, ...Array.from({ length: 12 }, () => ({ media })));
     const sections = Array.from({ length: 20 }, (_, index) => ({ heading: `Section ${index}`, adIds }));
-    const { html, data } = await report(server, { sections });
+    const { html, data } = await writeTestReport(server, { sections });
     expect(data.bytes).toBeLessThan(5_000_000);
     expect(html.match(/<img /g)?.length).toBeGreaterThan(20);
     const wide = Array.from({ length: 60 }, (_, index) => `printf('%.*c', 300, 'x') AS c${index}`);
@@ -172,24 +172,26 @@ describe('a report', () => {
   });
 });
 
-describe('what a report writes', () => {
-  const gathering = (day: string, more: object): Gathering => {
+describe('The text of a report', () => {
+  const createTestGathering = (day: string, more: object): Gathering => {
     const state = createGathering({ filters: { countries: ['DE'] } }, Date.parse(day));
     return { ...state, state, adIds: new Set(['a']), missing: 0, complete: true, storedParts: [], ...more };
   };
-  const older = gathering('2026-11-01', { found: 12_345, charged: 7 });
-  const newer = gathering('2026-11-19', { found: null, charged: null, complete: false });
+  const older = createTestGathering('2026-11-01', { found: 12_345, charged: 7 });
+  const newer = createTestGathering('2026-11-19', { found: null, charged: null, complete: false });
   const method: ReportHead['method'] = {
     ...{ ads: 1, gatheredAds: 1, gatherings: [], unlistedGatherings: 0, period: undefined },
     ...{ cost: { credits: 7, isExact: true }, writeCoverage: () => '', statements: [] },
   };
-  const written = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
+  const writePage = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
     const headings = sections.map(({ heading }) => heading);
     const head = { title: 'T', at: Date.UTC(2026, 10, 20), isDemo: false, version: '1', headings, method, ...more };
     const { html } = await writeReportPage(head, sections, async () => []);
     return html;
   };
-  const tableOf = (columns: string[], ...rows: unknown[][]) => ({ table: { columns, rows, rowCount: rows.length } });
+  const createTable = (columns: string[], ...rows: unknown[][]) => ({
+    table: { columns, rows, rowCount: rows.length },
+  });
   const times = ['2026-06-14T00:00:00.000Z', '2026-06-14T12:30:05.000Z', '2026-06-14 was a Sunday'];
   const text = 'One **bold** <b>\n**\n\nThen:\n- a **b**\n  c\n* d\n\n3. e\n4) f\n\n[link](https://x.example) # no';
   const picture = { src: 'data:image/webp;base64,x' };
@@ -204,17 +206,17 @@ describe('what a report writes', () => {
   /** Sections by what is to be seen in them. */
   const sections: Record<string, Omit<ReportSection, 'heading'>> = {
     'Names of sections are "text" <b>\u202e': {},
-    'Numbers of a column can be compared, and none below one loses its digits': tableOf(
+    'Numbers of a column can be compared, and none below one loses its digits': createTable(
       ['year', 'price', 'share', 'reach', 'mixed', 'ctrRate', 'tiny'],
       [2025, 1, 0.5, 4159, 1, 0.0041, 1e-9],
       [2026, 19.99, 12, 120_000, 'x', 0.00123456, 0],
       [null, 3, 1, -7, null, 1.5, 2],
     ),
-    'One row with a number is figures': tableOf(['ads', 'pageName'], [1963, 'Serra']),
-    'One row without a number is a table': tableOf(['ads', 'pageName'], ['x', 'Serra']),
-    'One row with a long text is a table': tableOf(['ads', 'pageName'], [1963, 'W'.repeat(100)]),
+    'One row with a number is figures': createTable(['ads', 'pageName'], [1963, 'Serra']),
+    'One row without a number is a table': createTable(['ads', 'pageName'], ['x', 'Serra']),
+    'One row with a long text is a table': createTable(['ads', 'pageName'], [1963, 'W'.repeat(100)]),
     'Paragraphs, bold and lists of Markdown are shown as such, and all else as text': { text },
-    'Times are days, or to the minute; what begins like one stays': tableOf(['at'], ...times.map((time) => [time])),
+    'Times are days, or to the minute; what begins like one stays': createTable(['at'], ...times.map((time) => [time])),
     'More rows than can be counted': { table: { columns: ['at'], rows: [['x']], rowCount: null } },
     'How long ads ran': { ads: ran.map((facts) => ({ id: 'x', picture: { reason: 'none' }, ...facts })) },
     'An ad of which nothing is known': { ads: [{ id: 'x', picture: { reason: 'gone' } }] },
@@ -228,7 +230,7 @@ describe('what a report writes', () => {
   };
 
   test('the text of a report equals report.txt', async () => {
-    const html = await written({
+    const html = await writePage({
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: {
         ...method,
@@ -269,7 +271,7 @@ describe('what a report writes', () => {
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
   ])('the method of a report states %s', async (_, facts, words) => {
-    const html = await written({ method: { ...method, ...facts } });
+    const html = await writePage({ method: { ...method, ...facts } });
     expect(html).toContain(words);
     expect(html).not.toContain('Demo data');
   });
@@ -281,18 +283,18 @@ describe('what a report writes', () => {
     })),
   ])('has no address such as %j', async (address) => {
     const ads = [{ ...card, ...address }];
-    await expect(written({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('A page contains a URL');
+    await expect(writePage({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('A page contains a URL');
   });
 
   test('writing a report stops at the first part that does not fit, and other calls run between the parts', async () => {
     let [taken, turns, isDone] = [0, 0, false];
-    function* sections() {
+    function* createSections() {
       const rows = Array.from({ length: 200 }, () => Array.from({ length: 33 }, () => '&'.repeat(300)));
       for (; taken < 20; taken++)
         yield { heading: 'H', table: { columns: rows[0]?.map(String) ?? [], rows, rowCount: 200 } };
     }
     const head = { title: 'T', at: 0, isDemo: false, version: '1', headings: [], method };
-    const page = writeReportPage(head, sections(), async () => []);
+    const page = writeReportPage(head, createSections(), async () => []);
     const ended = page.finally(() => {
       isDone = true;
     });
@@ -304,7 +306,7 @@ describe('what a report writes', () => {
   });
 });
 
-inChromium('a report in a browser', () => {
+inChromium('A report in a browser', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchChromium();

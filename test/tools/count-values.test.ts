@@ -10,18 +10,18 @@ import { type Result, startServer, type TestServer } from '../support/server.ts'
 const test = freshUpstreamTest();
 const day = 86_400_000;
 const formatDay = (offset: number) => new Date(testStartTime + offset * day).toISOString();
-const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+const createOptional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 
 const adLists = fc
   .array(
     fc.record({
-      displayFormat: optional(fc.constantFrom('VIDEO', 'IMAGE', 'CAROUSEL', 'STORY')),
-      ctaType: optional(fc.constantFrom('SHOP_NOW', 'SEE_DETAILS')),
-      countries: optional(fc.subarray(['DE', 'AT', 'CH'])),
-      offerLink: optional(fc.constantFrom('a.example', 'www.shop.a.example/x?utm_source=y', 'b.example')),
-      page: optional(fc.constantFrom('Acme', 'Brown & Co').map((pageName) => ({ pageName }))),
-      lastSeenAt: optional(fc.integer({ min: -12, max: 1 }).map((half) => formatDay(half / 2))),
-      endDate: optional(fc.option(fc.integer({ min: -3, max: 3 }).map(formatDay))),
+      displayFormat: createOptional(fc.constantFrom('VIDEO', 'IMAGE', 'CAROUSEL', 'STORY')),
+      ctaType: createOptional(fc.constantFrom('SHOP_NOW', 'SEE_DETAILS')),
+      countries: createOptional(fc.subarray(['DE', 'AT', 'CH'])),
+      offerLink: createOptional(fc.constantFrom('a.example', 'www.shop.a.example/x?utm_source=y', 'b.example')),
+      page: createOptional(fc.constantFrom('Acme', 'Brown & Co').map((pageName) => ({ pageName }))),
+      lastSeenAt: createOptional(fc.integer({ min: -12, max: 1 }).map((half) => formatDay(half / 2))),
+      endDate: createOptional(fc.option(fc.integer({ min: -3, max: 3 }).map(formatDay))),
     }),
     { minLength: 1, maxLength: 20 },
   )
@@ -54,11 +54,11 @@ interface Part {
   note?: string;
 }
 const readParts = ({ data }: Result) => data.counts as unknown as Part[];
-const totals = (counts: readonly Part[], key: string) =>
+const countTotals = (counts: readonly Part[], key: string) =>
   Object.fromEntries(counts.map(({ filters, total }) => [String([filters[key]].flat()[0]), total]));
 
 /** Counts each value as the filter of its key matches it. The filter of a domain also matches its subdomains. */
-function tally(values: readonly unknown[], key: string) {
+function countValues(values: readonly unknown[], key: string) {
   const isFound = (value: string, wanted: string) =>
     value === wanted || (key === 'domain' && value.endsWith(`.${wanted}`));
   const texts = values.map(String);
@@ -68,7 +68,7 @@ function tally(values: readonly unknown[], key: string) {
 }
 
 /** Runs a function with a server in front of a local library that holds these ads. Both use the same clock. */
-async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['call']) => Promise<void>) {
+async function startLibrary(ads: readonly ServedAd[], use: (call: TestServer['call']) => Promise<void>) {
   const library = await startLibraryServer();
   await library.importRecords(...ads);
   // The test passes the description itself, because a loaded machine may deliver the library's own description too
@@ -79,19 +79,19 @@ async function withLibrary(ads: readonly ServedAd[], use: (call: TestServer['cal
   await use(server.call).finally(server.close).finally(library.close);
 }
 
-const optionalCountry = optional(fc.constantFrom('DE', 'AT'));
+const optionalCountry = createOptional(fc.constantFrom('DE', 'AT'));
 
 test('count_ads, search_ads, gather_ads and query_ads agree on the values, missing values and running ads of the local library', async () => {
   await fc.assert(
     fc.asyncProperty(adLists, optionalCountry, (ads, country) =>
-      withLibrary(ads, async (call) => {
+      startLibrary(ads, async (call) => {
         const filters = country === undefined ? {} : { countries: [country] };
         const found = ads.filter((ad) => country === undefined || valueReaders.countries?.(ad).includes(country));
         for (const [by, values] of Object.entries(valueReaders)) {
           if (by in filters) continue;
           const result = await call('count_ads', { filters, by });
           expect(result.data).toMatchObject({ total: found.length, receipt: { calls: 1 } });
-          expect(totals(readParts(result), by)).toEqual(tally(found.flatMap(values), by));
+          expect(countTotals(readParts(result), by)).toEqual(countValues(found.flatMap(values), by));
           const none = found.filter((ad) => values(ad).length === 0).length;
           const isSingle = by !== 'countries' && by !== 'domain';
           expect([result.data.none, result.data.rest]).toEqual([none, isSingle ? 0 : undefined]);
@@ -133,7 +133,7 @@ test('for a key with many values, count_ads states how many values are not liste
     ...codes.slice(0, 30).map((code, index) => createAd(100 + index, { countries: [code, 'DE'], page: undefined })),
     createAd(200, { countries: undefined, page: { pageName: 'Advertiser AA' } }),
   ];
-  await withLibrary(ads, async (call) => {
+  await startLibrary(ads, async (call) => {
     const byCountry = await call('count_ads', { by: 'countries' });
     expect(readParts(byCountry)).toHaveLength(30);
     expect(byCountry.data).toMatchObject({ total: 68, none: 1, leftOut: '8 rarer values are not listed.' });
@@ -209,10 +209,10 @@ describe('Counts by value at another service', () => {
           const result = await server.call('count_ads', { by });
           expect(result.data.total).toBe(ads.length);
           const parts = readParts(result);
-          const all = tally(ads.flatMap(valueReaders[by] ?? (() => [])), by);
+          const all = countValues(ads.flatMap(valueReaders[by] ?? (() => [])), by);
           const listedValues = describedKeys[by].values.filter((value) => !isKnown(by) || all[value]);
           const expectedCounts = listedValues.map((value) => [value, isKnown(by) ? all[value] : ads.length]);
-          expect(totals(parts, by)).toEqual(Object.fromEntries(expectedCounts));
+          expect(countTotals(parts, by)).toEqual(Object.fromEntries(expectedCounts));
           for (const { total, note } of parts) {
             expect(note).toBe(total === ads.length ? 'equal to the total; not verified' : undefined);
           }
@@ -229,15 +229,15 @@ describe('Counts by value at another service', () => {
           if (!isStated && !asksMissing) expect(result.text).toContain('ads without a value');
         }
         const active = await server.call('count_ads', { by: 'active' });
-        const found = (state: boolean) =>
+        const listFound = (state: boolean) =>
           isKnown('active') ? ads.filter((ad) => isStillRunning(ad) === state).length : ads.length;
-        const unknownCount = ads.length - found(true) - found(false);
+        const unknownCount = ads.length - listFound(true) - listFound(false);
         expect(readParts(active).map(({ total }) => total)).toEqual([
-          found(true),
-          found(false),
+          listFound(true),
+          listFound(false),
           unknownCount < 0 ? null : unknownCount,
         ]);
-        if (found(true) > 0)
+        if (listFound(true) > 0)
           expect(active.text).toMatch(/\{"active":true\}: \d+ \(.*the service decides what is active/);
         await server.close();
       }),

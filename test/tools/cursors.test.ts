@@ -53,12 +53,12 @@ interface Walk {
 const isCut = ({ shown }: ResultData) => shown !== undefined && shown.to < shown.of;
 
 test('cursors lead through each item of a list once, and each page is charged once', async ({ service }) => {
-  const start = (resultTokens: number) =>
+  const startListServer = (resultTokens: number) =>
     startServer({
       config: { baseUrl: service.baseUrl, apiKey: service.createKey({ credits: 10_000 }), resultTokens },
     });
   const filters = { ...france, displayFormat: ['VIDEO'] };
-  const whole = await start(100_000);
+  const whole = await startListServer(100_000);
   const allIds = (await followCursors(whole, { first: { filters, limit: 100 } })).flatMap(readIds);
   expect(new Set(allIds).size).toBe((await whole.call('count_ads', { filters })).data.total);
   expect(allIds.length).toBeGreaterThan(30);
@@ -71,7 +71,7 @@ test('cursors lead through each item of a list once, and each page is charged on
   });
   await fc.assert(
     fc.asyncProperty(walks, async ({ limit, resultTokens, detail, repeats }) => {
-      const server = await start(resultTokens);
+      const server = await startListServer(resultTokens);
       const first = { filters, limit, detail };
       const pages = await followCursors(server, { first, next: { detail, ...(repeats && { filters }) } });
       await server.close();
@@ -133,8 +133,12 @@ describe('A page that is cut to fit', () => {
   });
 
   testWithUpstream('a cut list of collections continues with its cursor', async ({ upstream, server }) => {
-    const name = (index: number) => `Collection ${index} ${'of ads '.repeat(5)}`;
-    const items = Array.from({ length: 900 }, (_, index) => ({ id: `c-${index}`, name: name(index), adCount: index }));
+    const readName = (index: number) => `Collection ${index} ${'of ads '.repeat(5)}`;
+    const items = Array.from({ length: 900 }, (_, index) => ({
+      id: `c-${index}`,
+      name: readName(index),
+      adCount: index,
+    }));
     upstream.respondWith(json({ items }));
     const pages = await followCursors(server, { tool: 'list_collections', first: {} });
     expect(pages.length).toBeGreaterThan(1);
@@ -205,8 +209,8 @@ describe.each([
     const { cursor } = (await server.call('search_ads', { ...args, filters: germany })).data;
     const whole = cursor ?? '';
     expect(whole).toMatch(/^@/);
-    const spent = async () => (await server.call('get_credits')).data.thisServer.charged;
-    const before = await spent();
+    const readSpent = async () => (await server.call('get_credits')).data.thisServer.charged;
+    const before = await readSpent();
     for (let at = 0; at < whole.length; at++)
       for (const to of ['', '3', 'Q']) {
         const changed = whole.slice(0, at) + to + whole.slice(at + 1);
@@ -214,7 +218,7 @@ describe.each([
         const { error, text } = await server.call('search_ads', { cursor: changed });
         expect([error?.kind, text], changed).toEqual(['invalid_request', expect.stringMatching(/cursor/i)]);
       }
-    expect(await spent()).toBe(before);
+    expect(await readSpent()).toBe(before);
   });
 });
 

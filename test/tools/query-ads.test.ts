@@ -7,7 +7,7 @@ const upstreamTest = freshUpstreamTest();
 
 test('query_ads answers from ads that paid calls returned, at no charge', async ({ server, service }) => {
   const shown = (await server.call('search_ads', { limit: 20 })).data.items;
-  const paid = service.countPaidRequests();
+  const paidServer = service.countPaidRequests();
   const { data, text } = await server.call('query_ads', {
     sql: 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1',
   });
@@ -19,7 +19,7 @@ test('query_ads answers from ads that paid calls returned, at no charge', async 
   expect(data.receipt).toEqual({ charged: 0, remaining: null, cached: true, requestId: null });
   expect(text).toContain('Credits: nothing charged');
   expect(text).toContain('Coverage: 20 ads from searches; no gathering covers them');
-  expect(service.countPaidRequests()).toBe(paid);
+  expect(service.countPaidRequests()).toBe(paidServer);
 });
 
 test('query_ads can count the running ads of each month with one join', async ({ server }) => {

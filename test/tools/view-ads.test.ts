@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { Canvas } from '../../src/drawing/canvas.ts';
 import { decodeJpeg, encodeJpeg, type Raster } from '../../src/drawing/codecs.ts';
 import { computeGrid } from '../../src/pictures/pictures.ts';
-import { jpegOf } from '../pictures/sample-pictures.ts';
+import { createJpeg } from '../pictures/sample-pictures.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { waitUntil } from '../support/deadline.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
@@ -23,7 +23,7 @@ type ColourName = keyof typeof colours;
 const pictureUrls = { red: '', green: '', blue: '' };
 beforeAll(async () => {
   for (const name of ['red', 'green', 'blue'] as const)
-    pictureUrls[name] = host.serve(await jpegOf({ width: 400, height: 400, colour: colours[name] }));
+    pictureUrls[name] = host.serve(await createJpeg({ width: 400, height: 400, colour: colours[name] }));
 });
 beforeEach(() => {
   host.requests.length = 0;
@@ -43,9 +43,9 @@ async function readTileColours(result: Result, tiles: number): Promise<(ColourNa
   return Array.from({ length: Math.min(tiles, columns) }, (_, tile) => {
     const x = gap + tile * (side + gap) + Math.floor(side / 2);
     const at = 4 * ((headHeight + labelHeight + 30) * sheet.width + x);
-    const near = (colour: readonly number[]) =>
+    const isNearColour = (colour: readonly number[]) =>
       colour.every((channel, index) => Math.abs(channel - (sheet.data[at + index] ?? 0)) < 24);
-    return (Object.keys(colours) as ColourName[]).find((name) => near(colours[name]));
+    return (Object.keys(colours) as ColourName[]).find((name) => isNearColour(colours[name]));
   });
 }
 
@@ -105,9 +105,9 @@ test('view_ads shows a card of a carousel or the still of a video, and the profi
   server,
   upstream,
 }) => {
-  const card = (url: string, nr: number) => ({ type: 'CARD_THUMB', url, nr });
+  const createCard = (url: string, nr: number) => ({ type: 'CARD_THUMB', url, nr });
   const cards = [{ title: 'one' }, { title: 'two' }];
-  const carousel = { media: [card(pictureUrls.green, 1), card(pictureUrls.red, 0)], cards };
+  const carousel = { media: [createCard(pictureUrls.green, 1), createCard(pictureUrls.red, 0)], cards };
   const video = { media: [{ type: 'VID', url: 'https://cdn.example/a.mp4', urls: { preview: pictureUrls.blue } }] };
   const portrait = { media: [{ type: 'PA_PP', url: pictureUrls.green }] };
   const ids = await loadAds({ server, upstream }, carousel, video, portrait);
@@ -154,7 +154,7 @@ test('every output form is complete and contains the picture after the text', as
 });
 
 test('view_ads fetches a picture once for each key within its cache lifetime', async ({ server, upstream }) => {
-  const url = host.serve(await jpegOf({ width: 222 }));
+  const url = host.serve(await createJpeg({ width: 222 }));
   const ids = await loadAds({ server, upstream }, createThumbnail(url), createThumbnail(url));
   const other = await server.connectAs('svc_live_other');
   await other.call('search_ads');
@@ -199,7 +199,7 @@ test('a cancelled call of view_ads ends its picture requests, and the next call 
 });
 
 test('pictures of a service on the same machine need no entry in the media hosts', async ({ start, upstream }) => {
-  const jpeg = await jpegOf({ colour: colours.blue });
+  const jpeg = await createJpeg({ colour: colours.blue });
   const items = [{ ...ad, ...createThumbnail(`${upstream.baseUrl}/media/1.jpg`) }];
   const list = json({ items, cursor: null, hasMore: false });
   for (const isPublic of [true, false]) {
@@ -231,22 +231,22 @@ test('view_ads groups equal pictures of many ads, however they are encoded, and 
   server,
   upstream,
 }) => {
-  const serve = async (picture: Raster, quality = 85) =>
+  const servePicture = async (picture: Raster, quality = 85) =>
     createThumbnail(host.serve(await encodeJpeg(picture, quality)));
   const withBar = drawBoxes(1);
   withBar.fillRect({ x: 0, y: 290, width: 320, height: 30 }, [20, 20, 20]);
   const cropped = new Canvas(250, 250);
   cropped.drawRaster(drawBoxes(1), { x: -60, y: -10, width: 320, height: 320 });
   const createRunDates = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
-  const plain = await serve(new Canvas(300, 300, [200, 60, 40]));
+  const plain = await servePicture(new Canvas(300, 300, [200, 60, 40]));
   const ids = await loadAds(
     { server, upstream },
-    { ...(await serve(drawBoxes(2))), ...createRunDates(1) },
-    { ...(await serve(drawBoxes(1))), ...createRunDates(2) },
-    { ...(await serve(drawBoxes(1), 30)), ...createRunDates(9) },
-    await serve(drawBoxes(1, { width: 160, height: 200 })),
-    await serve(withBar),
-    await serve(cropped),
+    { ...(await servePicture(drawBoxes(2))), ...createRunDates(1) },
+    { ...(await servePicture(drawBoxes(1))), ...createRunDates(2) },
+    { ...(await servePicture(drawBoxes(1), 30)), ...createRunDates(9) },
+    await servePicture(drawBoxes(1, { width: 160, height: 200 })),
+    await servePicture(withBar),
+    await servePicture(cropped),
     plain,
     plain,
     createThumbnail('https://cdn.example/a.jpg?oe=5F000000'),
@@ -280,13 +280,13 @@ test('a tile of several ads states the running days of the ad that it names, eve
 }) => {
   let time = Date.UTC(2026, 10, 20);
   const server = await start({}, { now: () => time });
-  const picture = () => encodeJpeg(drawBoxes(5), 80).then((jpeg) => host.serve(jpeg));
+  const createPicture = () => encodeJpeg(drawBoxes(5), 80).then((jpeg) => host.serve(jpeg));
   const ends = Math.floor(time / 1000) + 60;
-  const ran = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
+  const createRun = (days: number) => ({ startedAt: '2026-07-01', lastSeenAt: `2026-07-${10 + days}` });
   const [short = '', long = ''] = await loadAds(
     { server, upstream },
-    { ...createThumbnail(await picture()), ...ran(1) },
-    { ...createThumbnail(`${await picture()}?oe=${ends.toString(16)}`), ...ran(9) },
+    { ...createThumbnail(await createPicture()), ...createRun(1) },
+    { ...createThumbnail(`${await createPicture()}?oe=${ends.toString(16)}`), ...createRun(9) },
   );
   const sql = `SELECT id FROM ads WHERE id IN ('${short}', '${long}')`;
   const before = await server.call('view_ads', { sql });
