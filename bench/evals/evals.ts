@@ -1,16 +1,17 @@
 /**
  * Evaluates the tools without a model and without a network: whether hosts find them among the tools of other servers,
- * whether programs match the types of their results, and what answers cost. `npm run evals` prints the page and writes
- * bench/evals/results.md. If *Found* or *Programmed* is lower than on the existing page, the command fails and does not
+ * whether programs match the types of their results, what answers cost, and whether results state what the data cannot
+ * support. `npm run evals` prints the page and writes docs/evals.md. If *Found*, *Programmed* or *Limits stated* is lower than on the existing page, the command fails and does not
  * change the page.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Answered, answerQuestions } from './answered.ts';
 import { openDemo, readRawDemo } from './demo.ts';
 import { maxShownTools, type Ranked, rankQuestions } from './found.ts';
+import { findLimits, type Limited } from './limited.ts';
 import { type Programmed, runPrograms } from './programmed.ts';
 
-const page = new URL('results.md', import.meta.url);
+const page = new URL('../../docs/evals.md', import.meta.url);
 const before = existsSync(page) ? readFileSync(page, 'utf8') : '';
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const table = (head: string[], rows: (string | number)[][]) =>
@@ -30,6 +31,8 @@ const { ranked, others } = await rankQuestions(demo.client);
 const programs = await runPrograms(demo.client, raw);
 await demo.close();
 const answered = await answerQuestions();
+const limited = await findLimits();
+const isStated = ({ limit }: Limited) => limit !== undefined;
 
 const [tuning, heldOut] = [ranked.filter((one) => one.tuning), ranked.filter((one) => !one.tuning)];
 const sum = (of: 'calls' | 'credits' | 'tokens' | 'rawTokens') => answered.reduce((all, one) => all + one[of], 0);
@@ -37,19 +40,19 @@ const otherTools = others.reduce((all, { tools }) => all + tools.length, 0);
 
 const text = `# Evals
 
-This page is for reviewers. It shows what can be measured without a model: whether a host that searches for tools finds the right one, whether programs match the types of the results, and how many calls, tokens and credits a set of questions takes. \`npm run evals\` writes this page without a network. CI runs it, and fails if *Found* or *Programmed* is lower than on this page.
+This page is for reviewers. It shows what can be measured without a model: whether a host that searches for tools finds the right one, whether programs match the types of the results, how many calls, tokens and credits a set of questions takes, and whether the results state what the data cannot support. \`npm run evals\` writes this page without a network. CI runs it, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
-**Found: ${shareOf(ranked, isFound)}** · **Programmed: ${shareOf(programs, isRight)}** · **Answered: ${answered.length} questions, ${number(sum('calls'))} calls, ${number(sum('tokens'))} tokens, ${number(sum('credits'))} credits**
+**Found: ${shareOf(ranked, isFound)}** · **Programmed: ${shareOf(programs, isRight)}** · **Limits stated: ${shareOf(limited, isStated)}** · **Answered: ${answered.length} questions, ${number(sum('calls'))} calls, ${number(sum('tokens'))} tokens, ${number(sum('credits'))} credits**
 
 ## What this does not show
 
 - **What a model does.** No model takes part, so the page does not show whether a model chooses the right tool, calls it well, or draws the right conclusion. People who know the tools wrote the programs and the calls.
 - **How a host ranks tools.** Hosts differ and do not publish it. This evaluation uses BM25 over names, titles and descriptions, with most word endings cut off. It leaves out arguments, because those of the other servers are not available.
-- **Real ads.** The demo's ads are generated, complete, and shorter than real ads. [BENCHMARKS.md](../../BENCHMARKS.md) has the tokens of real ads.
+- **Real ads.** The demo's ads are generated, shorter than real ads, and nearly complete. [BENCHMARKS.md](../BENCHMARKS.md) has the tokens of real ads.
 
 ## Found
 
-${ranked.length} questions come from public posts and threads ([questions.json](questions.json) has the source of each question and the tools that answer it). For each question, our tools are ranked among ${otherTools} tools of ${others.length} other servers ([names and descriptions](other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. Half of the questions may be used to tune descriptions: ${shareOf(tuning, isFound)} found. The other half may not: ${shareOf(heldOut, isFound)} found.
+${ranked.length} questions come from public posts and threads ([questions.json](../bench/evals/questions.json) has the source of each question and the tools that answer it). For each question, our tools are ranked among ${otherTools} tools of ${others.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. Half of the questions may be used to tune descriptions: ${shareOf(tuning, isFound)} found. The other half may not: ${shareOf(heldOut, isFound)} found.
 
 These questions were not found:
 
@@ -62,7 +65,7 @@ ${table(
 
 ## Programmed
 
-Twelve [programs](programs), as a model would write them in code mode, against types made from \`tools/list\` with json-schema-to-typescript. A program is right if the strict compiler accepts it, and if it returns the same number as a count of all data of the service.
+Twelve [programs](../bench/evals/programs), as a model would write them in code mode, against types made from \`tools/list\` with json-schema-to-typescript. A program is right if the strict compiler accepts it, and if it returns the same number as a count of all data of the service.
 
 ${table(
   ['question', 'types', 'answer', 'right'],
@@ -87,16 +90,32 @@ ${table(
 )}
 
 In all, the results have ${number(sum('tokens'))} tokens, and the service's answers ${number(sum('rawTokens'))}.
+
+## Limits stated
+
+Ten questions that the demo data cannot answer. One advertiser of the demo was seen on one day only, one has placeholders instead of texts, one has countries for a third of its ads, and one gathering stopped after 50 ads. The figures look like an answer. The honest answer is that this cannot be told from these ads, for the reason in the last column, which is a sentence of the results.
+
+${table(
+  ['question', 'figures', 'tools', 'calls', 'tokens', 'cannot be told from these ads, because'],
+  limited.map((one) => [
+    one.question,
+    one.figures,
+    one.tools.join(', '),
+    one.calls,
+    one.tokens,
+    one.limit ?? 'not stated',
+  ]),
+)}
 `;
 
 process.stdout.write(text);
 for (const { problems } of programs) for (const problem of problems) process.stderr.write(`${problem}\n`);
-const fell = ['Found', 'Programmed'].filter((name) => {
+const fell = ['Found', 'Programmed', 'Limits stated'].filter((name) => {
   const countIn = (one: string) => Number(new RegExp(`\\*\\*${name}: (\\d+) of`).exec(one)?.[1] ?? 0);
   return countIn(text) < countIn(before);
 });
 if (fell.length === 0) writeFileSync(page, text);
 else {
-  process.stderr.write(`${fell.join(' and ')} fell: bench/evals/results.md has a higher figure.\n`);
+  process.stderr.write(`${fell.join(' and ')} fell: docs/evals.md has a higher figure.\n`);
   process.exitCode = 1;
 }

@@ -11,7 +11,7 @@ export interface Page {
   text: string;
 }
 
-const topLevelPages = 'README AGENTS CONTRIBUTING SECURITY CHANGELOG BENCHMARKS src/library/README bench/evals/results'
+const topLevelPages = 'README AGENTS CONTRIBUTING SECURITY CHANGELOG BENCHMARKS src/library/README'
   .split(' ')
   .map((name) => `${name}.md`);
 const docsPages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })

@@ -43,10 +43,31 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
   const pageId = random.uuid();
   const products = advertiser.products.map((product) => makeProduct(market, product));
   const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
-  const ads = campaigns.flatMap((campaign) => makeAds(market, campaign, pageId));
+  const ads = campaigns
+    .flatMap((campaign) => makeAds(market, campaign, pageId))
+    .map((ad, index) => (advertiser.gap ? { ...ad, ...makeGap[advertiser.gap](ad, index, market.today) } : ad));
   for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
   return { page: makePage(market, advertiser, pageId, ads), ads };
 }
+
+/**
+ * Gaps that real ads have, so that the demo shows what a result says about them. Each function returns the changed
+ * fields of an ad.
+ */
+const makeGap: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
+  /** The service looked at the advertiser only once. All ads were running then, and nobody knows how they went on. */
+  seenOnOneDay({ startedAt }, _, today) {
+    const lastSeenAt = toIsoDate(today - daysSinceLook * dayMs);
+    const hadStarted = typeof startedAt === 'string' && startedAt < lastSeenAt;
+    return { startedAt: hadStarted ? startedAt : lastSeenAt, lastSeenAt, endDate: null };
+  },
+  /** The ad network fills the texts of every second ad from a catalogue, which no ad library shows. */
+  placeholders: (_, index) => (index % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
+  /** The countries of two in three ads are unknown. */
+  someCountries: (_, index) => (index % 3 === 0 ? {} : { countries: undefined }),
+};
+
+const daysSinceLook = 40;
 
 const makeProduct = ({ random, today }: Market, product: Advertiser['products'][number]): Product => ({
   ...product,
@@ -264,6 +285,7 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
   };
 }
 
+type Gap = 'seenOnOneDay' | 'placeholders' | 'someCountries';
 type Industry = keyof typeof industryTable;
 type Language = keyof typeof phraseTable;
 
@@ -276,6 +298,8 @@ export type Advertiser = {
   countries: string[];
   /** The products of the advertiser. Prices are in the advertiser's own currency. */
   products: { name: string; price: number }[];
+  /** What is missing from the ads of the advertiser, if anything. */
+  gap?: Gap;
   /** Short selling points, which the ads list. */
   points: string[];
 };

@@ -1,0 +1,133 @@
+import { type Demo, openDemo } from './demo.ts';
+
+/** A question whose honest answer contains a limit of the data, with the sentence that states the limit. */
+export interface Limited {
+  question: string;
+  /** What the figures seem to say. */
+  figures: string;
+  /** The sentence of the results that says why they do not. Undefined if no result says so. */
+  limit: string | undefined;
+  tools: string[];
+  calls: number;
+  tokens: number;
+}
+
+type Call = Demo['call'];
+type Rows = unknown[][];
+
+interface Coverage {
+  partial?: { note: string }[];
+  notes?: string[];
+}
+
+/** What a question may use: `query` returns the rows of a statement as text. */
+interface Session {
+  call: Call;
+  query(sql: string): Promise<string>;
+}
+
+interface LimitedQuestion {
+  question: string;
+  /** Matches the sentence that a result must contain. */
+  limit: RegExp;
+  ask(session: Session): Promise<string>;
+}
+
+const [oneDay, placeholders, someCountries] = ['Trà Sen Sớm', 'บ้านใบบุญ', 'Langkah Rimba'];
+const by = (advertiser: string | undefined) => `FROM ads WHERE pageName = '${advertiser}'`;
+
+const gather = async ({ call }: Session, advertiserExact: string | undefined) => {
+  const { summary } = await call('gather_ads', { filters: { advertiserExact }, maxCredits: 20 });
+  return String(summary);
+};
+const findLine = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start)) ?? '';
+
+const questions: readonly LimitedQuestion[] = [
+  {
+    question: `How many ads of ${oneDay} still run?`,
+    limit: /\d+ unknown/,
+    ask: async (session) => (await gather(session, oneDay)).split('\n')[0] ?? '',
+  },
+  {
+    question: `How long does ${oneDay} usually run an ad?`,
+    limit: /^Last seen on one day: .* Their days running are their age on that day\./,
+    ask: ({ query }) => query(`SELECT median(daysRunning) ${by(oneDay)}`),
+  },
+  {
+    question: `In which month did ${oneDay} start most ads?`,
+    limit: /^Last seen on one day: .* counts by start count survivors\./,
+    ask: ({ query }) => query(`SELECT startedMonth, count(*) ${by(oneDay)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+  },
+  {
+    question: `Which product does ${placeholders} name in most headlines?`,
+    limit: /^Ads whose texts have placeholders/,
+    ask: async (session) => findLine(await gather(session, placeholders), 'First lines'),
+  },
+  {
+    question: `In which language does ${placeholders} advertise?`,
+    limit: /^Known for some of the .* ads only: language \(/,
+    ask: ({ query }) => query(`SELECT language, count(*) ${by(placeholders)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+  },
+  {
+    question: `Where does ${someCountries} advertise?`,
+    limit: /^Known for some of the .* ads only: country \(/,
+    ask: async (session) => {
+      await gather(session, someCountries);
+      return session.query(
+        `SELECT country, count(*) FROM ad_countries JOIN ads USING (id) WHERE pageName = '${someCountries}' GROUP BY 1`,
+      );
+    },
+  },
+  {
+    question: `Which picture does ${someCountries} use most?`,
+    limit: /^Known for some of the .* ads only: pictureGroup \(0\)/,
+    ask: ({ query }) => query(`SELECT count(DISTINCT pictureGroup) ${by(someCountries)}`),
+  },
+  {
+    question: 'What share of the ads in the US are videos?',
+    limit: /^Read 50 of \d+ ads, newest first: .* Older ads are missing\. Reading the rest costs /,
+    ask: async ({ call, query }) => {
+      await call('gather_ads', { filters: { countries: ['US'] }, maxAds: 50, maxCredits: 20 });
+      return query(
+        "SELECT round(100.0 * sum(displayFormat = 'VIDEO') / count(*)) FROM ads JOIN ad_countries USING (id) WHERE country = 'US'",
+      );
+    },
+  },
+  {
+    question: 'Which ad in the US has run longest?',
+    limit: /^Read 50 of \d+ ads, newest first: .* Older ads are missing\./,
+    ask: ({ query }) =>
+      query("SELECT max(daysRunning) FROM ads JOIN ad_countries USING (id) WHERE country = 'US' AND active = 1"),
+  },
+  {
+    question: 'Does any advertiser in the US offer a lifetime guarantee?',
+    limit: /^Read 50 of \d+ ads, newest first: .* Older ads are missing\./,
+    ask: ({ query }) => query("SELECT count(*) FROM ads WHERE text LIKE '%lifetime guarantee%'"),
+  },
+];
+
+/** Asks all questions in one session, and finds the sentences that state the limits in the results. */
+export async function findLimits(): Promise<Limited[]> {
+  const demo = await openDemo();
+  const answers: Limited[] = [];
+  for (const { question, limit, ask } of questions) {
+    const [tools, sentences]: [string[], string[]] = [[], []];
+    const call: Call = async (tool, args) => {
+      const data = await demo.call(tool, args);
+      tools.push(tool);
+      const { partial = [], notes = [] } = (data.coverage ?? {}) as Coverage;
+      sentences.push(...partial.map(({ note }) => note), ...notes, ...String(data.summary ?? '').split('\n'));
+      return data;
+    };
+    const query = async (sql: string) => {
+      const rows = (await call('query_ads', { sql })).rows as Rows;
+      return rows.map((row) => row.join(' ')).join(', ');
+    };
+    const figures = await ask({ call, query });
+    const { calls, tokens } = demo.takeSpent();
+    const stated = sentences.find((sentence) => limit.test(sentence));
+    answers.push({ question, figures, limit: stated, tools: [...new Set(tools)], calls, tokens });
+  }
+  await demo.close();
+  return answers;
+}
