@@ -43,7 +43,7 @@ interface Target {
   cpu: number;
 }
 
-/** The smallest allowed ratio of the server's throughput to that of the SDK alone, in each revision. */
+/** The smallest allowed ratio of the server's throughput to the throughput of the SDK alone, for each revision. */
 const minRatio = 0.95;
 const revisions = ['2025-11-25', '2026-07-28'];
 const print = (line: string) => process.stdout.write(`${line}\n`);

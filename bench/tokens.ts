@@ -77,7 +77,7 @@ function report(tool: string, all: Costs[]): void {
 const chunks = <T>(items: T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
-/** As long as those of a service whose own cursor is `eyJwIjoxfQ`. */
+/** Cursors of the same length as the cursors of a service with the cursor `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const frame = { cursor, credits: 5, hasMore: true, total: 1204, asOf };
 const adList = (raw: typeof ads) => {

@@ -58,7 +58,7 @@ interface PluginDescription {
   /** The paragraphs of the plugin's `README.md`. */
   readme: string[];
   jsonFiles: Record<string, object>;
-  /** Where the host looks for the icon. */
+  /** The path at which the host looks for the icon. */
   iconPath?: string;
 }
 

@@ -46,7 +46,7 @@ export interface AppOptions {
   shared?: ReplicaState | undefined;
   /** Whether the folder counts spending by day, for all processes that use it. */
   countsDays?: boolean | undefined;
-  /** Where files are written if the settings name no folder; by default they are in memory. */
+  /** The folder for files if the settings name no folder. By default, files are in memory. */
   exportTarget?: ExportTarget | undefined;
 }
 
@@ -105,7 +105,7 @@ export async function openApp(options: AppOptions) {
   const catalog = createCatalog({ server, version, openCalls: opened, searchFilters });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
-    /** The credentials of calls that bring no key: the configured ones, or those of the demo. */
+    /** The credentials of calls without a key of their own: the configured credentials, or the credentials of the demo. */
     credentials,
     /** Asks the service whether it accepts a key; rejects if it does not. */
     checkKey: async (caller: Caller) => {
@@ -116,7 +116,7 @@ export async function openApp(options: AppOptions) {
     keepSpending: async (connection: Connection) => (await opened()).keepSpending(connection),
     findLinked: async (link: string, name: string) => (await opened()).findLinked(link, name),
     pictures: upstream.servedPictures?.answer,
-    /** Makes long calls return what they have, because the process ends soon. */
+    /** Makes long calls return the data that they have, because the process ends soon. */
     drain: () => draining.abort(),
     /** Ends all calls, but waits up to `drainMs` for paid calls that were sent, because they are charged anyway. */
     close: async (drainMs = 0): Promise<void> => {
@@ -127,7 +127,7 @@ export async function openApp(options: AppOptions) {
   };
 }
 
-/** How long to ask whose key it is, in milliseconds. A paid answer waits this long before it is written to files. */
+/** The time limit for the request that identifies the account of a key, in milliseconds. A paid answer waits this long before it is written to files. */
 const maxWhoamiMs = 5000;
 
 export async function openCalls(options: AppOptions, upstream: Upstream): Promise<OpenCalls> {
@@ -214,7 +214,7 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
     close: async (ms) => {
       await answers.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
-      // A dataset whose owner is not known yet asks once more whose key it is, so the network is closed last.
+      // A dataset without a known owner requests the owner of its key once more, so the network is closed last.
       await network.close();
     },
   };

@@ -10,7 +10,7 @@ export interface Answered extends Spent {
 type Call = (tool: string, args?: object) => Promise<Record<string, unknown>>;
 type Rows = (string | number)[][];
 
-/** The state of the session in which a question is asked. */
+/** The state of a session when a question is asked. */
 interface Session {
   call: Call;
   /** Runs a statement and returns its rows. */

@@ -113,7 +113,7 @@ function formatHostsTable(): string {
   const rows = hosts.map((host) => {
     const { title, names, prefixes = [], output, reads, links, board, pictures, maxResultTokens } = host;
     const gets = [
-      `${output === 'both' ? 'text and data' : 'the text alone'}`,
+      `${output === 'both' ? 'text and data' : 'only the text'}`,
       maxResultTokens && `at most ${maxResultTokens.toLocaleString('en')} tokens`,
       links && 'links to files',
       board && 'the board',

@@ -1,7 +1,7 @@
 import { canonical } from './json.ts';
 import type { Operation } from './operations.ts';
 
-/** A request of the API: what the service is asked for, whoever asks. */
+/** A request to the API without its caller: the operation and its arguments. */
 export interface ServiceRequest {
   operation: Operation;
   path: Readonly<Record<string, string>>;
@@ -108,7 +108,7 @@ export interface Answer {
   order?: number;
   /** Present if the answer is cached, so that the other items of its page can be shown without another call. */
   isCached?: true;
-  /** For an ad copied from a list: the operation of that list. */
+  /** The operation of the list that an ad was copied from. */
   seenIn?: string;
   /** True if the service could not confirm that the dataset of this answer belongs to the caller. */
   isUnconfirmed?: true;

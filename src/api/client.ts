@@ -149,7 +149,7 @@ export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> 
   apiKey: string | undefined;
 }
 
-/** Who makes calls, and who is told about their outcome. */
+/** The caller of the API, and the functions that receive the outcome of its calls. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
   /** Makes calls that send no paid request, to find out whether a tool call would cost credits. */

@@ -79,7 +79,7 @@ type FailureWithFacts =
       wrongAddress?: WrongAddress;
     };
 
-/** The limit that a call would exceed. What the caller can do depends on whose limit it is. */
+/** The limit that a call would exceed. The advice to the caller depends on the kind of limit. */
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
   /** The person did not confirm the spending, or did not answer. */

@@ -45,7 +45,7 @@ async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> 
 
 /** The most bytes of JSON in one result. The limit is low because hosts copy a result through several browser windows. */
 const maxResultBytes = 500_000;
-/** The tools that the view calls, besides the two tools that only the board may call. */
+/** The tools that the view calls in addition to the two tools that only the board may call. */
 const toolsCalledByView = ['search_ads', 'list_collections', 'add_collection_item'];
 
 /** The argument with the page token. Some hosts pass whole results to the model; without the token these hold no data. */
@@ -56,7 +56,7 @@ const resultForModels = { data: {}, text: 'This tool answers only the board, whi
 const maxAds = 10_000;
 /** The most ids in one call. */
 const maxIds = 2000;
-/** The most characters of an id. Ids of ads are UUIDs, but unknown ids are returned as they came. */
+/** The most characters of an id. Ids of ads are UUIDs, but unknown ids are returned unchanged. */
 const maxAdIdLength = 200;
 
 const boardAds = defineTool({

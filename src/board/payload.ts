@@ -42,7 +42,7 @@ export type FullAd = BriefAd &
     changes: BoardChange[];
   };
 
-/** A field whose value differs between two successive versions of an ad. */
+/** A field that differs between two successive versions of an ad. */
 export interface BoardChange {
   /** When the newer version was first read, in ISO text. */
   at: string;
@@ -80,7 +80,7 @@ export interface BoardGathering {
   read: number;
   complete: boolean;
   gatheredAt: string;
-  /** Sentences on what the ads cannot support. */
+  /** Sentences about conclusions that the ads do not support. */
   notes: string[];
 }
 

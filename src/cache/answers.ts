@@ -146,7 +146,7 @@ export function openAnswers(
     if (sharedCalls.get(name) === shared) sharedCalls.delete(name);
   }
 
-  /** Asks the service whose key it is. No tool call counts this call. */
+  /** Requests the account of a key. The receipt of a tool call does not count this request. */
   function whoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<Answer> {
     const request = requestWithoutArguments(operations.whoami);
     return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { sent: false } });

@@ -19,7 +19,7 @@ export type Shape =
   | {
       kind: 'text';
       text: string;
-      /** Replaces a text of which the font has no letter. */
+      /** The text to draw instead if the font has no letter of the text. */
       fallbackText?: string;
       x: number;
       /** The baseline. */

@@ -87,7 +87,7 @@ the dataset is stored between calls, and a credit budget applies to all calls
 of one day (UTC). Without it, exports and reports are written to the current
 folder.`;
 
-/** All commands. A group stands before its commands. */
+/** All commands. Each group is followed by its commands. */
 const commands = {
   stdio: {
     description: 'serve MCP over stdio (the default without a command)',

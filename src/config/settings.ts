@@ -28,7 +28,7 @@ interface SettingRecord {
   parse(text: string | undefined): unknown;
   /** The setting is a secret, so it has no flag. */
   secret?: true;
-  /** The value may also be in a file whose path is in the variable with the suffix `_FILE`, as containers pass secrets. */
+  /** The value may also be in a file, as containers pass secrets. The variable with the suffix `_FILE` then holds the path of the file. */
   inFile?: true;
   /** The name of the flag's value in the help text, such as `url` in `--base-url <url>`. A flag without a value has no name. */
   valueName?: string;

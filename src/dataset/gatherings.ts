@@ -150,7 +150,7 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   return [...newest.values()].filter(({ storedParts }) => storedParts.every(isNewest));
 }
 
-/** Returns how many ads came only from searches or earlier gatherings. Returns 0 if nothing was gathered. */
+/** Returns the number of ads that only searches or earlier gatherings returned. Returns 0 if nothing was gathered. */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
   const gatheredIds = new Set(selectNewestGatherings(contents).flatMap(({ adIds }) => [...adIds]));

@@ -97,7 +97,7 @@ function representsAd(picture: AdPicture): picture is Extract<AdPicture, { addre
   return typeof picture.shows !== 'object' || picture.shows.card === 1;
 }
 
-/** The stored value of an ad whose picture was tried and did not come. It is not a perceptual hash. */
+/** The stored value of an ad whose picture could not be fetched. It is not a perceptual hash. */
 export const failedPicture = 'failed';
 
 /**

@@ -139,7 +139,7 @@ function shortenWithEllipsis(text: string, lettering: Lettering, maxWidth: numbe
 }
 
 /**
- * Returns as many letters of a text as fit into a width. Letters are measured in their separate forms, which are at least
+ * Returns the first letters of a text that fit into a width. Letters are measured in their separate forms, which are at least
  * as wide as their joined forms.
  */
 function fitLetters(text: string, lettering: Lettering, maxWidth: number) {

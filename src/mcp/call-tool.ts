@@ -151,7 +151,7 @@ interface ContextOptions {
   storedOnly?: boolean;
 }
 
-/** Creates what a tool may use. `notes` receives what the tool finds out about its data while it runs. */
+/** Creates the context of a tool call. `notes` receives the facts about the data that the tool finds out while it runs. */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
   { signal, receipts, storedOnly = false }: ContextOptions,

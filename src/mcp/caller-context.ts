@@ -24,7 +24,7 @@ interface CallerContextOptions {
   pictures(): Promise<OpenPictures>;
   baseUrl: string | undefined;
   version: string;
-  /** In milliseconds since the epoch. */
+  /** The current time in milliseconds since the epoch. */
   now: () => number;
 }
 
@@ -33,13 +33,13 @@ const maxConfirmMs = 5000;
 
 /** Everything that calls need of the process, opened with the first call. */
 export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
-  /** Asks the service whose key it is. */
+  /** Requests the account of the key from the service. */
   whoami(caller: Caller): Promise<ApiAnswer<'whoami'>>;
   /** Waits up to `ms` for paid calls that were sent, and aborts the other calls. */
   close(ms: number): Promise<void>;
 };
 
-/** Opens what the calls of all callers share, and returns the functions that build the context of one caller. */
+/** Opens the resources that all callers share. Returns functions that build the context of one caller. */
 export function openCallerContexts(options: CallerContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);

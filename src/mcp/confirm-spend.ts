@@ -64,7 +64,7 @@ interface SpendQuestion {
 interface ConfirmOptions {
   person: PersonAtHost;
   signal: AbortSignal;
-  /** In milliseconds since the epoch. */
+  /** The time in milliseconds since the epoch. */
   now: number;
   createId(): string;
   useOnce: UseOnce;

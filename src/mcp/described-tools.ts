@@ -62,7 +62,7 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
       }
       const types = (json.anyOf ?? []).map(({ type }) => type);
       if (types.length > 0 && types.every((type) => typeof type === 'string')) {
-        // Only one member has keywords besides its type, for example `items`.
+        // At most one member has other keywords than `type`, for example `items`.
         Object.assign(json, ...(json.anyOf ?? []), { type: types });
         delete json.anyOf;
       }

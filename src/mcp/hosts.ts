@@ -4,7 +4,7 @@ import hostRows from './hosts.json' with { type: 'json' };
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
 export type OutputSetting = (typeof outputSettings)[number];
 
-/** The form of results: text and data, the text alone, or the data with one line of text. */
+/** The form of results: text and data, only the text, or the data with one line of text. */
 export type OutputForm = 'both' | 'text' | 'structured';
 
 /** The known facts about the client of a request. A client chooses its own name, so the name decides only the form of results. */

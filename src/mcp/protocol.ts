@@ -95,7 +95,7 @@ export interface RequestError {
 /** The code of a read that is not possible now: the first of the codes that JSON-RPC leaves to servers. */
 export const refusedReadCode = -32_000;
 
-/** Describes what is wrong with a request in one line: the SDKs dump their validation issues, or do not answer. */
+/** Describes the problem of an invalid request in one line. The SDKs would dump their validation issues, or not answer. */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
   const [issue] = (schema?.['~standard'].validate(request) as Validated | undefined)?.issues ?? [];
@@ -141,7 +141,7 @@ export function createProgressReporter(meta: object | undefined, notify: (params
       waitingReport = progress;
       if (!isSending) sendNext();
     },
-    /** To be called before the call is answered: after that, the protocol allows no report. */
+    /** Ends the reports. It must be called before the answer is sent, because the protocol allows no report afterwards. */
     end: () => {
       waitingReport = undefined;
     },

@@ -15,7 +15,10 @@ const maxMs = 1000;
 /** The largest description that is read: four times the description of a library of this version. */
 const maxChars = 64 * 1024;
 
-/** Undefined for what is no local library. No key is sent. @throws if it does not answer in time, or fails */
+/**
+ * Fetches the filters that a local library describes. Returns undefined for any other service. Sends no key.
+ * @throws if the service fails or does not answer in time
+ */
 export async function fetchServedFilters({
   baseUrl,
   userAgent,

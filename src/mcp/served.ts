@@ -128,7 +128,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   };
 }
 
-/** Removes from a result what the host of the client cannot use. */
+/** Removes the parts of a result that the host of the client cannot use. */
 function adaptToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
   const { content, _meta, ...rest } = result;
   const { [boardKey]: _, ...others } = _meta ?? {};

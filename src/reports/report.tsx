@@ -69,7 +69,7 @@ export interface ReportMethod {
   period: ReturnType<typeof getReadingPeriod>;
   /** The cost of all gatherings, including gatherings that are not listed. */
   cost: ReturnType<typeof sumGatheringCosts>;
-  /** Returns what the answers do not cover. Called when all sections are written. */
+  /** Returns sentences about the ads that are missing. It is called after all sections are written. */
   writeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }

@@ -53,7 +53,7 @@ export type ClaimedCall = Pick<Call, 'request' | 'owner' | 'signal'>;
 
 /** Options of a claim. */
 export interface ClaimRequest {
-  /** Accept only answers that came after this time, in milliseconds since 1970. By default, any cached answer. */
+  /** Accept only answers that arrived after this time, in milliseconds since 1970. By default, any cached answer is accepted. */
   after?: number | undefined;
   /** Receives the id of a claim whose process has died while it sent the call. */
   onLost(id: string): Promise<void>;

@@ -270,7 +270,7 @@ export class MemoryDataset {
   }
 }
 
-/** A batch with its sequence number. If equal answers came in a row, they are one batch, and `first` tells the first answer. */
+/** A batch with its sequence number. Equal answers in a row are one batch, and `first` describes the first answer. */
 export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
 /** Parses the items of an answer and returns a record for each item. Values that are not items are left out. */

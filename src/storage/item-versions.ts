@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
-/** The answer that an item came from. */
+/** The answer that contained an item. */
 export interface ItemSource {
-  /** The operation whose answer held the version. */
+  /** The operation that returned the version. */
   listedBy: string;
   requestId: string | null;
 }
@@ -14,7 +14,7 @@ export interface ItemSource {
 export interface StoredItem extends ItemSource, ItemVersion {
   /** The id as the service spells it. */
   id: string;
-  /** When the first version came, in milliseconds since 1970. */
+  /** When the first version arrived, in milliseconds since 1970. */
   firstAt: number;
   /** The sequence number of the answer that brought the first version. */
   firstOrder: number;
@@ -22,10 +22,10 @@ export interface StoredItem extends ItemSource, ItemVersion {
   versions: readonly ItemVersion[];
 }
 
-/** One version of an item. A version comes with one answer or with several answers in a row. */
+/** One version of an item. One answer, or several answers in a row, contained the version. */
 export interface ItemVersion {
   /**
-   * When the first and the last answer with this version came, in milliseconds since 1970. These times are only shown to
+   * When the first and the last answer with this version arrived, in milliseconds since 1970. These times are only shown to
    * readers. They do not decide which version is newer, because clocks can be wrong.
    */
   since: number;
@@ -41,7 +41,7 @@ export interface ItemVersion {
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
-  /** When the first version came, and its sequence number, if the first version is not this one. */
+  /** When the first version arrived, and its sequence number, if the first version is not this one. */
   firstAt?: number | undefined;
   firstOrder?: number | undefined;
 }
@@ -112,7 +112,7 @@ export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
-/** Returns whether an answer came between the first and the last answer with a version. */
+/** Returns whether an answer arrived between the first and the last answer with a version. */
 const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 

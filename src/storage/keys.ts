@@ -40,7 +40,7 @@ interface AcceptedKeyDocument {
 export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAccess) {
   const localKeys = createMemoryKeys(() => performance.now());
   const documentKeyOf = (tenantId: string) => keyOf(tenantId, 'accepted');
-  /** While the store is unreachable, each replica uses what it learned last. */
+  /** While the store is unreachable, each replica uses the last known state. */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
       const reply = await documents.read<AcceptedKeyDocument>(documentKeyOf(tenantId)).catch(() => undefined);

@@ -32,7 +32,7 @@ interface UnparsedAnswer {
 /** The largest memory of labels, watches and reports, for all tenants together. Beyond it, new records are refused. */
 const maxRecordBytes = 64 * MB;
 
-/** Returns whether an answer has exactly the same text as the previous answer, and came later. */
+/** Returns whether an answer has exactly the same text as the previous answer, and arrived later. */
 const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&

@@ -82,7 +82,7 @@ export interface ListRequest extends Listing {
 }
 
 /**
- * Returns where a list continues, and with which filters. A cursor of the service is passed on unchanged. A cursor of this
+ * Returns the position and the filters with which a list continues. A cursor of the service is passed on unchanged. A cursor of this
  * server must be the one that these arguments would produce. The memory of cursors may be a remote store, so it is read
  * only if the cursor and the arguments are not enough.
  * @throws AdLibraryError `invalid_request` if the cursor does not match the arguments, before anything is sent

@@ -20,7 +20,7 @@ import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { createResourceLink, defineTool, formatFileLocation, listFileAddresses } from './tool.ts';
 
-/** As registered at IANA. */
+/** The media types as they are registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
   csv: 'text/csv',
   jsonl: 'application/jsonl',

@@ -22,7 +22,7 @@ interface Rows {
   first: readonly (readonly Cell[])[];
 }
 
-/** Returns as many rows as fit; none if the table is too wide to show. */
+/** Returns the first rows that fit into the tokens. Returns no rows if the table is too wide to show. */
 export function selectFirstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};
   const names = columns.map((name) => cleanCell(name, maxCellChars));

@@ -105,7 +105,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   });
 }
 
-/** Says what is missing from a gathering, and what the rest costs. Returns undefined if the gathering is complete. */
+/** Describes the missing ads of a gathering, and the price of the rest. Returns undefined if the gathering is complete. */
 async function describeRest(
   gathering: Gathering,
   contents: DatasetContents,

@@ -119,7 +119,7 @@ interface FitOptions<View, Heading> {
   views: ItemViews<View>;
 }
 
-/** Returns a page with as many items as fit. The measured text is the text that is returned. */
+/** Returns a page with the first items that fit into the token budget. The measured text is also the returned text. */
 function fitPage<View, Heading>(
   { answer, listing, price, views }: FitOptions<View, Heading>,
   { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },

@@ -120,5 +120,5 @@ function formatRowCount(shown: number, rowCount: number | null, limit: number): 
 const formatCell = (cell: Cell, quoted: boolean): string =>
   quoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
-/** Also for the text `null`, to tell it from a missing value. */
+/** Returns whether a text needs quotes. The text `null` is quoted too, to distinguish it from a missing value. */
 const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

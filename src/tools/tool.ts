@@ -42,7 +42,7 @@ export interface ToolDescription {
   isHeavy?: true;
   /** Hosts that can draw views show its results on the board. */
   showsBoard?: true;
-  /** Only the board calls the tool: the result holds its data in `_meta` alone. */
+  /** Only the board calls the tool. The result has its data only in `_meta`. */
   onlyForBoard?: true;
 }
 
@@ -55,7 +55,7 @@ interface ExampleIds {
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /** A call on demo data, for docs and tests. Calls come in the order of the catalogue. */
   example(ids: ExampleIds): Record<string, unknown>;
-  /** What the board needs of a result whose data a host may drop. */
+  /** Returns the part of a result that the board needs. Some hosts drop the data of a result, so the board gets this part separately. */
   forBoard?(data: object, result: ToolOutput): object;
   input: Input;
   /** Loose at every level, so that a new key of the service breaks no client. */
@@ -98,7 +98,7 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
 /** Time that a result without its picture needs before the deadline of the call. */
 const resultMarginMs = 1000;
 
-/** Returns how long a picture may still take, so that the result comes in time without it. */
+/** Returns how long a picture may still take, in milliseconds. Without the picture, the result still arrives in time. */
 export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
   deadline - clock() - resultMarginMs;
 

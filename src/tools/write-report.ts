@@ -159,7 +159,7 @@ export const writeReport = defineTool({
         context,
       ),
     );
-    // Before the file: where it cannot be kept, nothing is left.
+    // The report is stored before the file is written. If the report cannot be stored, no file is left behind.
     if (name !== undefined) {
       const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
       await saveReport(dataset.userRecords, { name, title, sections: wanted, runs }, input.again !== undefined);

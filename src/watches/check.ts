@@ -34,7 +34,7 @@ export const defaultMaxAds = 1000;
 
 /**
  * Checks the watches, beginning with the one whose last check is oldest. Watches with the same question are read once.
- * @returns the checked watches, and why the call ended early, if it did
+ * @returns the checked watches, and the reason if the call ended early
  */
 export async function runChecks(
   watches: readonly Watch[],
@@ -144,7 +144,7 @@ export type Check = ReturnType<typeof compareWithLast>;
  * @param at when the check was made, in milliseconds since the epoch
  */
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
-  // A call may have stored a check of this same gathering whose result was never received.
+  // A call may have stored a check of this gathering although its result was never received.
   const last = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === last?.gathering);
   const changes =

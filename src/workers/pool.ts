@@ -152,7 +152,7 @@ export class PooledWorker<Request, Reply, Data> {
     this.#ready.catch(() => {});
   }
 
-  /** False once the thread has ended or was told to. */
+  /** False after the thread has ended or has been told to end. */
   get isAlive(): boolean {
     return this.#endReason === undefined;
   }
@@ -190,7 +190,7 @@ export class PooledWorker<Request, Reply, Data> {
     await this.#thread.terminate();
   }
 
-  /** Waits for the next message of the thread, and terminates the thread if none comes in time. */
+  /** Waits for the next message of the thread, and terminates the thread if none arrives in time. */
   async #waitForReply(timeoutMs: number): Promise<Reply> {
     const timer = setTimeout(
       () => this.terminate(new WorkerTimeoutError('The worker did not reply in time.')),

@@ -179,7 +179,7 @@ interface ChoiceProps {
   choose(isFirst: boolean): void;
 }
 
-/** Renders two buttons, of which one is pressed. */
+/** Renders two buttons. One of them is pressed. */
 const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
   <fieldset class="modes" aria-label={label}>
     {names.map((name, index) => (

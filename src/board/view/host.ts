@@ -96,7 +96,7 @@ export function connectServer(host: Host) {
   };
 }
 
-/** Longer than a call takes, plus time for a person whom the host asks for permission. */
+/** Longer than any call, plus time for the person to give the permission that the host asks for. */
 const maxSilenceMs = 120_000;
 
 /** Returns the data for the board in a result; an empty object if the host removed it. */
@@ -114,7 +114,7 @@ export const getExplanation = (result: JsonObject): string =>
 export const canRetry = ({ _meta }: JsonObject): boolean =>
   ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
-/** In characters. Every error text of the server is shorter. */
+/** The most characters of an error text. Every error text of the server is shorter. */
 const maxExplanationLength = 5000;
 
 /** Returns true if a result holds demo data. */
@@ -199,7 +199,7 @@ export interface Display {
   isTight: boolean;
 }
 
-/** In pixels. A taller board scrolls inside its frame, so that it does not push the conversation away. */
+/** The largest height in pixels. A taller board scrolls inside its frame, so that it does not push the conversation away. */
 const maxHeights = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
 

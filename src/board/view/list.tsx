@@ -71,7 +71,7 @@ interface ItemProps {
   view: View;
   ad: BriefAd;
   axis: TimeAxis | undefined;
-  /** The number of ads for which the card stands. */
+  /** The number of ads that the card represents. */
   adCount: number;
   number: string;
   isSelected: boolean;

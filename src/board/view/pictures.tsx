@@ -14,7 +14,7 @@ type ShowPicture = (picture: BoardPicture) => void;
 export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
 /**
- * Returns a picture loader. Frames that came into view last are served first, because the reader may have scrolled past
+ * Returns a picture loader. Frames that appeared last are served first, because the reader may have scrolled past
  * the others.
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {

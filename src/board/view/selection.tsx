@@ -87,7 +87,7 @@ const formatAdNumbers = (view: View, ids: readonly string[]): string => {
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
-/** Returns a text that tells the model which id a number stands for. The text contains nothing that an advertiser wrote. */
+/** Returns a text that tells the model the id of the ad behind each number. The text contains nothing that an advertiser wrote. */
 function describeId(view: View, id: string): string {
   const ad = findAd(view, id);
   const variant = variantOf(ad);

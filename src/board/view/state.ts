@@ -81,7 +81,7 @@ export interface View {
   hasCapability(capability: string): boolean;
   /** Requests ads from the server by their ids and adds them to the board. */
   loadAds(ids: readonly string[]): Promise<void>;
-  /** The ads by id of which the board has all fields. At first, the board has only the facts of each ad. */
+  /** The ads with all fields, by id. At first, the board has only the facts of each ad. */
   fullAds: Map<string, FullAd>;
   server: Server;
   host: Host;
@@ -247,7 +247,7 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** Returns the facets of which the ad has none of the chosen values. */
+/** Returns the facets for which the ad has none of the chosen values. */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
     facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
@@ -267,7 +267,7 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
 /** A value of a facet, with the number of ads that the board would show if the reader chose it. */
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
-/** A facet with more values, each of which only one ad has, is not offered. Its values are names rather than a filter. */
+/** A facet with more values is not offered if each value belongs to only one ad. Such values are names, not filters. */
 const maxValuesOfSingleAds = 8;
 
 /**

@@ -97,7 +97,7 @@ class Import {
   readonly #spool = new Spool();
   #table: Table | undefined;
   #readRow: ((cells: readonly string[]) => SourceRecord) | undefined;
-  /** The error because of which the rest of the source was not read, with its line. */
+  /** The error, with its line, that prevented the rest of the source from being read. */
   #sourceError: { line: number; error: Error } | undefined;
   #hasAdText = false;
   #ignoredCount = 0;

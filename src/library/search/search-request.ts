@@ -10,7 +10,7 @@ import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
-/** What a search needs besides its request. `now` returns Unix milliseconds. */
+/** The context of a search besides its request. `now` returns Unix milliseconds. */
 export type SearchContext = { database: Database; cursors: CursorCodec; now: () => number };
 
 /** Returns the name of the list to which a search's cursors belong. */

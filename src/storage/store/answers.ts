@@ -30,7 +30,7 @@ const claimMs = 3_600_000;
 const maxLocalBytes = 64 * 1024 * 1024;
 
 interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
-  /** Whether a call whose process has died is sent again, although the service may have charged for it. */
+  /** Whether a call is sent again after its process has died, although the service may have charged for the call. */
   sendsAgain?: boolean;
 }
 

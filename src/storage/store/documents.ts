@@ -29,7 +29,7 @@ interface CachedDocument<Doc> {
 }
 
 interface Entry<Doc> extends CachedDocument<Doc> {
-  /** When the reply of the store came, by the clock of this process. */
+  /** When the reply of the store arrived, by the clock of this process. */
   receivedAt: number;
   /** The sequence number of the request to the store. */
   requestNumber: number;
@@ -50,7 +50,7 @@ interface DocumentsOptions {
   maxCachedBytes?: number;
 }
 
-/** The interval between two reads of a document whose change somebody awaits, in milliseconds. */
+/** The interval between two reads of a document while a caller waits for its change, in milliseconds. */
 const pollIntervalMs = 100;
 /**
  * The longest wait for a change, in milliseconds. Afterwards the caller should check whether the process that should make

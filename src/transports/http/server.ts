@@ -5,7 +5,7 @@ import { getRequestListener } from '@hono/node-server';
 /** A server that is listening. */
 export type Listener = Awaited<ReturnType<typeof listen>>;
 
-/** Where a server listens, and how it limits its connections. */
+/** The address and port of a server, and the limits of its connections. */
 export interface ListenOptions {
   host: string;
   port: number;
@@ -110,7 +110,7 @@ interface ConnectionBounds {
 interface Connection {
   /** The address that the connection counts for. Undefined if connections of this address are not limited. */
   address: string | undefined;
-  /** How many requests have arrived whose answers have not left the process. */
+  /** The number of requests whose answers have not left the process yet. */
   unansweredRequests: number;
   /** Resolves when the answer to the last request has left the process. */
   lastAnswer: Promise<void>;
