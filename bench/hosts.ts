@@ -112,7 +112,7 @@ function testHost(id: string, host: HostUnderTest): HostResult {
   const result: HostResult = { title: host.title, version: '', day, setups: [], problems: [] };
   let folder: string;
   try {
-    folder = install(id, `${host.packageName}@latest`, node);
+    folder = install(id, `${host.packageName}@${host.packageVersion ?? 'latest'}`, node);
   } catch (error) {
     return { ...result, problems: [`cannot be installed: ${(error as Error).message}`] };
   }

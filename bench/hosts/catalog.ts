@@ -30,8 +30,10 @@ export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out
 export interface HostUnderTest {
   /** The title of the host in `src/mcp/hosts.json`. */
   title: string;
-  /** The npm package, whose newest version is installed. */
+  /** The npm package. */
   packageName: string;
+  /** The version to install, if the newest one cannot be installed. */
+  packageVersion?: string;
   /** The path of the program below the folder of its installation. */
   program: string;
   variables(environment: Environment): Record<string, string>;
@@ -215,6 +217,8 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
   kilo: {
     title: 'Kilo CLI',
     packageName: '@kilocode/cli',
+    // The packages with the program of 7.8.1 are not on npm.
+    packageVersion: '7.7.7',
     program: 'node_modules/.bin/kilo',
     variables: () => ({}),
     setups: (environment) => ({
