@@ -107,10 +107,10 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   );
 }
 
-/** Returns what is missing from a gathering, and which of its advertisers were seen on one day only. */
+/** Returns the sentences on what the ads of a gathering cannot support. */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
-  const { missing, oneDay } = describeGathering(gathering, await readCoverageInput(contents, context));
-  return [missing, oneDay].filter((note) => note !== undefined);
+  const { missing, oneDay, fieldGaps } = describeGathering(gathering, await readCoverageInput(contents, context));
+  return [missing, oneDay, fieldGaps].filter((note) => note !== undefined);
 }
 
 const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering, notes: string[]): BoardGathering => ({

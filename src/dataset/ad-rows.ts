@@ -51,10 +51,16 @@ export interface KnownAdFacts {
   lastSeenAt: number | null;
   /** When the last answer with the ad arrived, in milliseconds since the epoch. */
   readAt: number;
+  /** Those of `chartedFields` that the ad has. */
+  chartedFields: readonly ChartedField[];
 }
 
+/** The fields by which the board draws charts and filters ads. */
+export const chartedFields = ['displayFormat', 'ctaType', 'startedAt', 'country'] as const;
+type ChartedField = (typeof chartedFields)[number];
+
 /** Values that are read once from the JSON of an ad and then stay in memory. */
-interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt'> {
+interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   hash: string;
   print: string | undefined;
   /** The values by which services sort ads. */
@@ -263,9 +269,12 @@ export class AdRowReader {
       for (const [index, item] of items.entries()) variants.set(item, page.variants[index] ?? null);
     }
     const factsById = ads.map((item): [string, KnownAdFacts] => {
-      const { pageId, pageName, lastSeenAt } = this.#parseAd(item);
+      const { pageId, pageName, lastSeenAt, chartedFields } = this.#parseAd(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
-      return [normalizeAdId(item.id), { pageId, pageName, language, variant, lastSeenAt, readAt: item.at }];
+      return [
+        normalizeAdId(item.id),
+        { pageId, pageName, language, variant, lastSeenAt, chartedFields, readAt: item.at },
+      ];
     });
     return { version, facts: new Map(factsById), variantsByPage };
   }
@@ -290,11 +299,18 @@ export class AdRowReader {
       hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       print: readPerceptualHash(ad),
       orderValues: readOrderValues(ad, at),
+      chartedFields: listChartedFields(ad),
     };
     parsedAds.set(json, parsedAd);
     return parsedAd;
   }
 }
+
+const listChartedFields = (ad: Fields): ChartedField[] =>
+  chartedFields.filter((field) => {
+    if (field === 'country') return readTexts(ad.countries).length > 0;
+    return field === 'startedAt' ? parseTime(ad.startedAt) !== undefined : toTextCell(ad[field]) !== null;
+  });
 
 /**
  * Returns the variants of one advertiser's ads. If ads were only appended since the last call, the existing variants

@@ -6,7 +6,7 @@ import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { quote } from '../views/safe-text.ts';
 import { sanitizeId, truncateLine } from '../views/tokens.ts';
-import type { KnownAdFacts } from './ad-rows.ts';
+import { chartedFields, type KnownAdFacts } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import {
   formatFieldGaps,
@@ -190,8 +190,8 @@ export function listCaptionNotes(answered: CoverageInput): string[] {
 }
 
 /**
- * Returns the sentences about one gathering: `missing` if it is not complete, and `oneDay` if its advertisers were seen
- * on one day only.
+ * Returns the sentences about one gathering: `missing` if it is not complete, `oneDay` if its advertisers were seen on
+ * one day only, and `fieldGaps` if many ads lack a field by which the board filters.
  */
 export function describeGathering(gathering: Gathering, answered: CoverageInput) {
   const { complete, adIds } = gathering;
@@ -199,6 +199,13 @@ export function describeGathering(gathering: Gathering, answered: CoverageInput)
   return {
     missing: complete ? undefined : formatIncompleteReading(describeReading(gathering, answered)),
     oneDay: formatOneDayAdvertisers([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
+    fieldGaps: formatFieldGaps({
+      ads: ads.length,
+      fields: chartedFields.map((name) => ({
+        name,
+        ads: ads.filter((ad) => ad.chartedFields.includes(name)).length,
+      })),
+    }),
   };
 }
 

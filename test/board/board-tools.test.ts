@@ -161,6 +161,26 @@ test('board_ads costs nothing, returns ads with their labels, and lists the ids 
   });
 });
 
+test('board_ads states what the ads of a gathering cannot support, and nothing for complete ads', async () => {
+  const own = await startBoardService((mediaUrl) =>
+    createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, countries: index < 20 ? ['DE'] : [] })),
+  );
+  try {
+    const client = await own.start({ output: 'both' });
+    const token = await readTestPageToken(client);
+    const { gathering: id } = meta<BoardContext>(await client.call('gather_ads', { maxAds: 15, maxCredits: 30 }));
+    const { gathering } = await callBoardTool<BoardAds>('board_ads', { gathering: id, page: token }, client);
+    expect(gathering?.notes[0]).toMatch(/^Read 15 of 30 ads.* Reading the rest costs /);
+    await client.call('gather_ads', { maxCredits: 30 });
+    const complete = await callBoardTool<BoardAds>('board_ads', { gathering: id, page: token }, client);
+    expect(complete.gathering?.notes).toContainEqual(
+      expect.stringMatching(/^Known for some of the 30 ads only: .*country \(20\)/),
+    );
+  } finally {
+    await own.close();
+  }
+});
+
 test('board_ads returns the ads of a gathering, and an error for an unknown gathering', async () => {
   const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   const { gathering, ads } = await callBoardTool<BoardAds>('board_ads', { gathering: id });
