@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { abortedError } from '../../api/abort.ts';
 import type { Answer } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
+import { isDeeperThan } from '../../api/json.ts';
 import type { OperationName } from '../../api/operations.ts';
 import type { AnswerCache, CachedAnswer, Claim, ClaimedCall, ClaimRequest, StateOptions } from '../call-state.ts';
 import { createMemoryAnswers, isNewerThan } from '../memory-answers.ts';
@@ -26,6 +27,11 @@ type StoredAnswer = Omit<Answer, 'value'>;
 
 /** How long the store keeps a claim, and how long it remembers that the process of a claim has died, in milliseconds. */
 const claimMs = 3_600_000;
+/**
+ * The largest depth of nested objects and lists in an answer that the store accepts. Writing a deeper value as JSON
+ * exhausts the stack in Node before version 26. Answers of the service have about eight levels.
+ */
+const maxAnswerDepth = 500;
 /** The memory limit for answers that the store did not accept. */
 const maxLocalBytes = 64 * 1024 * 1024;
 
@@ -97,6 +103,7 @@ export function openStoredAnswers(
       const { value, ...answer } = cached.answer;
       const isTaken =
         !store.isNearlyFull() &&
+        !isDeeperThan(maxAnswerDepth, answer.raw) &&
         (await documents
           .write<StoredCall>(key, (at) => ({ cached: { operation: operation.name, answer, at } }), ttlMs)
           .then(() => true)
