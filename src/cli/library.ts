@@ -105,7 +105,9 @@ async function importAndReport(
   if (imported.files.length === 0) say('nothing was read: the folder contains no file that an import reads\n');
   if (isComplete) say(`${formatQuestion(question ?? '', imported.question)}\n`);
   // A file without any ad or page counts as a failure, too.
-  const hasFailed = imported.files.some(({ ads, pages, skipped }) => skipped > 0 || ads + pages === 0);
+  const hasFailed = imported.files.some(
+    ({ ads, pages, repeated, skipped }) => skipped > 0 || ads + pages + repeated === 0,
+  );
   const exitCode = hasFailed || imported.files.length === 0 ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
   return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
@@ -301,7 +303,7 @@ export function formatImportReport({ name, columns, formats, ...report }: Import
     ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
   ];
   const imported = `${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
-  const summary = [ads + pages === 0 ? `nothing was read, ${imported}` : imported, ...counts].join(', ');
+  const summary = [ads + pages + repeated === 0 ? `nothing was read, ${imported}` : imported, ...counts].join(', ');
   const unlistedCount = skipped - problems.length;
   return [
     `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,
@@ -318,7 +320,7 @@ export function formatImportReport({ name, columns, formats, ...report }: Import
 function formatFormats(formats: ImportedFile['formats']): string[] {
   const counts = Object.entries(formats).map(([name, { ads, pages }]) => {
     const parts = [ads > 0 ? formatCount(ads, 'ad') : '', pages > 0 ? formatCount(pages, 'page') : ''].filter(Boolean);
-    return `${name} (${parts.join(', ')})`;
+    return parts.length > 0 ? `${name} (${parts.join(', ')})` : name;
   });
   return counts.length > 0 ? [`  ${counts.length > 1 ? 'formats' : 'format'}: ${counts.join(', ')}`] : [];
 }

@@ -127,6 +127,11 @@ test('an import reads the files of a folder by name, and combines what they say 
   await write('more/metrics.json', { ad_archive_id: '1', spend: { lower_bound: '5', upper_bound: '9' } });
   await writeFile(join(downloads, 'notes.md'), '# Notes');
   const { files } = await importPaths(database, [downloads]);
+  expect(files.map(({ ads, repeated, problems }) => [ads, repeated, problems.length])).toEqual([
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 1, 0],
+  ]);
   expect(files.map(({ name }) => name.slice(downloads.length + 1))).toEqual([
     join('more', 'metrics.json'),
     'week-2.json',

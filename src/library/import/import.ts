@@ -204,7 +204,7 @@ class Import {
     if (this.#ignoredCount > 0)
       report.notes.push(`ignored, because they name no ad (rows of totals): ${formatCount(this.#ignoredCount, 'row')}`);
     if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
-    if (report.ads + report.pages + report.skipped === 0)
+    if (report.ads + report.pages + report.repeated + report.skipped === 0)
       this.#reporter.addProblem('the source contains no ad and no page');
     return this.#reporter.finish(this.#table !== undefined);
   }

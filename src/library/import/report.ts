@@ -55,11 +55,11 @@ export class ImportReporter {
 
   /** Counts a record that was stored. */
   countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
+    this.report.formats[formatName] ??= { ads: 0, pages: 0 };
     if (outcome === 'repeated') {
       this.report.repeated++;
       return;
     }
-    this.report.formats[formatName] ??= { ads: 0, pages: 0 };
     this.report.formats[formatName][kind]++;
     this.report[kind]++;
     if (outcome === 'updated') this.report.updated++;
