@@ -205,7 +205,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     2,
     'line 1, data[1]: bytes that are not UTF-8; save the file as UTF-8 and import it again',
   ],
-  ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive or a workbook; unpack it or save it as CSV/],
+  ['a ZIP archive', 'PK\x03\x04…', 0, /a ZIP archive where a text was expected; unpack it/],
   [
     'an ad whose page id cannot be part of a URL',
     toJson({ ...createAd(1), pageId: '..' }),

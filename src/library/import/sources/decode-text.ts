@@ -23,7 +23,7 @@ export async function* decodeText(
   if (firstChunk?.[0] === 0x1f)
     ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
-    throw new UnreadableSourceError('a ZIP archive inside a compressed file; unpack it, and import the files inside');
+    throw new UnreadableSourceError('a ZIP archive where a text was expected; unpack it, and import the files inside');
   const decode = createDecoder(firstChunk ?? Buffer.alloc(0), onWindows1252);
   let batch = '';
   try {
