@@ -12,7 +12,7 @@ const test = freshUpstreamTest();
 const toDay = (day: number) => new Date(Date.UTC(2026, 6, day)).toISOString();
 
 describe('activeWhenLastRead', () => {
-  test('tells which ads ran on the last day of an archive, whenever the archive is read', async ({
+  test('activeWhenLastRead tells which ads ran on the last day of an archive, whenever the archive is read', async ({
     upstream,
     start,
   }) => {
@@ -37,7 +37,10 @@ describe('activeWhenLastRead', () => {
     expect(await server.queryRows(range)).toEqual([['2026-06-30T23:59:59.000Z', '2026-07-01T22:00:00.000Z']]);
   });
 
-  test('measures all parts of a question against the last day of the whole question', async ({ upstream, server }) => {
+  test('activeWhenLastRead measures all parts of a question against the last day of the whole question', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 0);
     const [early, late] = [createAd(1, { lastSeenAt: toDay(1) }), createAd(2, { lastSeenAt: toDay(9) })];
     service.selectAds = ({ query }) => (query === 'early' ? [early] : [late]);
@@ -49,7 +52,10 @@ describe('activeWhenLastRead', () => {
     ]);
   });
 
-  test('equals a comparison with the latest day among the ads of the gathering', async ({ upstream, start }) => {
+  test('activeWhenLastRead equals a comparison with the latest day among the ads of the gathering', async ({
+    upstream,
+    start,
+  }) => {
     const server = await start({ cacheSeconds: 0 }, { now: () => now });
     const service = serveAds(upstream, 0);
     const days = fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined, freq: 4 });

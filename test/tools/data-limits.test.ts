@@ -30,7 +30,7 @@ const createAds = (count: number, fields: (index: number) => object = () => ({})
     }),
   );
 
-describe('An incomplete gathering', () => {
+describe('Coverage of gatherings', () => {
   const orders: [name: string, sort: (ads: ServedAd[]) => ServedAd[], sentence: RegExp][] = [
     [
       'the newest first',
@@ -51,7 +51,7 @@ describe('An incomplete gathering', () => {
   ];
 
   test.for(orders)(
-    'states the order of the service (%s), the missing ads and the price of the rest',
+    'an incomplete gathering states the order of the service (%s), the missing ads and the price of the rest',
     async ([, sort, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       service.ads = sort(createAds(200));
@@ -74,7 +74,7 @@ describe('An incomplete gathering', () => {
     },
   );
 
-  test('the first line says that the credits ended the reading and names the price of the rest', async ({
+  test('the first line of gather_ads says that the credits ended the reading, and names the price of the rest', async ({
     upstream,
     server,
   }) => {
@@ -92,7 +92,10 @@ describe('An incomplete gathering', () => {
     expect(firstLine).toContain(`costs ${atMost} credits.`);
   });
 
-  test('an empty result and a count of zero begin with what is missing', async ({ upstream, server }) => {
+  test('an empty result and a count of zero over an incomplete gathering begin with what is missing', async ({
+    upstream,
+    server,
+  }) => {
     serveAds(upstream, 0).ads = createAds(200).toReversed();
     await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
     for (const sql of [
@@ -109,7 +112,7 @@ describe('An incomplete gathering', () => {
     expect(complete.text).not.toContain('missing');
   });
 
-  test('a question in parts names the parts that are missing', async ({ upstream, server }) => {
+  test('the note of an incomplete question in parts names the parts that are missing', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     const ads = createAds(90).toReversed();
     service.selectAds = ({ country }) =>
@@ -122,7 +125,7 @@ describe('An incomplete gathering', () => {
     );
   });
 
-  test('an earlier complete gathering of the question has the missing ads, and an empty result says nothing', async ({
+  test('an empty result does not begin with what is missing if an earlier gathering of the question is complete', async ({
     upstream,
     start,
   }) => {
@@ -138,8 +141,8 @@ describe('An incomplete gathering', () => {
   });
 });
 
-describe('Advertisers that were seen on one day only', () => {
-  test('are named exactly if four fifths of their ads, and at least ten, share a day long before the reading', async ({
+describe('Coverage of last-seen days', () => {
+  test('coverage names an advertiser exactly if four fifths of its ads, and at least ten, share a last-seen day long before the reading', async ({
     upstream,
     start,
   }) => {
@@ -184,7 +187,7 @@ describe('Advertisers that were seen on one day only', () => {
     );
   });
 
-  test('are named in the summary of the gathering, in reports and in exports of dates', async ({
+  test('summaries, reports and exports of dates name an advertiser that was seen on one day only', async ({
     upstream,
     server,
   }) => {
@@ -205,7 +208,7 @@ describe('Advertisers that were seen on one day only', () => {
   });
 });
 
-describe('Fields that many ads lack', () => {
+describe('Coverage of fields', () => {
   const fields = ['headline', 'ctaType', 'audienceReach', 'endDate', 'productTitle', 'trendPublic', 'country'] as const;
   type Field = (typeof fields)[number];
   const values: Record<Field, object> = {
@@ -248,7 +251,7 @@ describe('Fields that many ads lack', () => {
     ];
   }
 
-  test('are stated for the fields that a statement reads, whatever the statement calls them', async ({
+  test('coverage states the gaps of exactly the fields that a statement reads, whatever the statement calls them', async ({
     upstream,
     start,
   }) => {
@@ -275,7 +278,10 @@ describe('Fields that many ads lack', () => {
     );
   });
 
-  test('are counted among the ads of current_ads if a statement reads only these', async ({ upstream, server }) => {
+  test('coverage counts fields among the ads of current_ads if a statement reads no other ads', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 0);
     service.ads = createAds(20, (index) => ({ ctaType: index < 15 ? 'SHOP_NOW' : null }));
     await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });

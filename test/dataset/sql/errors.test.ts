@@ -15,7 +15,7 @@ const readError = (sql: string): Promise<string> =>
     (error: Error) => error.message,
   );
 
-describe('An error of SQL', () => {
+describe('Errors of SQL', () => {
   test.each([
     [
       'a text in double quotes',
@@ -38,11 +38,11 @@ describe('An error of SQL', () => {
       'SELECT id FROM ads JOIN ad_countries',
       'Several tables of the statement have a column id: write the name of its table before it.',
     ],
-  ])('names the remedy for %s in one or two lines', async (_, sql, expected) => {
+  ])('the error about %s names the remedy in one or two lines', async (_, sql, expected) => {
     expect(await readError(sql)).toBe(expected);
   });
 
-  test('lists all columns only if no name is near', async () => {
+  test('an error lists all columns only if no name is near', async () => {
     expect(await readError('SELECT impressions FROM ads')).toMatch(
       /^There is no column impressions\. Tables and columns: ads\(id, pageId, .*; current_ads\(the columns of ads\)\.$/,
     );
@@ -50,7 +50,7 @@ describe('An error of SQL', () => {
       expect((await readError(sql)).length).toBeLessThan(400);
   });
 
-  test('names the two remedies for a slow statement', async () => {
+  test('the error of a slow statement names two remedies', async () => {
     const hasty = new SqlPool({ limits: { statementMs: 300 } });
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
     await expect(hasty.query(snapshot, { sql: endless })).rejects.toThrow(
@@ -59,7 +59,7 @@ describe('An error of SQL', () => {
     await hasty.close();
   });
 
-  test('quotes every name that could be a sentence', async () => {
+  test('an error quotes every name that could be a sentence', async () => {
     const name = fc.string({ unit: fc.constantFrom(...'ab "\'.\n`[]{}:'), minLength: 1, maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(name, async (text) => {
