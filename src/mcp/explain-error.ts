@@ -141,11 +141,9 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       return failure.sent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { tooLarge, wrongAddress } = failure;
-      return markCostlyRetry(failure, {
-        ...generalExplanation,
-        ...(tooLarge && tooLargeAnswer),
-        ...(wrongAddress && explainAddress(wrongAddress)),
-      });
+      // A wrong address never answers, so repeating the call is pointless even if a call was charged.
+      if (wrongAddress) return { ...generalExplanation, ...explainAddress(wrongAddress) };
+      return markCostlyRetry(failure, { ...generalExplanation, ...(tooLarge && tooLargeAnswer) });
     }
     default:
       return markCostlyRetry(failure, generalExplanation);

@@ -297,7 +297,7 @@ interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType'
   id: string;
   parts: number;
   /** When the file expires, by the clock of the store; 0 for a file that newer files have displaced. */
-  ends: number;
+  expiresAt: number;
   link: string;
   isLinkEnded?: true;
 }
@@ -337,7 +337,7 @@ export function openStoredExports(
     const createExportedFile = ({
       id,
       parts,
-      ends: _,
+      expiresAt: _,
       link,
       isLinkEnded,
       ...about
@@ -357,7 +357,7 @@ export function openStoredExports(
     });
     const readFiles = async () => {
       const { doc = [], now } = await documents.read<StoredFileEntry[]>(list);
-      return doc.filter(({ ends }) => ends > now);
+      return doc.filter(({ expiresAt }) => expiresAt > now);
     };
     const disableLinks = (isEnded: (file: StoredFileEntry) => boolean = () => true) =>
       documents.update<StoredFileEntry[], void>(list, (doc) => ({
@@ -383,12 +383,12 @@ export function openStoredExports(
         await documents.write<LinkDocument>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
         const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
         const update = await documents.update(list, (doc: StoredFileEntry[] = [], now) => {
-          const newFile = { ...description, ends: now + ttlMs };
+          const newFile = { ...description, expiresAt: now + ttlMs };
           const allFiles = [newFile, ...doc];
-          const currentFiles = allFiles.filter(({ ends }) => ends > now).slice(0, maxExports);
+          const currentFiles = allFiles.filter(({ expiresAt }) => expiresAt > now).slice(0, maxExports);
           const expiredFiles = allFiles
             .filter((file) => !currentFiles.includes(file))
-            .map((file) => ({ ...file, ends: 0 }));
+            .map((file) => ({ ...file, expiresAt: 0 }));
           const next = [...currentFiles, ...expiredFiles.slice(0, maxExports)];
           return {
             next,

@@ -23,8 +23,7 @@ const slotTtlMs = 3_600_000;
 export function openSlots({ documents, leases, queue, keyOf }: StoreAccess): Slots {
   return {
     acquire: async (name, signal) => {
-      // The stored kind is still named `turn`, so that different versions of this program share their slots.
-      const [id, key] = [randomUUID(), keyOf(name, 'turn')];
+      const [id, key] = [randomUUID(), keyOf(name, 'slot')];
       leases.open(id);
       const isTaken = (slot: StoredSlot, now: number) =>
         slot.id !== id && !leases.isClosed(slot.id, slot) && !leases.isAbandoned(slot, now);

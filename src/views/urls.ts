@@ -22,7 +22,7 @@ export function parseUrl(text: unknown): URL | undefined {
   // The URL parser turns backslashes into slashes. A text written with escapes, such as the caller's key, could then no
   // longer be found and removed, so everything behind the host is dropped.
   if (address.includes('\\')) url.pathname = url.search = url.hash = '';
-  return webPattern.test(url.protocol) && (hasScheme || url.hostname.includes('.')) ? url : undefined;
+  return webPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
 
 /** Matches a URL that the URL parser would return unchanged. Most URLs match, and matching is faster than parsing. */

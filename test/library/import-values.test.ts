@@ -296,3 +296,39 @@ test('an import reads objects in the notation of Python like JSON, on lines and 
     { numRuns: 25 },
   );
 });
+
+/** All spaces of Unicode that JSON does not allow between tokens. */
+const unusualSpaces = [...'\u000b\u000c\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'];
+
+test('records of JSON are read although unusual spaces stand between its tokens', async ({ libraryServer }) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom(...unusualSpaces), { minLength: 5, maxLength: 5 }),
+      fc.boolean(),
+      async ([before = '', afterBracket = '', afterComma = '', afterColon = '', atEnd = ''], isList) => {
+        const advertiser = `Run ${runNumber++}`;
+        const createRecord = (index: number) =>
+          `{"id":${afterColon}"${createUuid(1000 * runNumber + index)}",${afterComma}"pageName":"${advertiser}","body":"a\u2028b"}`;
+        const records = [createRecord(0), createRecord(1)];
+        const text = isList
+          ? `${before}[\n${afterBracket}${records.join(`,${afterComma}\n`)}\n]${atEnd}`
+          : `${before}${records.join(`${afterComma}\n`)}${atEnd}\n`;
+        await libraryServer.importRecords(text);
+        const { items } = await libraryServer.searchAll({ advertiserExact: [advertiser], limit: 100 });
+        expect(items).toHaveLength(2);
+        expect(items[0]?.body).toBe('a\u2028b');
+      },
+    ),
+  );
+});
+
+test('access tokens are removed from URLs however their parameter is written', async ({ libraryServer }) => {
+  const names = ['access_token', 'ACCESS_TOKEN', 'accessToken', 'access-token', 'access%5Ftoken', 'access_token[]'];
+  const separators = ['&', '&amp;', '&#38;', '#'];
+  const urls = ['fb_access_token', ...names].flatMap((name) =>
+    separators.map((separator) => `https://x.example/?a=1${separator}${name}=SECRET${separator}b=2`),
+  );
+  const { fieldValues } = await importColumn(libraryServer, 'note', urls, 'note');
+  const { items } = await libraryServer.searchAll({ limit: 100 });
+  expect(JSON.stringify([fieldValues, items])).not.toContain('SECRET');
+});

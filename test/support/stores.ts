@@ -152,9 +152,9 @@ async function startPostgresServer(options?: { isDurable?: boolean }): Promise<S
   const readAllValues = () =>
     JSON.parse(
       server.sql(`SELECT coalesce(json_agg(${row}), '[]') FROM (
-        SELECT key AS name, encode(body, 'escape') AS value, ends FROM ad_library.documents
+        SELECT key AS name, encode(body, 'escape') AS value, expires_at FROM ad_library.documents
         UNION ALL SELECT name || ' ' || id, encode(body, 'escape'), ends
-          FROM ad_library.items JOIN ad_library.collections USING (name)) AS one WHERE ends > now()`),
+          FROM ad_library.items JOIN ad_library.collections USING (name)) AS one WHERE expires_at > now()`),
     );
   const clear = () =>
     void server.sql(`DO $$ BEGIN
@@ -172,8 +172,8 @@ async function startPostgresServer(options?: { isDurable?: boolean }): Promise<S
       void server.sql(`BEGIN; TRUNCATE ${tables.map((table) => `ad_library.${table}`)}; ${restoreStatements} COMMIT`);
   };
   const kinds = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
-      SELECT key AS name, length(body) AS bytes, ends FROM ad_library.documents
-      UNION ALL SELECT name, bytes, ends FROM ad_library.collections) AS one WHERE ends > now() GROUP BY substring(name from '}:([^:]+)')`;
+      SELECT key AS name, length(body) AS bytes, expires_at FROM ad_library.documents
+      UNION ALL SELECT name, bytes, expires_at FROM ad_library.collections) AS one WHERE expires_at > now() GROUP BY substring(name from '}:([^:]+)')`;
   // The database grows before PostgreSQL reuses the space of expired rows.
   const measureBytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),

@@ -327,17 +327,12 @@ function serializeRecord(record: StoreRecord): string {
   return `${computeChecksum(text)} ${text}\n`;
 }
 
-/** Returns the metadata of a document. The field names are part of the file format. */
-const documentHead = ({ key, version, expiresAt }: DocumentRecord) => ({ key, version, ends: expiresAt });
+/** Returns the metadata of a document. The names of the fields are part of the file format. */
+const documentHead = ({ body: _, ...head }: DocumentRecord) => head;
 
-/** Returns the metadata of a collection. The field names are part of the file format. */
+/** Returns the metadata of a collection. The names of the fields are part of the file format. */
 const collectionHead = (record: CollectionRecord) => ({
-  name: record.name,
-  epoch: record.generation,
-  seq: record.lastSequenceNumber,
-  floor: record.evictedThrough,
-  gone: record.evictedCounts,
-  ends: record.expiresAt,
+  ...record,
   items: record.items.map(({ id, sequenceNumber, body }) => [id, sequenceNumber, body.length]),
 });
 
@@ -349,14 +344,14 @@ function parseRecord(line: Buffer): StoreRecord | undefined {
   const tab = line.indexOf(9);
   const head = JSON.parse(line.toString('utf8', 9, tab));
   const body = Buffer.from(line.toString('latin1', tab + 1), 'base64');
-  const expiresAt = head.ends ?? Number.POSITIVE_INFINITY;
+  const expiresAt = head.expiresAt ?? Number.POSITIVE_INFINITY;
   if ('key' in head) return { key: head.key, version: head.version, expiresAt, body };
   let start = 0;
   const items = head.items.map(([id, sequenceNumber, length]: [string, number, number]) => {
     start += length;
     return { id, sequenceNumber, body: body.subarray(start - length, start) };
   });
-  const { name, epoch: generation, seq: lastSequenceNumber, floor: evictedThrough, gone: evictedCounts } = head;
+  const { name, generation, lastSequenceNumber, evictedThrough, evictedCounts } = head;
   return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
 }
 

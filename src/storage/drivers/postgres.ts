@@ -24,21 +24,21 @@ const maxCollectionsBytes = 4 * 1024 ** 3;
 const format = 1;
 const tables = `
   CREATE TABLE ad_library.documents (
-    key text PRIMARY KEY, version text NOT NULL, body bytea NOT NULL, ends timestamptz NOT NULL);
+    key text PRIMARY KEY, version text NOT NULL, body bytea NOT NULL, expires_at timestamptz NOT NULL);
   ALTER TABLE ad_library.documents ALTER body SET STORAGE EXTERNAL;
-  CREATE INDEX documents_ends ON ad_library.documents (ends);
+  CREATE INDEX documents_expires_at ON ad_library.documents (expires_at);
   CREATE TABLE ad_library.collections (
-    name text PRIMARY KEY, epoch text NOT NULL, seq bigint NOT NULL, bytes bigint NOT NULL DEFAULT 0,
-    floor bigint NOT NULL DEFAULT 0, gone jsonb NOT NULL DEFAULT '{}', ends timestamptz NOT NULL);
-  CREATE INDEX collections_ends ON ad_library.collections (ends);
+    name text PRIMARY KEY, generation text NOT NULL, sequence_number bigint NOT NULL, bytes bigint NOT NULL DEFAULT 0,
+    evicted_through bigint NOT NULL DEFAULT 0, evicted_counts jsonb NOT NULL DEFAULT '{}', expires_at timestamptz NOT NULL);
+  CREATE INDEX collections_expires_at ON ad_library.collections (expires_at);
   CREATE TABLE ad_library.items (
-    name text NOT NULL REFERENCES ad_library.collections ON DELETE CASCADE, id text NOT NULL, seq bigint NOT NULL,
+    name text NOT NULL REFERENCES ad_library.collections ON DELETE CASCADE, id text NOT NULL, sequence_number bigint NOT NULL,
     body bytea NOT NULL, PRIMARY KEY (name, id));
   ALTER TABLE ad_library.items ALTER body SET STORAGE EXTERNAL;
-  CREATE UNIQUE INDEX items_seq ON ad_library.items (name, seq);
+  CREATE UNIQUE INDEX items_sequence_number ON ad_library.items (name, sequence_number);
 
   -- Writers lock the row of the collection, so that sequence numbers become visible in ascending order.
-  CREATE FUNCTION ad_library.put_items(collection text, epoch text, ids text[], seqs bigint[], lengths int[],
+  CREATE FUNCTION ad_library.put_items(collection text, generation text, ids text[], expected_numbers bigint[], lengths int[],
     bodies bytea, ttl_ms float8, max_bytes bigint) RETURNS text[] LANGUAGE plpgsql AS $$
   DECLARE
     about ad_library.collections;
@@ -47,35 +47,35 @@ const tables = `
     start int := 1;
     kind text;
   BEGIN
-    DELETE FROM ad_library.collections AS c WHERE c.name = collection AND c.ends <= clock_timestamp();
-    INSERT INTO ad_library.collections AS c (name, epoch, seq, ends)
-      VALUES (collection, put_items.epoch, 0, clock_timestamp() + ttl_ms * interval '1 millisecond')
-      ON CONFLICT (name) DO UPDATE SET ends = excluded.ends RETURNING c.* INTO about;
+    DELETE FROM ad_library.collections AS c WHERE c.name = collection AND c.expires_at <= clock_timestamp();
+    INSERT INTO ad_library.collections AS c (name, generation, sequence_number, expires_at)
+      VALUES (collection, put_items.generation, 0, clock_timestamp() + ttl_ms * interval '1 millisecond')
+      ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at RETURNING c.* INTO about;
     FOR i IN 1 .. cardinality(ids) LOOP
-      SELECT items.seq, length(items.body) AS bytes INTO old FROM ad_library.items
+      SELECT items.sequence_number, length(items.body) AS bytes INTO old FROM ad_library.items
         WHERE items.name = collection AND items.id = ids[i];
-      IF coalesce(old.seq, 0) <> seqs[i] THEN
+      IF coalesce(old.sequence_number, 0) <> expected_numbers[i] THEN
         refused := refused || ids[i];
       ELSE
-        about.seq := greatest(about.seq + 1, extract(epoch FROM clock_timestamp()) * 1000000);
+        about.sequence_number := greatest(about.sequence_number + 1, extract(epoch FROM clock_timestamp()) * 1000000);
         about.bytes := about.bytes + lengths[i] - coalesce(old.bytes, 0);
-        INSERT INTO ad_library.items VALUES (collection, ids[i], about.seq, substr(bodies, start, lengths[i]))
-          ON CONFLICT (name, id) DO UPDATE SET seq = excluded.seq, body = excluded.body;
+        INSERT INTO ad_library.items VALUES (collection, ids[i], about.sequence_number, substr(bodies, start, lengths[i]))
+          ON CONFLICT (name, id) DO UPDATE SET sequence_number = excluded.sequence_number, body = excluded.body;
       END IF;
       start := start + lengths[i];
     END LOOP;
     IF about.bytes > max_bytes THEN
-      FOR old IN SELECT items.id, items.seq, length(items.body) AS bytes FROM ad_library.items
-        WHERE items.name = collection ORDER BY items.seq LOOP
+      FOR old IN SELECT items.id, items.sequence_number, length(items.body) AS bytes FROM ad_library.items
+        WHERE items.name = collection ORDER BY items.sequence_number LOOP
         EXIT WHEN about.bytes <= max_bytes;
         DELETE FROM ad_library.items WHERE items.name = collection AND items.id = old.id;
         kind := left(old.id, 1);
         about.bytes := about.bytes - old.bytes;
-        about.floor := old.seq;
-        about.gone := about.gone || jsonb_build_object(kind, coalesce((about.gone ->> kind)::int, 0) + 1);
+        about.evicted_through := old.sequence_number;
+        about.evicted_counts := about.evicted_counts || jsonb_build_object(kind, coalesce((about.evicted_counts ->> kind)::int, 0) + 1);
       END LOOP;
     END IF;
-    UPDATE ad_library.collections AS c SET seq = about.seq, bytes = about.bytes, floor = about.floor, gone = about.gone
+    UPDATE ad_library.collections AS c SET sequence_number = about.sequence_number, bytes = about.bytes, evicted_through = about.evicted_through, evicted_counts = about.evicted_counts
       WHERE c.name = collection;
     RETURN refused;
   END $$;
@@ -134,7 +134,7 @@ export function openPostgresStore(
     for (let deleted: number | null = sweepBatchRows; deleted === sweepBatchRows; )
       ({ rowCount: deleted } = await pool.query(
         `DELETE FROM ad_library.${table} WHERE ${key} IN (SELECT ${key} FROM ad_library.${table}
-          WHERE ends <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+          WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
         [sweepBatchRows],
       ));
   };
@@ -161,7 +161,7 @@ export function openPostgresStore(
       const rows = await query(
         `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
           FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
-          LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND ends > clock_timestamp() ORDER BY place`,
+          LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND expires_at > clock_timestamp() ORDER BY place`,
         [requests.map(({ key }) => key), requests.map(({ version }) => version)],
       );
       return rows.map(({ now, version, body }): ReadResult => {
@@ -191,13 +191,13 @@ export function openPostgresStore(
           : expected === ''
             ? await query(
                 `INSERT INTO ad_library.documents AS old VALUES ($1, $2, $3, ${expiryAfter('$4')}) ON CONFLICT (key) DO UPDATE
-                  SET version = excluded.version, body = excluded.body, ends = excluded.ends
-                  WHERE old.ends <= clock_timestamp() RETURNING ${now}`,
+                  SET version = excluded.version, body = excluded.body, expires_at = excluded.expires_at
+                  WHERE old.expires_at <= clock_timestamp() RETURNING ${now}`,
                 [key, version, body, ttlMs],
               )
             : await query(
-                `UPDATE ad_library.documents SET version = $3, body = $4, ends = ${expiryAfter('$5')}
-                  WHERE key = $1 AND version = $2 AND ends > clock_timestamp() RETURNING ${now}`,
+                `UPDATE ad_library.documents SET version = $3, body = $4, expires_at = ${expiryAfter('$5')}
+                  WHERE key = $1 AND version = $2 AND expires_at > clock_timestamp() RETURNING ${now}`,
                 values,
               );
       if (writtenRow) return { now: writtenRow.now, isDone: true };
@@ -206,18 +206,18 @@ export function openPostgresStore(
     },
     readItems: async (name, ids) => {
       const rows = await query(
-        `SELECT id, items.seq::float8, body FROM ad_library.items JOIN ad_library.collections USING (name)
-          WHERE name = $1 AND ends > clock_timestamp() AND id = ANY($2::text[])`,
+        `SELECT id, items.sequence_number::float8, body FROM ad_library.items JOIN ad_library.collections USING (name)
+          WHERE name = $1 AND expires_at > clock_timestamp() AND id = ANY($2::text[])`,
         [name, ids],
       );
-      return new Map(rows.map(({ id, seq, body }) => [id, { sequenceNumber: seq, body }]));
+      return new Map(rows.map(({ id, sequence_number, body }) => [id, { sequenceNumber: sequence_number, body }]));
     },
     putItems: async (name, changes, { ttlMs, maxBytes }) => {
       const [row] = await query('SELECT ad_library.put_items($1, $2, $3, $4, $5, $6, $7, $8) AS refused', [
         name,
         randomUUID(),
         changes.map(({ id }) => id),
-        changes.map(({ expectedSequenceNumber: seq }) => seq),
+        changes.map(({ expectedSequenceNumber }) => expectedSequenceNumber),
         changes.map(({ body }) => body.length),
         Buffer.concat(changes.map(({ body }) => body)),
         ttlMs,
@@ -228,24 +228,24 @@ export function openPostgresStore(
     readItemsSince: async (name, after) => {
       // If the collection has no later items, the result is one row without an item.
       const rows = await query(
-        `WITH later AS (SELECT id, seq, body, sum(length(body)) OVER (ORDER BY seq) - length(body) AS before
-          FROM (SELECT id, seq, body FROM ad_library.items WHERE name = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS few)
-        SELECT epoch, floor::float8, gone, about.seq::float8 AS last, id, later.seq::float8, body
+        `WITH later AS (SELECT id, sequence_number, body, sum(length(body)) OVER (ORDER BY sequence_number) - length(body) AS before
+          FROM (SELECT id, sequence_number, body FROM ad_library.items WHERE name = $1 AND sequence_number > $2 ORDER BY sequence_number LIMIT $3) AS few)
+        SELECT generation, evicted_through::float8, evicted_counts, about.sequence_number::float8 AS last, id, later.sequence_number::float8, body
           FROM ad_library.collections AS about LEFT JOIN later ON before < $4
-          WHERE name = $1 AND ends > clock_timestamp() ORDER BY later.seq`,
+          WHERE name = $1 AND expires_at > clock_timestamp() ORDER BY later.sequence_number`,
         [name, after, chunkLimits.items, chunkLimits.bytes],
       );
       const [firstRow] = rows;
       if (firstRow === undefined) return undefined;
-      const items: ItemsChunk['items'] = rows.flatMap(({ id, seq, body }) =>
-        id === null ? [] : [{ id, sequenceNumber: seq, body }],
+      const items: ItemsChunk['items'] = rows.flatMap(({ id, sequence_number, body }) =>
+        id === null ? [] : [{ id, sequenceNumber: sequence_number, body }],
       );
-      const { epoch, floor, gone, last } = firstRow;
+      const { generation, evicted_through, evicted_counts, last } = firstRow;
       return {
-        generation: epoch,
+        generation,
         items,
-        evictedThrough: floor,
-        evictedCounts: gone,
+        evictedThrough: evicted_through,
+        evictedCounts: evicted_counts,
         isLast: (items.at(-1)?.sequenceNumber ?? last) === last,
       };
     },

@@ -77,7 +77,7 @@ export function openRedisStore(
     },
     putItems: async (name, changes, { ttlMs, maxBytes }) => {
       const args: RedisArgument[] = [randomUUID(), String(Math.ceil(ttlMs)), String(maxBytes)];
-      for (const { id, expectedSequenceNumber: seq, body } of changes) args.push(id, String(seq), body);
+      for (const { id, expectedSequenceNumber, body } of changes) args.push(id, String(expectedSequenceNumber), body);
       return new Set(((await runScript(putScript, keysOf(name), args)) as Buffer[]).map(String));
     },
     readItemsSince: async (name, after) => {
@@ -103,19 +103,19 @@ function parseReply(reply: unknown): ReadResult {
 }
 
 function parseChunk(metadata: Record<string, string>, fields: readonly Buffer[]): ItemsChunk | undefined {
-  const { epoch, seq, floor, bytes: _, ...gone } = metadata;
-  if (epoch === undefined) return undefined;
+  const { generation, lastSequenceNumber, evictedThrough, bytes: _, ...evicted } = metadata;
+  if (generation === undefined) return undefined;
   const items: ItemsChunk['items'] = [];
   for (let at = 0; at < fields.length; at += 3)
     items.push({ id: String(fields[at]), sequenceNumber: Number(fields[at + 1]), body: fields[at + 2] as Buffer });
   return {
-    generation: epoch,
+    generation,
     items,
-    evictedThrough: Number(floor),
+    evictedThrough: Number(evictedThrough),
     evictedCounts: Object.fromEntries(
-      Object.entries(gone).map(([name, count]) => [name.replace('gone:', ''), Number(count)]),
+      Object.entries(evicted).map(([name, count]) => [name.replace('evicted:', ''), Number(count)]),
     ),
-    isLast: (items.at(-1)?.sequenceNumber ?? Number(seq)) === Number(seq),
+    isLast: (items.at(-1)?.sequenceNumber ?? Number(lastSequenceNumber)) === Number(lastSequenceNumber),
   };
 }
 
@@ -150,32 +150,32 @@ return { now, 1 }`);
  * bytes; then for each item its id, its expected sequence number, its body.
  */
 const putScript = createScript(`
-local about, bodies, order = KEYS[1], KEYS[2], KEYS[3]
+local metadata, bodies, order = KEYS[1], KEYS[2], KEYS[3]
 local refused = {}
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-redis.call('HSETNX', about, 'epoch', ARGV[1])
-redis.call('HSETNX', about, 'floor', 0)
-local seq, bytes = unpack(redis.call('HMGET', about, 'seq', 'bytes'))
-seq, bytes = tonumber(seq or 0), tonumber(bytes or 0)
+redis.call('HSETNX', metadata, 'generation', ARGV[1])
+redis.call('HSETNX', metadata, 'evictedThrough', 0)
+local sequenceNumber, bytes = unpack(redis.call('HMGET', metadata, 'lastSequenceNumber', 'bytes'))
+sequenceNumber, bytes = tonumber(sequenceNumber or 0), tonumber(bytes or 0)
 for i = 4, #ARGV, 3 do
   local id, body = ARGV[i], ARGV[i + 2]
   if tonumber(redis.call('ZSCORE', order, id) or 0) ~= tonumber(ARGV[i + 1]) then refused[#refused + 1] = id
   else
     bytes = bytes + #body - redis.call('HSTRLEN', bodies, id)
     redis.call('HSET', bodies, id, body)
-    seq = math.max(seq + 1, now)
-    redis.call('ZADD', order, string.format('%d', seq), id)
+    sequenceNumber = math.max(sequenceNumber + 1, now)
+    redis.call('ZADD', order, string.format('%d', sequenceNumber), id)
   end
 end
 while bytes > tonumber(ARGV[3]) do
-  local id, seq = unpack(redis.call('ZPOPMIN', order))
+  local id, sequenceNumber = unpack(redis.call('ZPOPMIN', order))
   bytes = bytes - redis.call('HSTRLEN', bodies, id)
   redis.call('HDEL', bodies, id)
-  redis.call('HSET', about, 'floor', seq)
-  redis.call('HINCRBY', about, 'gone:' .. string.sub(id, 1, 1), 1)
+  redis.call('HSET', metadata, 'evictedThrough', sequenceNumber)
+  redis.call('HINCRBY', metadata, 'evicted:' .. string.sub(id, 1, 1), 1)
 end
-redis.call('HSET', about, 'bytes', bytes, 'seq', string.format('%d', seq))
+redis.call('HSET', metadata, 'bytes', bytes, 'lastSequenceNumber', string.format('%d', sequenceNumber))
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 

@@ -199,7 +199,6 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
     calls,
     remaining,
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
-    // Leases that an earlier version of this program wrote have no `atLeast`.
     reservedAtLeast: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
     paidInFlight: leases.filter(({ isPaid }) => isPaid).length,
     prices: parsePricesCached(prices),

@@ -55,7 +55,7 @@ export class JsonTokenizer {
       if (code === 10) {
         this.line++;
         if (stopsAtNewline) return this.#endToken('newline', ++this.position);
-      } else if (code !== 32 && code !== 9 && code !== 13 && code !== 0xfeff) break;
+      } else if (code !== 32 && code !== 9 && code !== 13 && !isUnusualSpace(code)) break;
     }
     const character = text[this.position];
     if (character === undefined) return undefined;
@@ -98,6 +98,13 @@ export class JsonTokenizer {
   }
 }
 
+/**
+ * Returns true for spaces that JSON does not allow between tokens, such as a form feed or a no-break space. Editors and
+ * copies of web pages insert them. A word ends at each of them, so the reader must skip them all.
+ */
+const isUnusualSpace = (code: number): boolean =>
+  (code === 11 || code === 12 || code > 127) && unusualSpacePattern.test(String.fromCharCode(code));
+const unusualSpacePattern = /\s/;
 const punctuation = new Set(['{', '}', '[', ']', ',', ':']);
 const untilDoubleQuotePattern = /[^"\\\n]*/y;
 const untilSingleQuotePattern = /[^'\\\n]*/y;

@@ -1,20 +1,25 @@
 import { isObject } from '../../../views/view.ts';
 
 /**
- * A query parameter `access_token`, with the separator before it and the separator after it. In HTML, the separator `&`
- * is written `&amp;`.
+ * A query parameter `access_token`, with the separator before it and the separator after it. The name may have a prefix,
+ * a hyphen or an encoded underscore. In HTML, the separator `&` is written `&amp;` or `&#38;`.
  */
-const tokenParameter = /(\?|&amp;|[&#])?access_?token=[^&#\s"'<>\\]*(&amp;|&)?/gi;
+const tokenParameter =
+  /(\?|&amp;|&#38;|[&#])?(?:[a-z\d-]{1,20}[_-])?access(?:_|-|%5f)?token(?:\[\]|%5b%5d)?\s?=[^&#\s"'<>\\]*(&amp;|&#38;|&)?/gi;
 /** The same parameter in a URL that is itself a parameter of another URL. Its separators are percent-encoded. */
 const encodedTokenParameter =
-  /(%(?:25){0,3}(?:3f|26|23))?access_?token%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
+  /(%(?:25){0,3}(?:3f|26|23))?access(?:_|-|%(?:25){0,3}5f)?token%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
+/** Matches the name of the parameter anywhere in a text. */
+const tokenName = /access(?:_|-|%(?:25){0,3}5f)?token/i;
+/** Matches a key that contains an access token. */
+const tokenKey = /^(?:[a-z\d-]{1,20}[_-])?access[_-]?token$/i;
 
 /**
  * Removes the access tokens from all URLs in a text. Exports of the Meta Ad Library contain the token of the person who
  * exported the ads, and a token is a secret.
  */
 export function removeAccessTokens(text: string): string {
-  if (!/access_?token/i.test(text)) return text;
+  if (!tokenName.test(text)) return text;
   // If another parameter follows, the separator before the token now stands before that parameter.
   const keepSeparator = (_match: string, before: string = '', after: string = '') => (after === '' ? '' : before);
   return text.replace(tokenParameter, keepSeparator).replace(encodedTokenParameter, keepSeparator);
@@ -27,14 +32,14 @@ export function removeAccessTokensDeep(value: unknown): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, child]) =>
-      /^access_?token$/i.test(key) ? [] : [[removeAccessTokens(key), removeAccessTokensDeep(child)]],
+      tokenKey.test(key) ? [] : [[removeAccessTokens(key), removeAccessTokensDeep(child)]],
     ),
   );
 }
 
 /** Returns true if a text or a key in a value mentions an access token. */
 export function hasAccessToken(value: unknown): boolean {
-  if (typeof value === 'string') return /access_?token/i.test(value);
+  if (typeof value === 'string') return tokenName.test(value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, child]) => /access_?token/i.test(key) || hasAccessToken(child));
+  return Object.entries(value).some(([key, child]) => tokenName.test(key) || hasAccessToken(child));
 }

@@ -117,6 +117,7 @@ class LiteralParser {
       const value = Number(number.replaceAll('_', ''));
       return /^-?\d+$/.test(number) && !Number.isSafeInteger(value) ? number : value;
     }
+    if (this.#match(negativeInfinityPattern)) return null;
     const [name] = this.#match(namePattern) ?? [];
     if (name !== undefined && this.#skipCharacter('(')) return this.#parseCall(name, depth);
     if (name !== undefined && constants.has(name)) return constants.get(name);
@@ -210,6 +211,7 @@ const untilSingleQuotePattern = /[^'\\]*/y;
 const codePointPattern = /x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})/y;
 /** Matches a number that is not the beginning of a word: `2024-01-05` and `10x` are not numbers. */
 const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/-])/y;
+const negativeInfinityPattern = /-(?:Infinity|inf)\b/y;
 const namePattern = /[A-Za-z_][\w.]*/y;
 const keyNamePattern = /([A-Za-z_]\w*)(?=\s*:)/y;
 const argumentNamePattern = /[a-z_]+=/y;

@@ -10,5 +10,5 @@ export const decodeCharacterReferences = (text: string): string => (text.include
  */
 export const convertHtmlToText = (html: string): string =>
   decodeCharacterReferences(
-    html.replace(/<br\s?\/?>|<\/(?:p|div|li)>(?=.)/gis, '\n').replace(/<[^<>]+>/g, ''),
+    html.replace(/<br\s?\/?>|<\/(?:p|div|li)>(?=.)/gis, '\n').replace(/<[a-z!/?][^<>]*>/gi, ''),
   ).replaceAll('\u00a0', ' ');
