@@ -21,8 +21,6 @@ export const parseUpperCaseText: FieldParser = (value, name, parser) =>
 export const parseDate: FieldParser = (value, name, parser) => parser.parseDate(name, value);
 export const parseCount: FieldParser = (value, name, parser) => parser.parseNumber(name, value, { isCount: true });
 export const parseBoolean: FieldParser = (value, name, parser) => parser.parseBoolean(name, value);
-/** Parses a list or an object, also if it is written as a text. */
-export const parseStructure: FieldParser = (value, _, parser) => parser.parseStructure(value);
 export const parsePageName: FieldParser = (value, name, parser) => {
   const pageName = parseText(value, name, parser);
   return pageName === undefined ? undefined : { pageName };
