@@ -160,7 +160,10 @@ describe('The pictures of the demo', () => {
 
   test('the picture of an ad shows its product, a sticker if the text offers a discount, and a tall still for a video', () => {
     const pictureKinds = new Set<string>();
-    for (const ad of ads.filter(({ displayFormat }) => displayFormat === 'IMAGE' || displayFormat === 'VIDEO')) {
+    const stillsAndVideos = ads.filter(({ displayFormat }) => displayFormat === 'IMAGE' || displayFormat === 'VIDEO');
+    for (const ad of stillsAndVideos) {
+      // A placeholder hides the words that the picture belongs to.
+      if (ad.body?.includes('{{')) continue;
       const { products = [], points = [] } = findAdvertiser(ad) ?? {};
       const productNumber = products.findIndex(({ name }) => name.slice(1) === ad.productTitle?.slice(1));
       const [, kind = ''] = ad.media?.[0]?.url?.split(`/demo/${getBrand(ad)}-${productNumber + 1}-`) ?? [];
