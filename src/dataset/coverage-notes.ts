@@ -100,7 +100,7 @@ function describeOrder(order: ListingOrder | undefined) {
 const formatValue = (value: string | number): string => (typeof value === 'number' ? formatNumber(value) : value);
 
 /** Formats the price of the ads that were not read. */
-export function formatRest({ isStuck, rest }: Pick<IncompleteReading, 'isStuck' | 'rest'>): string {
+function formatRest({ isStuck, rest }: Pick<IncompleteReading, 'isStuck' | 'rest'>): string {
   if (isStuck) return 'The service repeats its pages, so the rest cannot be read.';
   const { atLeast = 0, atMost } = rest ?? {};
   if (atMost === undefined) return 'The price of the rest is not known.';
