@@ -157,7 +157,7 @@ function getPage(): void {
 const isForResearch = ({ operations, makesSeveralCalls }: Tool) =>
   makesSeveralCalls === true || operations.length === 0;
 
-/** What every conversation pays before the first call. */
+/** Prints the tokens of the list of tools and of the instructions, which every conversation pays before the first call. */
 function toolList(): void {
   const list = (demo: boolean) =>
     listTools(tools.map(describeTool), {

@@ -5,7 +5,9 @@ import { AdLibraryError, type Failure, type FailureFacts } from '../api/errors.t
 import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
-/** The number of keys whose last rejection is remembered, to ignore late answers to calls that were sent before it. */
+/**
+ * The most keys whose last rejection is stored. A late answer to a call that was sent before the rejection is ignored.
+ */
 const maxRejections = 10_000;
 
 /** Passes calls on to the service, and records from its answers which keys it accepts. */

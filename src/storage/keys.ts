@@ -6,7 +6,7 @@ import { markTtlMs, type StoreAccess } from './store/access.ts';
 const acceptedTtlMs = 15 * 60_000;
 const maxAccepted = 10_000;
 
-/** Remembers accepted keys in this process. If there are too many keys, forgets the key that was used the longest time ago. */
+/** Remembers accepted keys in this process. If there are too many keys, forgets the least recently used key. */
 export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   const accepted = new LRUCache<string, true>({
     max: maxAccepted,

@@ -92,7 +92,7 @@ export interface ItemChange {
 export interface ItemLimits {
   /** The lifetime of the whole collection after this write, in milliseconds. */
   ttlMs: number;
-  /** The largest size of the whole collection. The items that changed the longest time ago are evicted first. */
+  /** The largest size of the whole collection. The least recently changed items are evicted first. */
   maxBytes: number;
 }
 

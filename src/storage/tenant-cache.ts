@@ -22,7 +22,7 @@ const tenantOverheadBytes = 4096;
 
 /**
  * A cache with a memory limit for each tenant and for all tenants together. A tenant that reaches its limit evicts its own
- * entries. If all tenants together reach the limit, the tenant that used its entries the longest time ago loses them.
+ * entries. If all tenants together reach the limit, the least recently active tenant loses its entries.
  */
 export class TenantCache<Value> {
   readonly #options: TenantCacheOptions;

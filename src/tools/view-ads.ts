@@ -294,7 +294,7 @@ function formatTile({ number, id, pageName, headline, firstCard, picture, reason
   ].join('');
 }
 
-/** Returns the tiles without their facts if they exceed the tokens. The ids and the reasons for missing pictures stay. */
+/** Returns the tiles, without their facts if all of them together exceed the tokens. The ids and the reasons for missing pictures stay. */
 function fitTiles(tiles: readonly AdTile[], tokens: number): AdTile[] {
   if (fitsWithin(JSON.stringify(tiles), tokens)) return [...tiles];
   return tiles.map(({ number, id, shown, reason }) => ({ number, id, shown, ...(reason && { reason }) }));

@@ -78,7 +78,7 @@ describe('The spending of this server', () => {
     expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 2 });
   });
 
-  test('the spending does not include refused calls, and an empty answer teaches no price', async ({
+  test('the spending does not include refused calls, and an empty answer adds no price', async ({
     upstream,
     start,
   }) => {

@@ -107,7 +107,7 @@ test('a larger page without a charge counts as the highest cost that smaller pag
   expect(await readSpent(server)).toMatchObject({ charged: 3, uncertain: 30 });
 });
 
-test('a refusal says what is counted for calls whose charge is unknown', async ({ upstream, start }) => {
+test('a refusal states the credits that are counted for calls with an unknown charge', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 12 });
   upstream.respondWith(createAnswer());
   await makeCalls(server, 1);

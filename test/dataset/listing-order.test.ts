@@ -21,7 +21,7 @@ test('a listing that is sorted by a field has this order, with the range of its 
   );
 });
 
-test('a listing without an order has none, and neither has one whose ads have the same value or are few', () => {
+test('no order is found in an unsorted listing, a short listing, or a listing of ads with equal values', () => {
   const shuffled = (count: number) =>
     Array.from({ length: count }, (_, index) => orderFields.map((_, field) => (index * 37 + field) % 101));
   expect(findListingOrder(shuffled(60))).toBeUndefined();

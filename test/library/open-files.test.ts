@@ -115,7 +115,7 @@ test('an import reads a table in Windows-1252, and says so', async ({ folder, da
   expect(await readAds(database)).toMatchObject([{ headline: 'Größe M für 5 €', page: { pageName: 'Café' } }]);
 });
 
-test('an import reads the files of a folder by name, and combines what they say about an ad', async ({
+test('an import reads the files of a folder by name, and merges their information about an ad', async ({
   folder,
   database,
 }) => {

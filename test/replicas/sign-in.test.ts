@@ -72,7 +72,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     await expect.poll(async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(200);
   });
 
-  test('replicas reject tokens temporarily while the store is unreachable, and accept API keys as before', async () => {
+  test('while the store is unreachable, replicas reject tokens temporarily and still accept API keys', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     await server.kill();

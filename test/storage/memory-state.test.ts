@@ -98,7 +98,7 @@ describe('The tenant cache', () => {
     expect(store.get('greedy', 'n0')).toBeUndefined();
   });
 
-  test('the tenants that used their entries the longest time ago are evicted, and no more than necessary', () => {
+  test('only as many of the least recently active tenants as necessary are evicted', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 100; index++) {
       store.set(`t${index}`, 'only', { value: index, bytes: 9000 });

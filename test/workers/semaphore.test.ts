@@ -49,7 +49,7 @@ test.for([1, 2])('long queues of some tenants delay no tenant with few calls whe
   }
 });
 
-test('among tenants with equally many slots, the tenant that got its last slot the longest time ago comes first', async () => {
+test('among tenants with the same number of slots, the least recently served tenant gets the next slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);

@@ -32,7 +32,7 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
 /** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * The memory limit for entries that expire within a day. Beyond it, the entries that were written the longest time ago are
+   * The memory limit for entries that expire within a day. Beyond it, the least recently written entries are
    * evicted. By default there is no limit.
    */
   maxBytes?: number;
@@ -64,7 +64,7 @@ export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
-  /** Documents and collections. The entry that was written the longest time ago comes first. */
+  /** Documents and collections. The least recently written entry is first. */
   readonly #entries = new Map<string, Entry>();
   /** The memory of entries that expire within a day, and of all other entries. */
   #temporaryBytes = 0;

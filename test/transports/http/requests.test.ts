@@ -280,7 +280,7 @@ test.for(['/healthz', '/readyz'])(
   },
 );
 
-test('a web page of the own origin can call the server only if the server listens on loopback', async ({
+test('a web page of the same origin as the server can call the server only if it listens on loopback', async ({
   upstream: { baseUrl },
   server,
   onTestFinished,

@@ -45,7 +45,7 @@ const dayMs = 24 * 60 * minuteMs;
 const lifetimesMs = { code: minuteMs, access: 60 * minuteMs, refresh: 30 * dayMs };
 type TokenKind = keyof typeof lifetimesMs;
 
-/** The most connections of a key. A further connection ends the connection that was renewed the longest time ago. */
+/** The most connections of a key. A further connection ends the least recently renewed one. */
 const maxConnections = 64;
 /** The most keys whose connections are stored in the memory of this process. */
 const maxKeys = 10_000;
