@@ -335,7 +335,7 @@ test('view_ads returns no image if no picture can be shown', async ({ server, up
     expect(text).toContain('expired');
   }
   const gathered = await server.call('gather_ads', { filters: { query: 'expired' }, maxCredits: 50 });
-  expect(gathered.data.summary).toContain('\nPictures of 1 ad cannot be shown any more: their addresses have expired.');
+  expect(gathered.data.summary).toContain('\nPictures: expired 1, none 1');
 });
 
 test('view_ads refuses wrong arguments and names them', async ({ server }) => {
