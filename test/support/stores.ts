@@ -148,12 +148,12 @@ async function startRedisServer({ isDurable = false } = {}) {
 
 async function startPostgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
   const server = await startPostgres(options);
-  const row = `json_build_object('name', name, 'value', value, 'remainingMs', extract(epoch FROM ends - now()) * 1000)`;
+  const row = `json_build_object('name', name, 'value', value, 'remainingMs', extract(epoch FROM expires_at - now()) * 1000)`;
   const readAllValues = () =>
     JSON.parse(
       server.sql(`SELECT coalesce(json_agg(${row}), '[]') FROM (
         SELECT key AS name, encode(body, 'escape') AS value, expires_at FROM ad_library.documents
-        UNION ALL SELECT name || ' ' || id, encode(body, 'escape'), ends
+        UNION ALL SELECT name || ' ' || id, encode(body, 'escape'), expires_at
           FROM ad_library.items JOIN ad_library.collections USING (name)) AS one WHERE expires_at > now()`),
     );
   const clear = () =>
