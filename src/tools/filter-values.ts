@@ -3,7 +3,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 
 export type Filters = Readonly<Record<string, unknown>>;
 
-const maxValues = 30;
+const maxValues = 40;
 
 /**
  * Returns the keys that can be counted: the service counts their values, or their values are known and few. A key with a

@@ -112,7 +112,7 @@ test('count_ads, search_ads, gather_ads and query_ads agree on the values, missi
         const listed = await call('search_ads', { filters: { ...filters, active: true } });
         expect(listed.data.items.map(({ stillRunning }) => stillRunning)).toEqual(running.map(() => true));
         const gathered = await call('gather_ads', { filters, maxCredits: 50 });
-        const summary = `${running.length} still running, ${ended.length} ended, ${unknown.length} unknown${formatLastSeen(unknown)}.`;
+        const summary = `${running.length} still running, ${ended.length} ended, ${unknown.length} unknown${formatLastSeen(unknown)}`;
         if (found.length > 0) expect(gathered.data.summary).toContain(summary);
         const { data } = await call('query_ads', { sql: 'SELECT active, count(*) FROM ads GROUP BY 1' });
         const counted = new Map(data.rows as [number | null, number][]);

@@ -36,10 +36,12 @@ test('query_ads can count the running ads of each month with one join', async ({
   expect(await server.queryRows(countForMonth)).toEqual([[ads]]);
 });
 
-test('query_ads names tables and columns if a statement is wrong, and refuses to write', async ({ server }) => {
+test('query_ads names the nearest column or all columns if a statement is wrong, and refuses to write', async ({ server }) => {
   const wrong = await server.call('query_ads', { sql: 'SELECT headlines FROM ads' });
   expect(wrong.isError).toBe(true);
-  expect(wrong.text).toContain('ads(id, pageId, pageName, headline');
+  expect(wrong.text).toContain('There is no column headlines. The nearest is headline, of ads.');
+  const unknown = await server.call('query_ads', { sql: 'SELECT zzzzzzzz FROM ads' });
+  expect(unknown.text).toContain('ads(id, pageId, pageName, headline');
   const writing = await server.call('query_ads', { sql: 'DELETE FROM ads' });
   expect(writing.error).toMatchObject({ kind: 'invalid_request' });
 });
