@@ -36,7 +36,9 @@ test('query_ads can count the running ads of each month with one join', async ({
   expect(await server.queryRows(countForMonth)).toEqual([[ads]]);
 });
 
-test('query_ads names the nearest column or all columns if a statement is wrong, and refuses to write', async ({ server }) => {
+test('query_ads names the nearest column or all columns if a statement is wrong, and refuses to write', async ({
+  server,
+}) => {
   const wrong = await server.call('query_ads', { sql: 'SELECT headlines FROM ads' });
   expect(wrong.isError).toBe(true);
   expect(wrong.text).toContain('There is no column headlines. The nearest is headline, of ads.');
