@@ -44,7 +44,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const complaints: string[] = [];
 let requests = 0;
 let unknownKeys = 0;
-/** The ads and pages that each caller has received. Each is stored in the dataset of the caller's key. */
+/** The ids of all ads and pages that callers have received, which their datasets therefore contain. */
 const seen = new Set<string>();
 
 const kind = stateServers.find(({ name }) => name === values.store);

@@ -86,7 +86,7 @@ export type ExceededLimit =
   | { limit: 'confirmation'; isAnswered: boolean }
   | {
       limit: 'connection' | 'server';
-      /** The call may fit once calls in progress have ended, because only their reservations refuse it. */
+      /** True if only the reservations of calls in progress exceed the limit. The call may fit after they have ended. */
       transient: boolean;
     };
 

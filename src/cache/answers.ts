@@ -184,7 +184,7 @@ export function openAnswers(
     const send: Send = async (sent) => {
       const forget = () => cache.forgetGroup(sent.owner.tenantId, itemsGroup(sent.request));
       const answer = await meter.send(sent).catch(async (error) => {
-        // The service may have carried out a call that failed.
+        // The service may have carried out the call before it failed, so cached lists of the collection may be outdated.
         if (!isRejected(error)) await forget();
         throw error;
       });

@@ -38,7 +38,7 @@ interface CallBudgetOptions {
   /** The other limits that apply to the calls: the limit of the connection and the limit of the server. */
   limits: readonly Limit[];
   prices(): Promise<Prices>;
-  /** Whether an operation that charged 0 credits every time so far is assumed to be free for pages of any size. */
+  /** True if an operation counts as free for pages of any size, as long as all its charges so far were 0. */
   trustsFreeOperations: boolean;
 }
 

@@ -179,9 +179,9 @@ interface PartRun extends GatheringPart {
   ids: Set<string>;
   /** Ids on the pages that this call read. An ad that only an earlier call read still counts as new to this call. */
   listedIds: Set<string>;
-  /** How many pages in a row brought no new ad. */
+  /** The number of consecutive pages that contained only known ads. */
   idlePages: number;
-  /** All requests that may be charged. Each promise settles when its request has ended, even if the caller has left. */
+  /** All requests that may be charged. Each promise settles when its request ends, even after the call was cancelled. */
   requests: Promise<unknown>[];
 }
 

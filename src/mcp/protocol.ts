@@ -77,7 +77,7 @@ export const isPlainObject = (value: unknown): value is Record<string, unknown> 
 const removeNullEntries = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
-/** No parameter of a request that this server takes is a list. */
+/** Replaces empty lists by empty objects. This is safe, because this server accepts no request parameter that is a list. */
 const replaceEmptyLists = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
 

@@ -24,7 +24,7 @@ export interface Session extends Credentials {
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /** The server exists only for one request, as over HTTP. It can announce nothing afterwards. */
+  /** True if the server serves a single request, as over HTTP. It cannot send notifications after its response. */
   servesOneRequest?: true;
 }
 

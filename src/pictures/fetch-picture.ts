@@ -201,7 +201,10 @@ const createPublicLookup =
 export interface MediaHosts {
   /** Whether every public host is allowed, over https. */
   public: boolean;
-  /** Hosts that may also be in a private network or use http. An entry without a port allows every port. */
+  /**
+   * Hosts that are allowed by name, even if they are in a private network or use plain http. An entry without a port
+   * allows every port.
+   */
   listed: readonly { host: string; port?: number }[];
 }
 

@@ -112,7 +112,7 @@ export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
-/** Returns whether an answer arrived between the first and the last answer with a version. */
+/** Returns whether a record arrived while the service was sending this version: after its first and before its last answer. */
 const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 

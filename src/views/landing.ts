@@ -73,7 +73,7 @@ function unwrapLink(link: unknown): URL | undefined {
   return url;
 }
 
-/** Returns the URL inside a wrapper; undefined if the URL is no wrapper or contains no URL. */
+/** Returns the URL inside a redirect URL. Returns undefined for any other URL, and if there is no URL inside. */
 function findInnerUrl(url: URL): URL | undefined {
   const names = getWrapperParameters(getHost(url) ?? '');
   const values = names?.map((name) => url.searchParams.get(name)) ?? [];

@@ -142,7 +142,7 @@ const suspectCharacter = new RegExp(
 /** Returns whether a hidden match is a flag written with tags. All other matches have at most two code units. */
 const isFlag = (match: string) => match.length > 2;
 
-/** Returns the length of the marks that a letter may keep. */
+/** Returns the index in a run of combining marks at which the run is cut, so that a letter keeps at most `maxMarks`. */
 function findEndOfMarks(run: string): number {
   let end = 0;
   for (let markCount = 0; markCount < maxMarks; markCount++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;

@@ -134,7 +134,7 @@ function findBorderBefore(text: string, end: number): number {
   const nearby = text.slice(0, end + maxReachChars);
   const word = findSegmentStart(end, nearby, 'word');
   if (word > end / 2) return word;
-  // Each ASCII character is a visible character by itself.
+  // Two ASCII characters never form one visible character, so the text can be cut between them.
   return plainPair.test(text.slice(end - 1, end + 1)) ? end : findSegmentStart(end, nearby, 'grapheme');
 }
 

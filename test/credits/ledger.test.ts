@@ -168,7 +168,7 @@ describe('The known prices', () => {
       '2',
     ],
     [
-      'the expected price of a next page without a limit is the highest known price',
+      'without a limit argument, the next page is expected to cost the highest known price',
       [small, [100, createListing(100, 10)]],
       { cursor: 'next' },
       21,
@@ -197,7 +197,7 @@ describe('The known prices', () => {
     expect((await createItems('b')).text).toContain('this call is expected to cost 5.');
   });
 
-  test('a next page without a limit reserves credits for the page size of the first page', async ({
+  test('without a limit argument, the next page reserves credits for as many items as the first page had', async ({
     upstream,
     start,
   }) => {

@@ -120,7 +120,7 @@ describe('A usage window that is known to be full', () => {
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('a call is sent if the credits can no longer be requested', async ({ upstream, server }) => {
+  test('a paid call is sent although the request for the credit status fails', async ({ upstream, server }) => {
     upstream.credits = errorResponse(500);
     clock += 60_000;
     for (const limit of [1, 2]) expect((await server.call('search_ads', { limit })).isError).toBe(false);

@@ -78,7 +78,7 @@ test('the page of an ad shows dates, durations, countries and amounts in a form 
   expect(extractText((await library.get(getPath(ads[1]))).text)).toContain('last seen 1\u00a0Jan\u00a02026');
 });
 
-test('the page of an advertiser begins with charts of its launches, formats, messages and longest runs', async () => {
+test('an advertiser page starts with charts of launches, formats, frequent texts and the longest-running ads', async () => {
   const { text } = await library.get(advertiserPath);
   const words = extractText(text);
   expect(words.indexOf('Launches by month')).toBeLessThan(words.indexOf('Socks 68'));

@@ -34,7 +34,7 @@ test('new records are refused while the memory for records is full, and accepted
   expect(await fill('one more')).toBeDefined();
 });
 
-test('answers that are added late or twice become earlier versions and give the newest version only missing fields', () => {
+test('an answer that arrives late or twice becomes an earlier version and only fills fields that the newest version lacks', () => {
   const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const fieldOf = (order: number) => `only ${order}`;
   fc.assert(

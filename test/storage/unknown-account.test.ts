@@ -24,7 +24,7 @@ const reads = [
   ['get_ad', { adId: createAd(1).id, seen: true }],
 ] as const;
 
-test('while the service cannot confirm the account of a key, only a key with a stored account is served, with a note', async ({
+test('if the service cannot confirm who owns a key, stored data is returned only for a key that was confirmed before, with a note', async ({
   upstream,
   start,
 }) => {

@@ -18,7 +18,7 @@ describe('count_ads with the local library', () => {
   const test = freshServiceTest({ config: { searchFilters } });
   const german = { filters: { countries: ['DE'] } };
 
-  test('count_ads refuses a key that it cannot count by before it sends a request', async ({ server, service }) => {
+  test('count_ads sends no request if it cannot count by the given key', async ({ server, service }) => {
     const sent = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],

@@ -187,7 +187,7 @@ describe('Counts by value at another service', () => {
   const buildFilters = (keys: readonly Key[]) =>
     ({ ads: keys.map((key) => ({ key, ...describedKeys[key] })), pages: [] }) as never;
 
-  test('count_ads states each count, the ads without a value, and the rest or why the rest is unknown', async ({
+  test('count_ads states the count of each value, of ads without a value and of all other ads, or why the last count is unknown', async ({
     upstream,
     start,
   }) => {

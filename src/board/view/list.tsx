@@ -146,8 +146,8 @@ function VariantsButton({ ad, adCount, view }: ItemProps) {
 }
 
 /**
- * Renders the checkbox of a card or row. On a card of a variant, checking selects the ad that the card shows, and
- * unchecking clears the selection of all ads of the variant.
+ * Renders the checkbox that selects an ad. A card may stand for several ads with nearly the same text (a variant):
+ * checking its box selects the ad that the card shows, and unchecking deselects all ads of the variant.
  */
 function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   const toggle = () => {

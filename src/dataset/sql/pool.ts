@@ -234,7 +234,7 @@ const batchChars = 500_000;
 async function* buildBatches(snapshot: Snapshot, json: boolean): AsyncGenerator<LoadedRows> {
   let [batch, size]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.tables({ json })) {
-    // If `json` is not loaded, its column reads a name that no row has, and stays null.
+    // No row has a field with an empty name, so the column `json` is null when it is not loaded.
     const columns = getColumnNames(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);

@@ -49,7 +49,7 @@ test('gather_ads stops at an expired cursor and loses no ads', async ({ upstream
   });
 });
 
-test('a failed reload of a page keeps the paid copy of the page', async ({ upstream, start }) => {
+test('a page that was paid for stays in the dataset when reading it again fails', async ({ upstream, start }) => {
   const service = serveAds(upstream, 1100);
   const server = await start({ resultTokens: 100_000 });
   const args = { filters: { query: 'tea' }, limit: 100 };

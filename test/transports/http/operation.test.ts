@@ -141,7 +141,7 @@ describe('Metrics and the log', () => {
 });
 
 describe('A server that is shutting down', () => {
-  test('the server delivers answers in progress and refuses new requests on open connections', async ({
+  test('a server that shuts down finishes running calls and refuses new requests on open connections', async ({
     serve,
     upstream,
   }) => {

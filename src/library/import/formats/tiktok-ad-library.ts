@@ -173,7 +173,7 @@ function markMediaUsed(record: SourceRecord, ad: JsonObject): JsonObject {
   return ad;
 }
 
-/** Collects the videos with their stills, the pictures, and the picture of the advertiser. */
+/** Collects the media of an ad: videos with their preview images, pictures, and the advertiser's profile picture. */
 function collectMedia(record: SourceRecord, parser: ColumnValueParser): JsonObject[] {
   const readList = (keys: readonly string[]): unknown[] => {
     const value = keys.map((key) => record.get(key)).find((candidate) => candidate !== undefined && candidate !== null);
