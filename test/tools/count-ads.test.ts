@@ -9,7 +9,7 @@ const searchFilters = {
     { key: 'displayFormat', type: 'strings', description: 'format', values: ['VIDEO', 'IMAGE'], single: true },
     { key: 'countries', type: 'strings', description: 'countries', values: ['DE', 'AT'] },
     { key: 'active', type: 'boolean', description: 'whether it runs' },
-    { key: 'sort', type: 'string', description: 'many', values: Array.from({ length: 31 }, (_, index) => `s${index}`) },
+    { key: 'sort', type: 'string', description: 'many', values: Array.from({ length: 41 }, (_, index) => `s${index}`) },
   ],
   pages: [],
 } as never;
