@@ -1,3 +1,9 @@
+/**
+ * The largest page of a list, in items. The document states it for items of a collection. For searches, the document
+ * states no limit, so the server requests no larger pages.
+ */
+export const maxPageSize = 100;
+
 /** An operation of the API: one row of the document's endpoint table. `responseSchemas` describes its answer. */
 export interface Operation extends Rules {
   name: OperationName;

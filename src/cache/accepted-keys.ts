@@ -6,7 +6,8 @@ import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
- * The most keys whose last rejection is stored. A late answer to a call that was sent before the rejection is ignored.
+ * The largest number of rejected keys whose time of rejection is stored. The time is needed because a call that was sent
+ * before the rejection may succeed afterwards. Such an answer does not make the key accepted again.
  */
 const maxRejections = 10_000;
 

@@ -2,7 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { elapsed as machineElapsed, openApp, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { type CallEvent, createLog, type Log, logCalls, type OnCall, warnOfFailures } from '../logging/log.ts';
+import {
+  type CallEvent,
+  createLog,
+  createRareWarning,
+  isLogged,
+  logCalls,
+  type OnCall,
+  warnOfFailures,
+} from '../logging/log.ts';
 import { createMemoryKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
 import { createGetTenantId, createTenantHash } from '../transports/http/authentication.ts';
@@ -36,9 +44,9 @@ export async function serveHttp(
   const getTenantId = createGetTenantId(shared?.tenantSecret);
   const getClientAddress = createGetClientAddress(config.trustedProxy);
   let signIn: SignIn | undefined;
-  const logTenant = createTenantHash(shared?.tenantSecret);
   const listeners = [
-    logCalls(log, logTenant),
+    // Without a log of calls, no tenant is hashed.
+    isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(shared?.tenantSecret)) : undefined,
     warnOfFailures(log, elapsed),
     metrics?.onCall,
     keyAttempts.onCall,
@@ -98,13 +106,18 @@ export async function serveHttp(
   });
   // A client is stalled only when it has been idle for longer than a call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
+  const warnOfRefusal = createRareWarning(
+    log,
+    elapsed,
+    'connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY',
+  );
   const listener = await listen(http.fetch, {
     host,
     port,
     idleTimeoutMs,
     useFastResponses: true,
     getPeerAddress: createGetPeerAddress(config.trustedProxy),
-    onConnectionRefused: createConnectionWarning(log, elapsed),
+    onConnectionRefused: (address) => warnOfRefusal(() => ({ address })),
   });
   return {
     ...listener,
@@ -122,19 +135,6 @@ export async function serveHttp(
       await signIn?.close();
       shared?.close();
     },
-  };
-}
-
-/** The time between two warnings about refused connections, in milliseconds. */
-const warningIntervalMs = 60_000;
-
-/** Creates a handler that warns of refused connections, at most once a minute. */
-function createConnectionWarning(log: Log, now: () => number) {
-  let warnedAt = Number.NEGATIVE_INFINITY;
-  return (address: string | undefined) => {
-    if (now() - warnedAt < warningIntervalMs) return;
-    warnedAt = now();
-    log.warn('connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY', { address });
   };
 }
 

@@ -82,7 +82,7 @@ export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations
 /** Returns whether a page size is tried while its price is unknown. Services may charge by groups of 5 or 10 items. */
 const isRoundPageSize = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
 
-/** A page whose size has to fit the remaining credits. */
+/** The largest wanted page, and the credits that its cost must not exceed. */
 interface PageToFit {
   operation: Operation;
   prices: Prices;

@@ -1,5 +1,5 @@
 import type { Answer, Receipt, ServiceRequest } from '../api/call.ts';
-import type { Operation } from '../api/operations.ts';
+import { maxPageSize, type Operation } from '../api/operations.ts';
 
 /** The charges of the calls with the same page size. */
 interface SizePrice {
@@ -15,7 +15,7 @@ interface SizePrice {
 export interface PriceTable {
   /** The charges by the requested number of items. The number is 1 for operations that return one object. */
   bySize: Map<number, SizePrice>;
-  /** The charges of calls without `limit`, while the default page size of the service is unknown. */
+  /** The charges of calls without `limit`. They belong to no page size until the default page size is known. */
   unsized?: SizePrice;
   /** The number of items that the service sends for a call without `limit`. */
   defaultPageSize?: number;
@@ -113,6 +113,7 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   if (size === undefined)
     return {
       atLeast: table.unsized?.maxCharged ?? lowest,
+      // A page of unknown size costs at most as much as the largest page.
       atMost: Math.max(getMaxCharge(table), computeHighestCost(table, maxPageSize)),
     };
   const charged = table.bySize.get(size);
@@ -149,7 +150,7 @@ function computeRuleBounds(table: PriceTable, size: number): [low?: number, high
   return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
 
-/** The charge of a full page. */
+/** What the service charged for a page that was full. */
 interface SizeCharge {
   size: number;
   charged: number;
@@ -238,9 +239,6 @@ export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));
-
-/** The largest page size of the document. It bounds the cost of a call whose page size is unknown. */
-const maxPageSize = 100;
 
 /** Returns the highest charge of all operations. */
 export const getOverallMaxPrice = (prices: Prices): number =>

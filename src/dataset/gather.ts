@@ -3,7 +3,7 @@ import type { Answer, ServiceRequest } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
 import { type CachedTotal, parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { operations } from '../api/operations.ts';
+import { maxPageSize, operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
@@ -521,17 +521,12 @@ export const getAnswerTime = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: num
   now - (receipt.age ?? 0);
 
 /**
- * The largest page that the API document allows for items of a collection. For searches, the document states no limit.
- */
-const documentedMaxPageSize = 100;
-
-/**
  * Returns the largest page size for a question, from the description of the filter `limit` or from the API document.
  */
 export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
-  if (collectionId !== undefined) return documentedMaxPageSize;
-  const describedMax = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMaxPageSize;
-  return Math.max(1, Math.min(documentedMaxPageSize, Math.floor(describedMax)));
+  if (collectionId !== undefined) return maxPageSize;
+  const describedMax = filters.find(({ key }) => key === 'limit')?.maximum ?? maxPageSize;
+  return Math.max(1, Math.min(maxPageSize, Math.floor(describedMax)));
 }
 
 /** The page sizes to try in turn after the service refused a larger one. A refusal costs nothing. */

@@ -15,9 +15,9 @@ interface SeenAd {
 export interface OneDayAdvertiser {
   pageId: string | null;
   pageName: string | null;
-  /** The number of its ads. */
+  /** The number of ads of the advertiser. */
   ads: number;
-  /** The number of its ads that were last seen on `day`. */
+  /** How many of these ads were last seen on `day`. */
   seenOnDay: number;
   day: string;
 }
@@ -29,8 +29,8 @@ const minAds = 10;
 /**
  * Finds the advertisers whose ads were nearly all last seen on one day that is more than two days before the reading.
  * Such ads come from one look at the advertiser: the service did not see how they went on, and it holds none of the ads
- * that had ended before. On a live service, running ads are all last seen on the day of the reading, which is no sign of
- * this.
+ * that had ended before. On a live service, running ads are all last seen on the day of the reading, so this
+ * day does not count.
  * @returns the advertisers by their keys, the one with the most ads first
  */
 export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<string, OneDayAdvertiser> {

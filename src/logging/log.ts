@@ -4,6 +4,10 @@ import { maskPrefixedKeys } from './key-masking.ts';
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
+/** Returns whether a log of a level writes the events of a method. */
+export const isLogged = (method: keyof Log, level: LogLevel): boolean =>
+  logLevels.indexOf(method) >= logLevels.indexOf(level);
+
 /** A log with one method for each level. Each call writes one event, with a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
@@ -16,9 +20,9 @@ type FormatLine = (level: keyof Log, message: string, fields: Record<string, unk
  */
 function createFilteredLog(level: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
   const createMethod = (method: keyof Log): Log[keyof Log] =>
-    logLevels.indexOf(method) < logLevels.indexOf(level)
-      ? () => {}
-      : (message, fields = {}) => write(maskPrefixedKeys(`${formatLine(method, message, fields)}\n`));
+    isLogged(method, level)
+      ? (message, fields = {}) => write(maskPrefixedKeys(`${formatLine(method, message, fields)}\n`))
+      : () => {};
   return {
     debug: createMethod('debug'),
     info: createMethod('info'),
@@ -64,7 +68,7 @@ const createJsonFormat =
 export interface CallEvent {
   /** The name of the tool; `unknown` if no such tool exists. The name is input of the caller, so it is not logged then. */
   tool: string;
-  /** Never logged. */
+  /** Logged only as a hash. */
   tenantId: string;
   /** The id of the caller's connection, if the caller signed in. Never logged. */
   connection?: string | undefined;
@@ -93,22 +97,33 @@ export const logCalls =
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
-/** The kinds of failures that an operator should know about, because they are no mistake of a caller. */
+/** The kinds of failures that an operator should know about, because callers do not cause them. */
 const serviceFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
-/** The time between two warnings about failures of the service, in milliseconds. */
+/** The time between two warnings of the same kind, in milliseconds. */
 const warningIntervalMs = 60_000;
+
+/**
+ * Creates a function that writes a warning at most once a minute, however often its cause occurs.
+ * @param elapsed a monotonic clock, in milliseconds
+ * @returns a function for each occurrence. `getFields` receives the number of occurrences since the last warning
+ */
+export function createRareWarning(log: Log, elapsed: () => number, message: string) {
+  let occurrences = 0;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  return (getFields: (occurrences: number) => Record<string, unknown>): void => {
+    occurrences++;
+    if (elapsed() - warnedAt < warningIntervalMs) return;
+    log.warn(message, getFields(occurrences));
+    warnedAt = elapsed();
+    occurrences = 0;
+  };
+}
 
 /** Returns a handler that warns of the first failure of the service, and then at most once a minute. */
 export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
-  let failures = 0;
-  let warnedAt = Number.NEGATIVE_INFINITY;
+  const warn = createRareWarning(log, elapsed, 'the service fails; check AD_LIBRARY_BASE_URL if it has never answered');
   return ({ kind, status, tool }) => {
-    if (kind === undefined || !serviceFailures.has(kind)) return;
-    failures++;
-    if (elapsed() - warnedAt < warningIntervalMs) return;
-    log.warn('the service fails; check AD_LIBRARY_BASE_URL if it has never answered', { kind, status, tool, failures });
-    warnedAt = elapsed();
-    failures = 0;
+    if (kind !== undefined && serviceFailures.has(kind)) warn((failures) => ({ kind, status, tool, failures }));
   };
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { abortedError, withDeadline } from '../api/abort.ts';
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { isGated } from '../api/operations.ts';
+import { isGated, maxPageSize } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
@@ -107,8 +107,7 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   if (keyMasker(call.apiKey)(input) !== input)
     throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
   const running = { server, call, tool, form };
-  const isConfirmed = server.confirmCredits !== undefined && call.person !== undefined && isGated(tool);
-  const confirmedInput = isConfirmed ? await confirmInput(running, input) : input;
+  const confirmedInput = isGated(tool) ? await confirmInput(running, input) : input;
   return withCallDeadline(running, async (signal) => {
     const { context, notes } = await createToolContext(running, { signal, receipts });
     const work = () => runTool(tool, confirmedInput, context);
@@ -202,32 +201,24 @@ async function createToolContext(
  */
 async function confirmInput(running: RunningCall, input: Record<string, unknown>): Promise<Record<string, unknown>> {
   const { server, call, tool } = running;
-  const { person, tenantId, signal } = call;
-  const { confirmCredits = Infinity } = server;
-  if (person === undefined || call.apiKey === undefined) return input;
-  const question = await withCallDeadline(running, async (deadline) => {
-    const { context } = await createToolContext(running, {
-      signal: deadline,
-      receipts: new Receipts(),
-      storedOnly: true,
-    });
+  const { confirmCredits } = server;
+  const { person, apiKey, tenantId, signal } = call;
+  if (confirmCredits === undefined || person === undefined || apiKey === undefined) return input;
+  const { price, balance } = await withCallDeadline(running, async (deadline) => {
+    const receipts = new Receipts();
+    const { context } = await createToolContext(running, { signal: deadline, receipts, storedOnly: true });
     const price = await estimatePrice({
       tool,
       input,
-      run: (arguments_) => tool.run(arguments_, context),
-      priceOf: ({ request }) => server.requestPrice(tenantId, request),
+      run: (estimateInput) => tool.run(estimateInput, context),
+      getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
     const isCheap = price.atMost <= confirmCredits;
     return { price, balance: isCheap ? undefined : await readBalance(context) };
   });
-  const { price, balance } = question;
   if (price.atMost <= confirmCredits) return input;
-  const firstPage = hasMaxAds(tool)
-    ? { ...input, maxAds: Math.min(Number(input.maxAds ?? pageSize), pageSize) }
-    : undefined;
-  const owner = { apiKey: call.apiKey, tenantId };
   return confirmSpend(
-    { tool, input, owner, price, balance, firstPage },
+    { tool, input, owner: { apiKey, tenantId }, price, balance, firstPage: limitToFirstPage(tool, input) },
     {
       person,
       signal: AbortSignal.any([signal, server.closing]),
@@ -238,10 +229,11 @@ async function confirmInput(running: RunningCall, input: Record<string, unknown>
   );
 }
 
-const hasMaxAds = (tool: Tool): boolean => 'maxAds' in tool.input.shape;
-
-/** The ads of the largest page (document, *Endpoints*). */
-const pageSize = 100;
+/** Returns the arguments that read only the first page. Returns undefined for a tool that reads one page at most. */
+function limitToFirstPage(tool: Tool, input: Record<string, unknown>): Record<string, unknown> | undefined {
+  if (!('maxAds' in tool.input.shape)) return undefined;
+  return { ...input, maxAds: Math.min(Number(input.maxAds ?? maxPageSize), maxPageSize) };
+}
 
 /** Asks the service for the credits of the account, which is free. Returns undefined if the service does not say. */
 const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>

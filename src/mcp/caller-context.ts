@@ -75,7 +75,7 @@ export function openCallerContexts(options: CallerContextOptions) {
       };
     },
     /** Returns the bounds of what a request costs, by the charges seen so far. */
-    requestPrice: async (tenantId: string, request: ServiceRequest) =>
+    getRequestPrice: async (tenantId: string, request: ServiceRequest) =>
       computeRequestBounds(await meter.prices(tenantId), request),
     useOnce: state.useOnce,
     /** Runs a heavy call when the caller has no other one in progress. Calls of other callers run in between. */

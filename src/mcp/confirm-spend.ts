@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { type CallOwner, PaymentNeeded } from '../api/call.ts';
+import { type CallOwner, PaymentNeeded, type ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { canonical } from '../api/json.ts';
 import { formatCreditNumber, formatPrice } from '../credits/credit-text.ts';
@@ -171,15 +171,14 @@ interface EstimatedRun {
   input: Record<string, unknown>;
   /** Runs the tool with stored answers only. */
   run(input: Record<string, unknown>): Promise<{ data: object }>;
-  /** Returns the price of a request. */
-  priceOf(error: PaymentNeeded): Promise<PriceBounds>;
+  getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
 /**
  * Returns what a call may cost, without sending a paid request. Tools that make several paid requests estimate their own
  * price with `maxCredits: 0`, and never spend more than their `maxCredits`. Any other tool makes one paid request at most.
  */
-export async function estimatePrice({ tool, input, run, priceOf }: EstimatedRun): Promise<PriceBounds> {
+export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimatedRun): Promise<PriceBounds> {
   const { maxCredits } = input;
   const isLimited = 'maxCredits' in tool.input.shape;
   const limit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;
@@ -191,7 +190,7 @@ export async function estimatePrice({ tool, input, run, priceOf }: EstimatedRun)
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
     // The tool needs a paid search to count the matching ads, so only its limit bounds the price.
-    const price = await priceOf(error);
+    const price = await getRequestPrice(error.request);
     return isLimited && maxCredits !== 0 ? { atLeast: Math.min(price.atLeast, limit), atMost: limit } : price;
   }
 }

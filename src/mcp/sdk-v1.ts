@@ -90,7 +90,7 @@ function findPerson(server: Server, inputEnded: AbortSignal | undefined): Person
     show: (form, signal) =>
       server.elicitInput(
         { ...form },
-        { signal: AbortSignal.any([signal, ...(inputEnded ? [inputEnded] : [])]), timeout: maxFormMs },
+        { signal: inputEnded ? AbortSignal.any([signal, inputEnded]) : signal, timeout: maxFormMs },
       ),
   };
 }

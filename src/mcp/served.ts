@@ -44,7 +44,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   const prompts = selectPrompts((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
-  /** @throws what `errors.notFound` makes of a problem */
+  /** @throws the error that `errors.notFound` creates, if there is no such resource */
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
     const { findExport, findSkillFile } = await import('./resources.ts');
     const file = skills.length > 0 ? findSkillFile(read.uri) : undefined;

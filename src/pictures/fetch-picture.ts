@@ -324,7 +324,7 @@ function detectFormat(bytes: Buffer): PictureFormat | undefined {
 
 const readAscii = (bytes: Buffer, at: number) => bytes.toString('latin1', at, at + 4);
 
-/** Explains what the bytes are if they are no picture of a supported format. */
+/** Describes bytes that are not a picture in a supported format. */
 function explainUnsupportedKind(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const start = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();

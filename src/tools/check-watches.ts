@@ -159,8 +159,8 @@ function countStoredAds(
 }
 
 /** Explains why a check costs credits although the dataset has the ads. Returns undefined if it costs nothing. */
-function explainRepeatedReading(storedAds: number, { credits, atMost }: Pick<EstimateView, 'credits' | 'atMost'>) {
-  if (storedAds === 0 || credits === 0 || atMost === 0) return undefined;
+function explainRepeatedReading(storedAds: number, { atMost }: Pick<EstimateView, 'atMost'>): string | undefined {
+  if (storedAds === 0 || atMost === 0) return undefined;
   const be = storedAds === 1 ? 'is' : 'are';
   return `${formatNumber(storedAds)} of these ads ${be} in the dataset already. A check reads them again, because only a reading of the same question shows what is new.`;
 }

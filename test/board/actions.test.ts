@@ -258,7 +258,7 @@ inChromium('Actions on the board', () => {
     }
   });
 
-  test('a failed search for more ads states the reason, and offers a retry if a retry can help', async () => {
+  test('when the search for more ads fails, the board states the reason and offers a retry if it can help', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
     await waitForAdCount(shown, '5 of 30 ads');
     await getButton(shown, /^More ads/).click();

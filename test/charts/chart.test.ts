@@ -120,7 +120,7 @@ describe('A chart', () => {
     await expect(`${shown.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
   });
 
-  test('a name that the font may not contain is replaced by the number of its row or column', () => {
+  test('a chart has a fallback label with the row or column number for each name that its font may lack', () => {
     const { shapes } = drawChart('line', {
       columns: ['day', '広告', 'ads'],
       rows: createRows('"一", 1, 2', '"二", 3, 4'),

@@ -201,7 +201,7 @@ describe('Columns of imported ads', () => {
     expect(urls).toEqual(['https://adstransparency.example/CR12', null, null, null, null, ofMeta, null]);
   });
 
-  test('fields of any shape make no wrong row', () => {
+  test('fields of any shape never produce a wrong row of payers or reach', () => {
     const anything = fc.anything();
     const fields = fc.record(
       {

@@ -8,7 +8,7 @@ const listing = fc.array(fc.tuple(...orderFields.map(() => value)), { minLength:
 const compare = (index: number, sign: number) => (left: OrderValues, right: OrderValues) =>
   sign * ((left[index] ?? -1) - (right[index] ?? -1));
 
-test('a listing that is sorted by a field has this order, with the range of its values', () => {
+test('the field that a listing is sorted by is found, with the range of its values', () => {
   fc.assert(
     fc.property(listing, fc.nat(orderFields.length - 1), fc.boolean(), (ads, index, isDescending) => {
       const order = findListingOrder(ads.toSorted(compare(index, isDescending ? -1 : 1)));
@@ -30,7 +30,7 @@ test('no order is found in an unsorted listing, a short listing, or a listing of
   expect(findListingOrder([])).toBeUndefined();
 });
 
-test('one of a hundred ads may have changed its value since the service listed it', () => {
+test('the order of a listing is found although one of a hundred ads has changed its value since', () => {
   const ads = Array.from({ length: 200 }, (_, index) =>
     orderFields.map((field) => (field === 'duplicates' ? index : null)),
   );

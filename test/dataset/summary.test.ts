@@ -46,7 +46,7 @@ test('the line of days running has the same median and percentile as SQLite and 
 
 const repeat = (value: string, count: number) => Array.from({ length: count }, () => value);
 
-test('a line names every value that is as frequent as a shown one, and a single remaining value', () => {
+test('a line of the summary names every value that is as frequent as a named value, and a single remaining value', () => {
   const months = [...repeat('2026-07', 13), ...repeat('2026-06', 298), ...repeat('2026-05', 3689)];
   const ads = months.map((month, index) => ({
     id: `${index}`,
@@ -65,7 +65,7 @@ test('a line names every value that is as frequent as a shown one, and a single 
   }
 });
 
-test('hidden values are never more frequent than shown ones, in any order and with any number of tokens', () => {
+test('the summary never leaves out a value that is more frequent than a named value, in any order and with any number of tokens', () => {
   const counts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(counts, fc.constantFrom(700, 250, 120, 40), (monthCounts, tokens) => {
@@ -128,7 +128,7 @@ test('the summary counts ads that were running when last read, placeholders, pic
   expect(lines).toContain('Pictures: none 1, failed 1, not tried 1');
 });
 
-test('the summary of complete ads has no line about gaps', () => {
+test('the summary of ads that have all fields contains no line about gaps', () => {
   const date = new Date(gatheredAt).toISOString();
   const text = formatSummary(
     buildRows([{ id: 'a', body: 'Walk more.', startedAt: date, lastSeenAt: date }], { lastSeenTo: date }),

@@ -112,7 +112,7 @@ describe('kubernetes.yaml', () => {
     expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name);
   });
 
-  test('the pod has time for the delay and for the ten seconds in which the server stops', () => {
+  test('Kubernetes waits for the preStop delay and for the ten seconds of the shutdown before it kills the pod', () => {
     const delay = container.lifecycle.preStop.sleep.seconds;
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
     expect(container.readinessProbe.periodSeconds).toBeLessThan(delay);

@@ -256,7 +256,7 @@ describe('Confirmation of credits in revision 2026-07-28', () => {
     await client.close();
   });
 
-  test('an answer is accepted once, and only for the key, the tool and the arguments of its form', async ({
+  test('a form answer is accepted once, and only for the key, the tool and the arguments of its form', async ({
     service,
     http,
   }) => {
@@ -285,7 +285,9 @@ describe('Confirmation of credits in revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('an answer that arrives five times pays once, even without cached answers', async ({ service }) => {
+  test('a form answer that is sent five times allows one paid call, even without cached answers', async ({
+    service,
+  }) => {
     const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2, cacheSeconds: 0 });
     const key = service.createKey();
     const { requestState } = await sendCall(http.url, key);

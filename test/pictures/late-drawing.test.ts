@@ -31,7 +31,7 @@ test('a sheet call returns a reason and the pictures if no time remains to draw 
   await opened.close();
 });
 
-test('a chart is drawn after an earlier drawing timed out', async () => {
+test('after a drawing has timed out, the next chart is drawn', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const pictures = opened.forTenant('tenant');
   expect(await pictures.chart(chart, { signal, drawingMs: () => 0 })).toEqual(late);

@@ -146,7 +146,7 @@ test('each plugin is small and contains the server, the skill and a readme', () 
   }
 });
 
-test('the skill in each plugin has the name of its folder, as the format of skills requires', () => {
+test('the skill in each plugin has the same name as its folder', () => {
   for (const { files } of plugins.values())
     expect(strFromU8(files['skills/ad-research/SKILL.md'] as Uint8Array)).toMatch(/^---\nname: ad-research\n/);
 });

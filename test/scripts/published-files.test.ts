@@ -141,7 +141,7 @@ test('compose.yaml runs the image of this version', () => {
   expect(read('compose.yaml')).toContain(`image: ad-library-mcp:${publisher.version}\n`);
 });
 
-test('both stages of the Dockerfile have the base image of its argument, which is pinned by digest', () => {
+test('both stages of the Dockerfile use the base image that the argument names, and its default is pinned by digest', () => {
   expect([...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)).toEqual(['${NODE_IMAGE}', '${NODE_IMAGE}']);
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:\d+-alpine@sha256:[0-9a-f]{64}$/m);
 });

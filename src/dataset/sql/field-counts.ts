@@ -14,7 +14,7 @@ type AdTable = keyof typeof mainColumns;
 
 const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumns, table);
 
-/** Columns that every row has. They are no fields of an ad. */
+/** Columns that every row has. They are not fields of an ad. */
 const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
 /** The view whose ads are counted if a statement reads no other ads. */

@@ -80,12 +80,13 @@ export function createHttpApp(options: HttpOptions) {
   const largeBodies = createLargeBodies();
   const limitedWork = limitWork(catalog, options);
   const serveMcp = serveAllRevisions(limitedWork.catalog, (error) => log.debug('refused', { error: error.message }));
-  let isStopping = false;
-  let isDraining = false;
+  let phase: 'serving' | 'stopping' | 'draining' = 'serving';
   const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
-    if (isDraining) context.header('Retry-After', '1');
-    const refusal = isDraining ? refuse(context, 503, 'This server is shutting down.') : await next();
-    if (isDraining) context.header('Connection', 'close');
+    const isRefused = phase === 'draining';
+    if (isRefused) context.header('Retry-After', '1');
+    const refusal = isRefused ? refuse(context, 503, 'This server is shutting down.') : await next();
+    // The server may have begun to drain while the request was answered.
+    if (phase === 'draining') context.header('Connection', 'close');
     return refusal;
   };
   const validateRequest = validateHostAndOrigin(allowedNames);
@@ -100,7 +101,7 @@ export function createHttpApp(options: HttpOptions) {
   for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHost(allowedNames, { allowIpAddresses: true }));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
-    if (isStopping) return json({ status: 'draining' }, 503);
+    if (phase !== 'serving') return json({ status: 'draining' }, 503);
     // All replicas share the state. If they all failed the probe at once, callers would get no answers at all.
     return json({ status: 'ready', ...(replicas && { state: replicas.isUp() ? 'up' : 'away' }) });
   });
@@ -167,12 +168,11 @@ export function createHttpApp(options: HttpOptions) {
     fetch: app.fetch,
     /** Fails the readiness probe, so that a load balancer sends no new requests. Requests that still arrive are answered. */
     announceStop: () => {
-      isStopping = true;
+      phase = 'stopping';
     },
     /** Refuses new requests. Resolves when no call is running or waiting. */
     drain: (): Promise<void> => {
-      isStopping = true;
-      isDraining = true;
+      phase = 'draining';
       return limitedWork.waitUntilIdle();
     },
   };

@@ -1,19 +1,16 @@
 import { isObject } from '../../../views/view.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
-import { isEmpty } from './field-reader.ts';
+import { FieldReader, type FieldRule, isEmpty, type RangeRule } from './field-reader.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Returns a record in which the entries of some nested objects are keys of the record itself: `{"ad": {"id": 1}}` has the
- * key `ad.id`. Its normalized form is `adid`, as for a column `ad_id` of a table.
+ * Returns a record in which the entries of some nested objects are keys of the record itself. For example,
+ * `{"ad": {"id": 1}}` becomes `{"ad.id": 1}`. The normalized form of this key is `adid`, which is also the normalized
+ * form of a table's column `ad_id`, so one rule reads both.
  * @param containers the normalized paths of the objects to open, such as `ad` and `adreach`
  */
-export function flattenRecord(
-  record: SourceRecord,
-  containers: ReadonlySet<string>,
-  parser: ColumnValueParser,
-): SourceRecord {
+function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, parser: ColumnValueParser): SourceRecord {
   const fields: [string, unknown][] = [];
   const addFields = (entries: Iterable<[string, unknown]>, path: string) => {
     for (const [name, value] of entries) {
@@ -25,6 +22,26 @@ export function flattenRecord(
   };
   addFields(Object.entries(record.toObject()), '');
   return new SourceRecord(fields);
+}
+
+/** How a format with nested records is read: the objects to open, and the rules for fields and ranges. */
+export interface FlatRecordRules {
+  containers: ReadonlySet<string>;
+  fields: readonly FieldRule[];
+  ranges: readonly RangeRule[];
+}
+
+/** Flattens a record and reads the fields of its ad by rules. `reader.ad` has these fields. */
+export function readFlatRecord(
+  source: SourceRecord,
+  { containers, fields, ranges }: FlatRecordRules,
+  parser: ColumnValueParser,
+): { record: SourceRecord; reader: FieldReader; ad: JsonObject } {
+  const record = flattenRecord(source, containers, parser);
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields(fields);
+  reader.readRanges(ranges);
+  return { record, reader, ad: reader.ad };
 }
 
 /**

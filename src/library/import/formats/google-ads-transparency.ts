@@ -10,8 +10,8 @@ import {
   parseText,
   parseUpperCaseText,
 } from './field-parsers.ts';
-import { FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
-import { collectOtherFields, flattenRecord } from './flat-record.ts';
+import { type FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import { SourceRecord } from './source-record.ts';
@@ -115,11 +115,7 @@ export const googleAdsTransparencyFormat: ImportFormat = {
 };
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const record = flattenRecord(source, containers, parser);
-  const reader = new FieldReader(parser, (key) => [record, key]);
-  reader.readFields(fields);
-  reader.readRanges(ranges);
-  const { ad } = reader;
+  const { record, reader, ad } = readFlatRecord(source, { containers, fields, ranges }, parser);
   if (ad.adArchiveId === undefined && parser.isDecided)
     throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id');
   const regionStats = readRegionStats(record, parser);

@@ -40,7 +40,7 @@ export interface ImportFormat {
    * function twice.
    */
   toPage?(record: SourceRecord, parser: ColumnValueParser): JsonObject | Page | undefined;
-  /** Returns true for a row that is no ad, such as a row with totals. The import ignores such rows and counts them. */
+  /** Returns true for a row that is not an ad, such as a row with totals. The import ignores such rows and counts them. */
   isIgnored?(record: SourceRecord): boolean;
   /**
    * Combines two ads or two pages with the same id from one import, if each record of the format may hold only a part of

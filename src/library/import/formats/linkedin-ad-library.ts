@@ -11,8 +11,8 @@ import {
   parsePageName,
   parseText,
 } from './field-parsers.ts';
-import { FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
-import { collectOtherFields, flattenRecord } from './flat-record.ts';
+import { type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
@@ -117,11 +117,7 @@ const linkedInKeys = [
 ];
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const record = flattenRecord(source, containers, parser);
-  const reader = new FieldReader(parser, (key) => [record, key]);
-  reader.readFields(fields);
-  reader.readRanges(ranges);
-  const { ad } = reader;
+  const { record, ad } = readFlatRecord(source, { containers, fields, ranges }, parser);
   if (ad.adArchiveId === undefined && parser.isDecided)
     throw new Error(
       `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,

@@ -118,8 +118,9 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Adds the row of another breakdown value to an ad. Spend and impressions are the sums of all parts. Reach is left out,
- * because a person may belong to several parts. Without a breakdown, the later row wins.
+ * Combines two rows of one ad. An export with a breakdown has a row for each value, such as each country: spend and
+ * impressions are added up, and reach is left out, because a person may be counted in several rows. Without a breakdown,
+ * the later row replaces the earlier one.
  */
 function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
   const readParts = ({ breakdown }: JsonObject) =>

@@ -10,8 +10,8 @@ import {
   parsePageName,
   parseText,
 } from './field-parsers.ts';
-import { FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
-import { collectOtherFields, flattenRecord } from './flat-record.ts';
+import { type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
@@ -134,11 +134,8 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const record = flattenRecord(source, containers, parser);
-  const reader = new FieldReader(parser, (key) => [record, key]);
-  reader.readFields(fields);
-  reader.readRanges(ranges);
-  const { targetCountries, reachMin, reachMax, ...ad } = reader.ad as JsonObject & NumberRange;
+  const { record, reader, ad: fieldsOfAd } = readFlatRecord(source, { containers, fields, ranges }, parser);
+  const { targetCountries, reachMin, reachMax, ...ad } = fieldsOfAd as JsonObject & NumberRange;
   if (ad.adArchiveId === undefined && parser.isDecided) throw new Error('id: missing; an ad of TikTok needs its id');
   const isActive = reader.parseFirst(statusKeys, (value, name) => parser.parseBoolean(name, value));
   const reachCountries = Object.keys((ad.reachByCountry ?? {}) as object).filter((code) => /^[A-Z]{2}$/.test(code));
