@@ -7,7 +7,10 @@ import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-tex
 import { adIdRule, collectionId, isShortId, itemType, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
+/**
+ * The note for an item that was sent twice. After the repeat, `added: false` no longer proves that the item was in the
+ * collection before (API document, *Endpoints*, rule 1).
+ */
 const unknownOutcome =
   'The item is in the collection. The first request got no clear answer and was sent again, so it is unknown whether this call added it or it was there before.';
 
@@ -73,7 +76,10 @@ export const addCollectionItem = defineTool({
 
 const notTried = 'not tried';
 
-/** Adds items one after the other. Skips an item that the service rejects. Any other failure ends the call. */
+/**
+ * Adds items to a collection one after the other. An item that the service rejects is skipped. Any other failure stops
+ * the loop, and the remaining items are reported as not tried.
+ */
 async function addItems(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
   const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
   const items: SavedView[] = [];

@@ -4,7 +4,10 @@ import { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
 import { isUuid } from '../views/safe-text.ts';
 
-/** Arguments of several tools. The schemas contain no unions, because some hosts reject the whole list for one union. */
+/**
+ * Argument schemas that several tools share. They contain no unions, because some hosts reject the whole tool list if
+ * it contains one.
+ */
 
 export const noArguments = z.strictObject({});
 export const detail = z.enum(['brief', 'full']).optional().describe('full returns every field that the service sent.');
@@ -25,7 +28,7 @@ export const fileName = z
   )
   .optional()
   .describe('Name of the file, without its ending.');
-/** The document states no bounds for searches, so the service decides. */
+/** The upper bound is missing because the API document states none for searches. The service validates the value. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page.');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
 export const seen = z
@@ -36,8 +39,8 @@ export const fresh = z.boolean().optional().describe('true ignores the cached an
 
 const explainUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
- * A UUID in lower case, so that both spellings of an id lead to the same cached call. `z.uuid()` would add a long pattern to
- * the list of tools and reject ids that do not follow RFC 9562.
+ * Accepts a UUID and converts it to lower case, so that both spellings of an id share one cache entry. `z.uuid()` would
+ * add a long pattern to the tool list and reject ids that do not follow RFC 9562.
  */
 const createUuidSchema = (source: string) => z.string().refine(isUuid, explainUuid(source)).toLowerCase();
 
@@ -49,7 +52,11 @@ export const adIdRule = explainUuid('a search or a collection');
 export const collectionId = createUuidSchema('list_collections').describe('Id from list_collections.');
 export const itemType = ItemType.describe('A collection may contain both.');
 
-/** @throws AdLibraryError for filters that would turn pages by themselves, or arguments that cannot be combined */
+/**
+ * Validates the arguments that say which ads a tool reads.
+ * @param exclusiveArguments arguments of which the caller may pass only one, by name
+ * @throws AdLibraryError if a filter object contains `limit` or `cursor`, or if several exclusive arguments are set
+ */
 export function checkQuestion(
   filters: readonly (object | undefined)[],
   exclusiveArguments: Record<string, unknown>,
@@ -57,6 +64,6 @@ export function checkQuestion(
   for (const key of ['limit', 'cursor'])
     if (filters.some((one) => one !== undefined && Object.hasOwn(one, key)))
       throw invalidRequest(`filters must not hold "${key}": this tool turns the pages itself.`);
-  const givenNames = Object.keys(exclusiveArguments).filter((name) => exclusiveArguments[name] !== undefined);
-  if (givenNames.length > 1) throw invalidRequest(`${givenNames.join(' and ')} cannot be combined: pass one.`);
+  const passedNames = Object.keys(exclusiveArguments).filter((name) => exclusiveArguments[name] !== undefined);
+  if (passedNames.length > 1) throw invalidRequest(`${passedNames.join(' and ')} cannot be combined: pass one.`);
 }

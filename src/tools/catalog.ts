@@ -21,7 +21,7 @@ import { watchAds } from './watch-ads.ts';
 import { whoami } from './whoami.ts';
 import { writeReport } from './write-report.ts';
 
-/** All tools for models, in the order in which hosts list them: the most useful tools first. */
+/** All tools that models can call. Hosts list them in this order, so the most useful tools come first. */
 export const tools: readonly Tool[] = [
   searchAds,
   getAd,
@@ -46,7 +46,7 @@ export const tools: readonly Tool[] = [
   whoami,
 ];
 
-/** Returns the name of the tool for an operation. Models know operations only by the names of tools. */
+/** Returns the name of the tool that calls an API operation. Models know tools but not operations. */
 export const getToolName = (operation: string): string =>
   tools.find(({ makesSeveralCalls, operations: [called] }) => !makesSeveralCalls && called === operation)?.name ??
   operation;

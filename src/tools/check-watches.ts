@@ -106,8 +106,8 @@ export const checkWatches = defineTool({
 });
 
 /**
- * Estimates the cost of a check without sending anything. The lower bound is the price of as many ads as matched the last
- * time. More ads may match now, so the upper bound is the amount that the limits of the watches allow.
+ * Estimates the cost of a check without calling the service. The lower bound is the price of reading as many ads as
+ * matched at the last check. More ads may match now, so the upper bound is what the limits of the watches allow.
  */
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.dataset()).readContents();
@@ -145,9 +145,10 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
 }
 
 /**
- * Returns how many ads of a question are in the dataset already: the ads of its newest gathering, or all ads if a
- * complete gathering of a broader question has read them.
- * @param ads the number of matching ads, if it is known
+ * Returns how many ads of a question are already in the dataset. If a gathering of this question exists, counts the ads
+ * of the newest one. Otherwise returns `ads` if a complete gathering of a broader question covers the question, and 0
+ * if none does.
+ * @param ads number of ads that match the question, if known
  */
 function countStoredAds(
   question: GatheringQuestion,
@@ -158,7 +159,10 @@ function countStoredAds(
   return newest?.adIds.size ?? (findBroaderGathering(contents, question) ? (ads ?? 0) : 0);
 }
 
-/** Explains why a check costs credits although the dataset has the ads. Returns undefined if it costs nothing. */
+/**
+ * Explains why a check costs credits even though the dataset already has the ads. Returns undefined if the check is
+ * free.
+ */
 function explainRepeatedReading(storedAds: number, { atMost }: Pick<EstimateView, 'atMost'>): string | undefined {
   if (storedAds === 0 || atMost === 0) return undefined;
   const be = storedAds === 1 ? 'is' : 'are';
@@ -181,9 +185,10 @@ function formatChecksEstimate({
 }
 
 /**
- * Returns the most that a check of a watch may charge: the price of its `maxAds`, if it reads one list, and at most its
- * `maxCredits`. Undefined while no price is known, because a first page of unknown price may cost more than `maxCredits`.
- * @param ads how many ads matched when they were counted last
+ * Returns the most credits that one check of a watch can cost. This is never more than the `maxCredits` of the watch,
+ * and for a question without `split` never more than the price of `maxAds` ads. Returns undefined while a price is
+ * unknown, because the first page may then cost more than `maxCredits`.
+ * @param ads number of ads that matched at the last count
  */
 async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
   const question = pickQuestion(watch);
@@ -193,16 +198,18 @@ async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBud
   const getMaxPrice = async (items: number) =>
     (await budget.estimateCost({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
   const fullPrice = await getMaxPrice(maxAds);
-  // If more ads match than were counted, the reading needs one more page.
+  // If more ads match now than at the last count, the check reads one more page.
   const extraPagePrice = ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(size, Math.max(1, ads)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
-  // Parts may list the same ads again and again, and `maxAds` counts each ad once.
+  // The parts of a split can list the same ad several times, but `maxAds` counts each ad once. The number of pages is
+  // therefore unbounded.
   return Math.min(watch.maxCredits, question.split === undefined ? fullPrice + extraPagePrice : Infinity);
 }
 
 /**
- * Stores the checks, and then marks their gatherings as returned. If the process ends in between, the next check reads the
- * same gatherings and finds the same changes. Returns a note if the checks could not be stored.
+ * Stores the checks, then marks their gatherings as returned. If the process ends between the two steps, the next check
+ * reads the same gatherings and finds the same changes.
+ * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
   const { userRecords } = await context.dataset();
@@ -280,7 +287,7 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];
-  // A check that read nothing has empty lists. The lists are null only if there is no earlier check to compare with.
+  // If a check read nothing, report empty lists. Report null only if there is no earlier check to compare with.
   const emptyIfComparable = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? emptyIfComparable,

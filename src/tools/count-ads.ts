@@ -93,7 +93,7 @@ export const countAds = defineTool({
     checkQuestion([filters, ...split], { split: split[0], by });
     const key = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.callBudget(maxCredits);
-    // Without its stored data, the server can still count by searching.
+    // If the stored dataset is unavailable, count by searching instead of failing.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreLostStorage);
     const countContext = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return { data: await estimateCount(key, filters, split, countContext) };
@@ -144,20 +144,23 @@ interface CountContext extends Omit<ToolContext, 'callBudget'> {
 
 interface AdCount {
   total: number | null;
-  /** When the service stated the count, in milliseconds since the epoch. */
+  /** Time at which the service stated the count, in milliseconds since the Unix epoch. */
   at: number;
   gatheredAt?: string;
   notes?: string[];
   lastSeen?: SeenDays | undefined;
-  /** The counts of a key's values, if the service counts them. */
+  /** Number of ads per value of the `countBy` filter key. Undefined if the service does not count values. */
   values?: ReturnType<typeof parseValueCounts> | undefined;
 }
 
-/** Counts ads from a recent complete gathering if there is one, and otherwise with one search. */
+/** Takes the count from a recent complete gathering if there is one. Otherwise counts with one search. */
 const countMatchingAds = async (filters: Filters, countContext: CountContext): Promise<AdCount> =>
   findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext);
 
-/** @param countBy a key whose values the service counts, too */
+/**
+ * Counts the matching ads with a search for one ad, whose response states the total.
+ * @param countBy filter key for which the service should also count the ads per value
+ */
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
   const answer: ApiAnswer<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
@@ -171,7 +174,10 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
   };
 }
 
-/** `none` is the number of ads without a value, and `more` the number of values that are not listed. */
+/**
+ * The `counts` field of a search response. `none` is the number of ads without a value; `more` is the number of values
+ * that the list leaves out.
+ */
 const ValueCounts = z.object({
   values: z.array(z.unknown()),
   none: z.int().min(0),
@@ -179,15 +185,21 @@ const ValueCounts = z.object({
 });
 const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
-/** Returns the counts of values in an answer of the local library; undefined for any other service. */
+/**
+ * Parses the number of ads per value from a search response. Only the local library sends this field, so the result is
+ * undefined for other services.
+ */
 function parseValueCounts(counts: unknown) {
   const { data } = ValueCounts.safeParse(counts);
   return data && { ...data, values: data.values.flatMap((value) => ValueCount.safeParse(value).data ?? []) };
 }
 
-/** The largest age of a gathering that replaces a search, in milliseconds: one day. */
+/** If a gathering is older than this (one day), ads are counted with a search instead. */
 const maxGatheringAgeMs = dayMs;
-/** How far the clocks of replicas may be apart, in milliseconds. Beyond that, a clock was wrong and the age is unknown. */
+/**
+ * Tolerated clock difference between replicas, in milliseconds. If a gathering appears to be further in the future, one
+ * of the clocks is wrong and its age is unknown.
+ */
 const maxClockDifferenceMs = 60_000;
 
 function findGatheredCount(filters: Filters, { contents, now }: CountContext): AdCount | undefined {
@@ -201,7 +213,7 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
-    // Ads that were read exist, even if the last page stated a smaller total.
+    // All ads that were read exist, even if the last page of results stated a smaller total.
     total: Math.max(found ?? 0, adIds.size),
     at: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
@@ -209,10 +221,13 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   };
 }
 
-/** Counts that were made within this time are treated as simultaneous, in milliseconds. */
+/** Counts taken within this many milliseconds of each other are treated as simultaneous. */
 const maxTimeDifferenceMs = 60_000;
 
-/** Returns the total minus its parts; undefined if a count is unknown, or the parts overlap or are from different times. */
+/**
+ * Subtracts the counts of the parts from the total. Returns undefined if a count is unknown, if the parts overlap, or
+ * if the counts were taken at different times.
+ */
 function subtractParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.at ?? at) - at) > maxTimeDifferenceMs)) return undefined;
   const remaining = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total);
@@ -220,8 +235,8 @@ function subtractParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[
 }
 
 /**
- * Estimates the cost of counting without sending anything. It counts the searches that the call would make: a key whose
- * values the service counts needs one search, which no gathering can replace.
+ * Estimates the cost of counting without calling the service, as the number of searches times their price. A filter key
+ * whose values the service counts takes one search, and a gathering cannot replace that search.
  */
 async function estimateCount(
   key: SearchFilter | undefined,
@@ -248,7 +263,10 @@ async function estimateCount(
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };
 }
 
-/** Returns the parts that counting by a key searches: each known value, and the ads without a value. */
+/**
+ * Returns the filters to search for when counting by a key: one part per known value, and one part for ads without a
+ * value.
+ */
 function listPartsToSearch(key: SearchFilter, filters: Filters, adFilters: readonly SearchFilter[]): Filters[] {
   const none = requireMissing(filters, key.key, adFilters);
   return [...buildParts(key), ...(none ? [none] : [])];
@@ -260,7 +278,10 @@ async function countSplit(filters: Filters, split: readonly Filters[], countCont
   return { ...viewCount(total, filters, countContext), counts: parts.map((part) => part.view), stop };
 }
 
-/** Counts each value of a key: by the counts of the service if it counts values, or else by a search for each value. */
+/**
+ * Counts the ads per value of a filter key. If the service can count values, this takes one search; otherwise it takes
+ * one search per value.
+ */
 const countKey = (key: SearchFilter, filters: Filters, countContext: CountContext) =>
   key.counted ? countByService(key, filters, countContext) : countBySearches(key, filters, countContext);
 
@@ -297,42 +318,42 @@ async function countBySearches(key: SearchFilter, filters: Filters, countContext
   );
   const partWithoutValue = none && parts.at(-1);
   const counts = parts.filter((part) => part !== partWithoutValue).map((part) => part.view);
-  const left = subtractParts(
+  const remainingAds = subtractParts(
     total,
     parts.map(({ answer = {} }) => answer),
   );
   if (key.key === 'active') {
-    const state = partWithoutValue ? partWithoutValue.view.total : (left ?? null);
+    const state = partWithoutValue ? partWithoutValue.view.total : (remainingAds ?? null);
     return {
       ...totalView,
       counts: [...counts, { ...partWithoutValue?.view, ...buildUnknownCount(state, none) }],
       stop,
     };
   }
-  // Values without ads are left out.
-  const existing = counts.filter((part) => part.total !== 0);
-  const without = partWithoutValue?.view.total ?? undefined;
-  const rest = key.single ? left : undefined;
+  // Leave out values that no ad has.
+  const nonZeroCounts = counts.filter((part) => part.total !== 0);
+  const adsWithoutValue = partWithoutValue?.view.total ?? undefined;
+  const rest = key.single ? remainingAds : undefined;
   const isCounted = total.total !== null && stop === undefined;
   return {
     ...totalView,
-    counts: existing,
-    ...(without !== undefined && { none: without }),
+    counts: nonZeroCounts,
+    ...(adsWithoutValue !== undefined && { none: adsWithoutValue }),
     ...(rest !== undefined && { rest, ...(!partWithoutValue && { restHoldsNone: true as const }) }),
     ...(isCounted && rest === undefined && { leftOut: explainLeftOut(key, partWithoutValue !== undefined) }),
     stop,
   };
 }
 
-/** Explains which ads the counts of a key leave out if the number of the other ads is unknown. */
+/** Explains which ads are not counted when the number of remaining ads is unknown. */
 function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean): string {
   const others = open || single ? 'ads with other values' : undefined;
   const missing = isNoneCounted ? undefined : 'ads without a value';
   const uncounted = [others, missing].filter(Boolean).join(' and ');
-  const why = single
+  const explanation = single
     ? 'The counts overlap or are of different times, so what they leave of the total is not known.'
     : 'An ad may have several values, so the counts may add up to more than the total.';
-  return uncounted === '' ? why : `${why} Not counted: ${uncounted}.`;
+  return uncounted === '' ? explanation : `${explanation} Not counted: ${uncounted}.`;
 }
 
 const buildUnknownCount = (total: number | null, filters: Filters | undefined): Count => ({
@@ -347,13 +368,19 @@ interface CountedPart {
 }
 
 const maxConcurrentSearches = 4;
-/** The note on a part that equals the total: a service that ignores a filter key also answers with the total. */
+/**
+ * Note for a part whose count equals the total. The service may have ignored the filter key, because it would then
+ * respond with the total as well.
+ */
 const equalToTotalNote = 'equal to the total; not verified';
 
-/** Counts parts, a few at a time, until a limit or an error stops the call. */
+/** Counts the parts, several at a time, until all are counted or until a limit or an error stops the call. */
 async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], countContext: CountContext) {
-  const counted: CountedPart[] = parts.map((part) => ({ view: { filters: part, total: null }, answer: undefined }));
-  if (total.total === null) return { parts: counted, stop: undefined };
+  const countedParts: CountedPart[] = parts.map((part) => ({
+    view: { filters: part, total: null },
+    answer: undefined,
+  }));
+  if (total.total === null) return { parts: countedParts, stop: undefined };
   let stop: Stop | undefined;
   let next = 0;
   const countNext = async () => {
@@ -363,7 +390,7 @@ async function countParts(filters: Filters, total: AdCount, parts: readonly Filt
       try {
         const combinedFilters = { ...filters, ...part };
         const answer = await countMatchingAds(combinedFilters, countContext);
-        counted[index] = { view: { filters: part, ...viewCount(answer, combinedFilters, countContext) }, answer };
+        countedParts[index] = { view: { filters: part, ...viewCount(answer, combinedFilters, countContext) }, answer };
         if (answer.total === null) stop ??= { reason: 'error' };
       } catch (error) {
         const reason = classifyFailure(error, countContext);
@@ -372,10 +399,10 @@ async function countParts(filters: Filters, total: AdCount, parts: readonly Filt
     }
   };
   await Promise.all(Array.from({ length: maxConcurrentSearches }, countNext));
-  for (const { view: part } of counted)
+  for (const { view: part } of countedParts)
     if (part.total === total.total && part.total !== 0 && Object.keys(part.filters).length > 0)
       part.note = [equalToTotalNote, part.note].filter(Boolean).join('; ');
-  return { parts: counted, stop };
+  return { parts: countedParts, stop };
 }
 
 function viewCount({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: CountContext) {
@@ -388,7 +415,7 @@ function viewCount({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Fil
   };
 }
 
-/** Returns a note on the filter `active`, whose meaning the service decides. */
+/** Returns the note for counts that use the filter `active`, because the service decides which ads are active. */
 function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
   const seenNote = lastSeen ? formatSeenDays(lastSeen) : 'no last-seen date';
@@ -405,12 +432,15 @@ function formatPart(part: Count, notesOfTotal: readonly string[]): string[] {
 }
 
 function formatRemarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
-  const made = gatheredAt && `gathered ${formatMinute(gatheredAt)}`;
-  const all = [made, note].filter(Boolean).join('; ');
+  const gatheredText = gatheredAt && `gathered ${formatMinute(gatheredAt)}`;
+  const all = [gatheredText, note].filter(Boolean).join('; ');
   return all && ` (${all})`;
 }
 
-/** Returns the filters of a part as JSON. Texts in them come from the caller and may be copied from an ad. */
+/**
+ * Formats the filters of a part as JSON. The JSON is sanitized because its texts come from the caller and may be copied
+ * from an ad.
+ */
 function formatFilters(filters: Filters): string {
   const json = sanitizeLine(JSON.stringify(filters));
   return json.length > maxFiltersChars ? quote(`${json.slice(0, maxFiltersChars)}…`) : json;

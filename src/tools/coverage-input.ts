@@ -4,7 +4,7 @@ import type { DatasetContents } from '../storage/dataset.ts';
 import { estimateRemaining } from './gather-ads.ts';
 import type { ToolContext } from './tool.ts';
 
-/** Reads what the coverage of any answer from the dataset is based on. Nothing is sent to the service. */
+/** Collects the data from which the coverage of a query result is computed. Does not call the service. */
 export async function readCoverageInput(
   contents: DatasetContents,
   context: ToolContext,

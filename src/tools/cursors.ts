@@ -4,20 +4,22 @@ import { canonical } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 
-/** The memory of cursors, and the signature that binds a cursor to the caller's key. */
+/** Storage for cursors, and a function that signs a cursor with the caller's API key. */
 export interface Cursors extends CursorMemory {
   sign(text: string): string;
 }
 
-/** A place in a list: a page of the service, and the number of its items that were shown before. */
+/**
+ * A position in a list: the cursor of a result page of the service, and how many items of that page were already shown.
+ */
 interface PagePosition {
   serviceCursor: string | undefined;
-  /** The requested page size. With another size, the same service cursor would name another page. */
+  /** The requested page size. The service cursor is valid only with the same page size. */
   limit: number | undefined;
-  shown: number;
+  shownCount: number;
 }
 
-/** The arguments of a list without its position: filters, or a collection and an item type. */
+/** The arguments that select a list, without the position in it: filters, or a collection and an item type. */
 export type SearchParams = Readonly<Record<string, unknown>>;
 
 interface Listing {
@@ -25,26 +27,28 @@ interface Listing {
   searchParams: SearchParams;
 }
 
-/** A list and a place in it. */
+/** A list together with a position in it. */
 export interface PageListing extends Listing {
   position: PagePosition;
 }
 
-/** The first character of every cursor of this server. */
+/**
+ * Every cursor that this server writes begins with this character. Cursors of the service are passed on as they are.
+ */
 const cursorPrefix = '@';
-/** Returns whether this server wrote the cursor. */
+/** Returns true if this server, and not the service, wrote the cursor. */
 export const isOwnCursor = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
 
-/** The longest service cursor that is part of a cursor of this server, in characters. */
+/** A service cursor longer than this many characters is stored instead of being embedded in the cursor. */
 const maxEmbeddedLength = 1000;
 
 /**
- * Returns a cursor that any process can read: `@50+20.SIGNATURE=SERVICECURSOR` continues after 20 items of a page of 50.
- * The service's cursor is encoded in base64url, so that nothing in it can imitate a sentence or a link: a model reads and
- * copies this text. A service cursor that is too long is replaced by `~` and stored in the memory of cursors.
+ * Builds a cursor that any process can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues after 20 items of
+ * a page of 50. The service cursor is encoded in base64url, because models read and copy the text and nothing in it may
+ * look like a sentence or a link. A service cursor that is too long is stored, and `~` takes its place.
  */
 export function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
-  const { serviceCursor, limit, shown } = position;
+  const { serviceCursor, limit, shownCount: shown } = position;
   const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
   const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
   return `${cursorPrefix}${page}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
@@ -56,18 +60,21 @@ function encodeServiceCursor(serviceCursor: string): string {
   return encoded.length > maxEmbeddedLength ? '~' : `=${encoded}`;
 }
 
-/** Remembers the filters, which a caller may leave out of the next call, and a service cursor that is too long to embed. */
+/**
+ * Stores the filters, because a caller may leave them out of the next call. Also stores a service cursor that is too
+ * long to embed.
+ */
 export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
   if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });
   else if (Object.keys(searchParams).length > 0) await remember(cursor, { searchParams });
 }
 
-/** The length of a signature in base64url characters: 66 bits. */
+/** Length of a cursor signature in base64url characters, which is 66 bits. */
 const signatureLength = 11;
 
 /**
- * Signs a cursor with the caller's API key, so that every process accepts the cursors of that key and of no other key.
- * The key cannot be derived from a signature.
+ * Signs a cursor with the caller's API key. Every process accepts the cursors of the same key and rejects those of
+ * other keys. The API key cannot be derived from the signature.
  */
 export function signCursor(apiKey: string | undefined, text: string): string {
   if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
@@ -75,24 +82,24 @@ export function signCursor(apiKey: string | undefined, text: string): string {
   return signature.slice(0, signatureLength);
 }
 
-/** A request for a page of a list, as a caller sends it. */
+/** A request for one page of a list, with the arguments of the tool call. */
 export interface ListRequest extends Listing {
   cursor?: string | undefined;
   limit?: number | undefined;
 }
 
 /**
- * Returns the position and the filters with which a list continues. A cursor of the service is passed on unchanged. A cursor of this
- * server must be the one that these arguments would produce. The memory of cursors may be a remote store, so it is read
- * only if the cursor and the arguments are not enough.
- * @throws AdLibraryError `invalid_request` if the cursor does not match the arguments, before anything is sent
+ * Returns the filters and the position with which to continue a list. A cursor of the service is passed on unchanged. A
+ * cursor of this server is accepted only if the arguments would produce the same cursor. The stored cursors may be in a
+ * remote store, so they are read only if the arguments alone do not match.
+ * @throws AdLibraryError `invalid_request`, before any request is sent, if the cursor does not match the arguments
  */
 export async function readCursor(
   { list, cursor, limit, searchParams }: ListRequest,
   cursors: Cursors,
 ): Promise<PageListing> {
   if (!cursor?.startsWith(cursorPrefix))
-    return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
+    return { list, searchParams, position: { serviceCursor: cursor, limit, shownCount: 0 } };
   const { isLong, ...position } = parseCursor(cursor);
   const hasNoSearchParams = Object.keys(searchParams).length === 0;
   const candidates = isLong ? [] : [{ list, searchParams, position }];
@@ -106,8 +113,8 @@ export async function readCursor(
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();
-  // A new page size is possible only at the start of a page, before any of its items was shown.
-  return position.shown === 0 && limit !== undefined
+  // The page size can change only at the start of a page, before any of its items is shown.
+  return position.shownCount === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, limit } }
     : listing;
 }
@@ -120,7 +127,7 @@ function parseCursor(cursor: string): PagePosition & { isLong: boolean } {
   return {
     serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
     limit: limit === undefined ? undefined : Number(limit),
-    shown: Number(shown),
+    shownCount: Number(shown),
     isLong: storedMark !== undefined,
   };
 }

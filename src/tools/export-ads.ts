@@ -20,7 +20,7 @@ import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { createResourceLink, defineTool, formatFileLocation, listFileAddresses } from './tool.ts';
 
-/** The media types as they are registered at IANA. */
+/** Media types as registered with IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
   csv: 'text/csv',
   jsonl: 'application/jsonl',
@@ -75,7 +75,7 @@ export const exportAds = defineTool({
     methods: z.string().describe('URI of the note on how the ads were gathered, as an MCP resource.'),
     cut: z.number().optional().describe('Number of cells that were shortened, because Excel limits their length.'),
   }),
-  async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: chosen }, context) {
+  async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: requestedName }, context) {
     checkQuestion([], { sql, sheets });
     const { signal, now, version } = context;
     const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
@@ -91,7 +91,7 @@ export const exportAds = defineTool({
     const exports = context.exports();
     let counts: ExportCounts[] = [];
     const file = await exports.create({
-      name: `${chosen ?? `ads-${formatDay(now)}`}.${format}`,
+      name: `${requestedName ?? `ads-${formatDay(now)}`}.${format}`,
       companionEnding: noteFileEnding,
       mimeType: mimeTypes[format],
       write: async (take, maxBytes) => {
@@ -118,17 +118,17 @@ export const exportAds = defineTool({
       });
     const rows = sumOf(counts.map((one) => one.rowCount));
     const cut = sumOf(counts.map((one) => one.truncatedCells));
-    const firsts = counts.map((one) =>
+    const firstRowsBySheet = counts.map((one) =>
       selectFirstRows({ columns: one.columns, first: one.firstRows }, firstTokens / counts.length),
     );
-    const parted = counts.map((one, at) => ({ name: one.name, rows: one.rowCount, ...firsts[at] }));
+    const sheetViews = counts.map((one, at) => ({ name: one.name, rows: one.rowCount, ...firstRowsBySheet[at] }));
     const cutText = `${formatCount(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
         ...listFileAddresses(file, context),
         rows,
         bytes: file.bytes,
-        ...(sheets ? { sheets: parted } : firsts[0]),
+        ...(sheets ? { sheets: sheetViews } : firstRowsBySheet[0]),
         coverage,
         methods: note.uri,
         ...(cut > 0 && { cut }),
@@ -136,7 +136,9 @@ export const exportAds = defineTool({
       text: joinLines([
         ...(rows === 0 ? listNotesOfEmptyResult(coverage) : []),
         `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
-        ...parted.map((one) => formatFirstRows(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`)),
+        ...sheetViews.map((one) =>
+          formatFirstRows(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`),
+        ),
         cut > 0 && cutText,
         formatCoverage(coverage),
       ]),
@@ -148,31 +150,32 @@ export const exportAds = defineTool({
 const firstTokens = 600;
 
 /**
- * Returns the ids of all exported ads, as `normalizeAdId` writes them; undefined if a statement does not tell its ads. A column
- * `id` may also hold ids of gatherings or anything else, and only ids of ads count.
+ * Returns the ids of all exported ads, normalized with `normalizeAdId`. Returns undefined if a statement does not show
+ * which ads its rows come from. A column `id` can also hold other ids, such as ids of gatherings, so only ids of ads in
+ * the dataset are collected.
  */
 function collectAdIds(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
   const adIds = new Set<string>();
   for (const { ids, rowCount: rows } of exported) {
     if (ids === undefined) return undefined;
-    const ofAds = [...ids].map((id) => normalizeAdId(String(id))).filter((id) => facts.has(id));
-    if (ofAds.length === 0 && rows > 0) return undefined;
-    for (const id of ofAds) adIds.add(id);
+    const statementAdIds = [...ids].map((id) => normalizeAdId(String(id))).filter((id) => facts.has(id));
+    if (statementAdIds.length === 0 && rows > 0) return undefined;
+    for (const id of statementAdIds) adIds.add(id);
   }
   return adIds;
 }
 
 function checkSheets(sheets: readonly z.output<typeof Sheet>[], format: ExportFormat) {
   if (format !== 'xlsx') throw invalidRequest('sheets are sheets of Excel: leave out format, or pass xlsx.');
-  const taken = new Set([methodSheetName.toLowerCase(), 'history']);
-  return sheets.map(({ name: given, sql }) => {
-    const name = sanitizeLine(given).normalize('NFC');
+  const usedNames = new Set([methodSheetName.toLowerCase(), 'history']);
+  return sheets.map(({ name: requestedName, sql }) => {
+    const name = sanitizeLine(requestedName).normalize('NFC');
     const problem =
       name === '' || name.length > 31 || /[[\]:*?/\\]|^'|'$/.test(name)
         ? 'must have 1 to 31 characters, without []:*?/\\ and without an apostrophe at an end'
-        : taken.has(name.toLowerCase()) && 'is taken: each name once, and neither Method nor History';
+        : usedNames.has(name.toLowerCase()) && 'is taken: each name once, and neither Method nor History';
     if (problem) throw invalidRequest(`The name ${quote(name)} of a sheet ${problem}.`);
-    taken.add(name.toLowerCase());
+    usedNames.add(name.toLowerCase());
     return { name, sql };
   });
 }

@@ -6,8 +6,8 @@ export type Filters = Readonly<Record<string, unknown>>;
 const maxValues = 40;
 
 /**
- * Returns the keys that can be counted: the service counts their values, or their values are known and few. A key with a
- * default is left out, because it sorts or pages the results.
+ * Returns the filter keys by which ads can be counted. These are keys whose values the service counts, and keys with a
+ * short list of known values. A key with a default is left out, because such a key sorts or pages the results.
  */
 export const listCountableFilters = (describedFilters: readonly SearchFilter[]): SearchFilter[] =>
   describedFilters.filter(
@@ -18,7 +18,10 @@ export const listCountableFilters = (describedFilters: readonly SearchFilter[]):
 const listKnownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
   type === 'boolean' ? [true, false] : values;
 
-/** @throws AdLibraryError if ads cannot be counted by the key */
+/**
+ * Finds the description of a filter key by which ads can be counted.
+ * @throws AdLibraryError if ads cannot be counted by this key, or if `filters` already contains it
+ */
 export function findCountableFilter(
   key: string,
   describedFilters: readonly SearchFilter[],
@@ -43,11 +46,14 @@ export const buildPart = ({ key, type }: SearchFilter, value: string | boolean):
   [key]: type === 'strings' ? [value] : value,
 });
 
-/** Returns a part for each known value. */
+/** Returns one filter object for each known value of the key. */
 export const buildParts = (filter: SearchFilter): Filters[] =>
   (listKnownValues(filter) ?? []).map((value) => buildPart(filter, value));
 
-/** Returns `filters` narrowed to ads without a value of the key; undefined if no described filter can say that. */
+/**
+ * Adds a condition to `filters` that matches only ads without a value for the key. Returns undefined if the service
+ * describes no filter for this condition.
+ */
 export function requireMissing(
   filters: Filters,
   key: string,

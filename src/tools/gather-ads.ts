@@ -105,7 +105,10 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   });
 }
 
-/** Describes the missing ads of a gathering, and the price of the rest. Returns undefined if the gathering is complete. */
+/**
+ * Describes which ads of a gathering are missing and what reading them costs. Returns undefined if the gathering is
+ * complete.
+ */
 async function describeRest(
   gathering: Gathering,
   contents: DatasetContents,
@@ -118,7 +121,10 @@ async function describeRest(
   return describeGathering(gathering, { contents, facts, orders, prices: new Map([[gathering.id, rest]]) }).missing;
 }
 
-/** @throws AdLibraryError `invalid_request` unless every price seen is free */
+/**
+ * Requires that reading the question is free, for calls without `maxCredits`.
+ * @throws AdLibraryError `invalid_request` if reading may cost credits
+ */
 export async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
   if (await (await callBudget()).isFree(getListOperation(question))) return;
   throw invalidRequest(
@@ -129,14 +135,14 @@ export async function requireFree(question: GatheringQuestion, { callBudget }: T
 const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
 
-/** The age from which the text states the date of a total, in milliseconds: one day. */
+/** If a total is older than this (one day), the estimate states its date. */
 const minStatedAgeMs = dayMs;
 
 type Part = Awaited<ReturnType<typeof readParts>>[number];
 
 /**
- * Estimates the cost of reading the missing ads. Makes one paid search for each part of unknown total, or one list for a
- * collection.
+ * Estimates the cost of reading the ads that are not in the dataset yet. Parts whose total is unknown are counted
+ * first, with one paid search per part. For a collection, the count comes from the list of collections.
  */
 async function estimateGathering({ question, maxAds }: GatherRequest, opened: OpenedGathering, context: ToolContext) {
   const parts = await readParts(opened, context);
@@ -145,7 +151,7 @@ async function estimateGathering({ question, maxAds }: GatherRequest, opened: Op
     const ads = await countMatchingAds(part.question, context);
     part.total = ads === undefined ? undefined : { ads, at: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, opened.contents, context)) !== undefined;
-    // A service that states no total for one part states none for the other parts.
+    // If the service states no total for one part, it states none for the others either, so stop searching.
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
@@ -177,7 +183,7 @@ async function estimateGathering({ question, maxAds }: GatherRequest, opened: Op
   };
 }
 
-/** Suggests how to learn the exact price, which only a first page shows. */
+/** Suggests reading one page to learn the exact price, because the service shows a price only when it charges it. */
 async function suggestFirstPage(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
   const unread = parts.find(({ ended }) => !ended);
   const items = Math.min(
@@ -192,7 +198,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Par
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
 }
 
-/** Suggests `count_ads` to users who need totals only. */
+/** Suggests `count_ads`, which is cheaper if the user needs only the totals. */
 async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const search = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
@@ -201,14 +207,16 @@ async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget
   return `To count or compare totals only, use count_ads: ${priceText} for each value.`;
 }
 
-/** Says that a complete gathering of a broader question has read these ads before. */
+/** Returns a note if a complete gathering of a broader question has already read these ads. */
 function suggestDataset(question: GatheringQuestion, contents: DatasetContents): string | undefined {
   const broader = findBroaderGathering(contents, question);
   if (broader === undefined) return undefined;
   return `The dataset should have these ads already: gathering ${broader.id} of a broader question was complete on ${formatMinute(broader.gatheredAt)}. query_ads reads them for free.`;
 }
 
-/** Returns the price of the missing ads; undefined if the total of a part is unknown. */
+/**
+ * Estimates the price of the ads that are not in the dataset yet. Returns undefined if the total of a part is unknown.
+ */
 export async function estimateRemaining(
   question: GatheringQuestion,
   contents: DatasetContents,
@@ -223,9 +231,10 @@ async function estimateParts(question: GatheringQuestion, parts: readonly Part[]
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const size = getMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
-  // The budget is opened here because the search above may have shown a price.
+  // Create the budget after the searches above, because their charges may have revealed a price.
   const callBudget = await context.callBudget(0);
-  // If all ads that were found are read and the service announced more, one page shows whether there are more.
+  // If all ads of the total were read but the last page announced more, reading one more page shows whether more ads
+  // exist.
   const rests = parts.map(({ total, listed, ended }) => (ended ? 0 : Math.max(1, (total?.ads ?? 0) - listed)));
   const prices = await Promise.all(
     parts.map(({ isTotalKnown }, index) => {
@@ -252,9 +261,9 @@ const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'content
       const found = stored?.found ?? (state.ended ? read : null);
       const total =
         found === null ? await findKnownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
-      /** The number of listed ads, including ads that were evicted since. */
+      /** Number of ads listed so far, including ads that were later evicted from the dataset. */
       const listed = Math.max(read, state.listed);
-      /** Whether the gathering will know the total before its first page. */
+      /** True if the gathering knows the total before it reads its first page. */
       const isTotalKnown = total !== undefined;
       return { question, read, listed, ended: state.ended, total, isTotalKnown };
     }),
@@ -264,7 +273,7 @@ async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { 
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
-  // The API document describes no further pages of this list.
+  // The API document describes no pagination for this list, so the first page normally contains every collection.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });

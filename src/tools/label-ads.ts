@@ -15,7 +15,7 @@ import { sanitizeId } from '../views/tokens.ts';
 import { isShortId, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/** A text that is cleaned before its length is checked. */
+/** Creates a schema that cleans the text before it checks the length. */
 const createCleanTextSchema = (max: number, least: number) =>
   z
     .string()
@@ -92,7 +92,7 @@ export const labelAds = defineTool({
         },
       };
     });
-    // A label whose ad was evicted can still be removed.
+    // The label of an evicted ad can still be removed, so a changed id does not count as unknown.
     const unknownIds = [...ids].flatMap(([key, id]) => (adsInDataset.has(key) || changed.has(key) ? [] : [id]));
     const data = {
       labelled,

@@ -7,7 +7,10 @@ import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arg
 import { createAdViews, createPageViews, type ItemViews, listForBoard, paginate, paging } from './pager.ts';
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
-/** An ad or a page: all fields of both. A field that both have is described as a field of the ad. */
+/**
+ * An ad or an advertiser page, with the fields of both. Where both have a field of the same name, the description for
+ * ads applies.
+ */
 const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<
   Partial<typeof AdView.shape & typeof PageView.shape>
 >;
@@ -46,7 +49,7 @@ export const listCollectionItems = defineTool({
         fetch: async ({ limit, cursor }, size) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });
-          // The API client is loaded with the first call, which keeps the start of the process short.
+          // Import the API client on the first call, so that the process starts faster.
           const { readAds, readPages } = await import('../api/client.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);
           const collection = answer.value.collection && viewCollection(answer.value.collection);

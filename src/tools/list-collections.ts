@@ -8,13 +8,13 @@ import { defineTool, readOnly } from './tool.ts';
 const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
 
 /**
- * Returns whether a collection may accept ads. The document does not say this, so a collection of type `pages`, or with
- * only pages in it, is assumed to accept none.
+ * Returns true if a collection may accept ads. The API document does not say which collections do. A collection of type
+ * `pages`, or with pages but no ads, is assumed not to accept ads.
  */
 const canHoldAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 
-/** The API does not page its list of collections; only a result that was cut to fit has a cursor. */
+/** The API does not paginate this list. A result has a cursor only if the list was cut to fit the token budget. */
 export const listCollections = defineTool({
   name: 'list_collections',
   title: 'Collections',

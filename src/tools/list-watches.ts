@@ -43,7 +43,7 @@ const ReportView = z
 const formatReport = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
   `Report ${quote(name)}: ${quote(title)}, ${formatCount(sections, 'section')}, written ${formatMinute(writtenAt)}.`;
 
-/** The note that watches and reports are not stored on a disk or in a shared state. */
+/** Present when watches and reports are stored only in memory. */
 export const MemoryNoteView = z.string().optional().describe('Note on how long the watches are stored.');
 
 export const inMemoryNote = 'They are kept in memory, and end with this server.';
@@ -83,7 +83,10 @@ export const listWatches = defineTool({
     ]),
 });
 
-/** Returns the views of watches. Filters are left out if together they take more than `tokens`. */
+/**
+ * Returns the watches as they appear in results. If all filters together exceed `tokens`, the filters of the last
+ * watches are left out.
+ */
 export function viewWatches(watches: readonly Watch[], tokens: number): WatchView[] {
   let remaining = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {

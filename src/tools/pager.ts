@@ -23,13 +23,14 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
-  /** Reads a page of the service. */
+  /** Requests one page from the service. */
   fetch(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListAnswer<Heading>>;
 }
 
 /**
- * Reads a page of a list and returns it as data and as text that fits the token budget. The cursor continues with the next
- * item: on the same page of the service, which is cached and not charged again, or on the next page.
+ * Reads one page of a list and returns it as data and as text that fits the token budget. If the text was cut, the
+ * cursor continues within the same page of the service, which is cached and not charged again. Otherwise the cursor
+ * continues with the next page.
  */
 export async function paginate<View, Heading = object>(
   request: PagerRequest<View, Heading>,
@@ -44,10 +45,10 @@ export async function paginate<View, Heading = object>(
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   };
-  // A cursor of this server names the page size if one was requested.
+  // A cursor of this server contains the page size only if a caller requested one.
   const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
   const answer = await request.fetch(params, { hasDefaultSize });
-  // The next page is requested in the size of this one.
+  // Assume that the next page has the same size as this page.
   const price = await context.getPagePrice(request.list, limit ?? getSentItems(answer).length);
   const page = fitPage({ answer, listing, views, price }, context);
   const { cursor } = page.data;
@@ -58,8 +59,8 @@ export async function paginate<View, Heading = object>(
 const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /**
- * Returns the data of a page for the board, with the price of the next page. The board may request the next page when the
- * cached answer has expired, so the price assumes that nothing is cached.
+ * Returns the data of a page for the board, including the price of the next page. The cached response may have expired
+ * when the board requests the next page, so the upper price bound ignores the cache.
  */
 export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
@@ -74,7 +75,7 @@ export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>)
   };
 }
 
-/** The price of the next page. The fields are named as in the estimates of `gather_ads`. */
+/** The price of the next page. The field names match the estimates of `gather_ads`. */
 const PriceView = z
   .looseObject({
     credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
@@ -119,7 +120,10 @@ interface FitOptions<View, Heading> {
   views: ItemViews<View>;
 }
 
-/** Returns a page with the first items that fit into the token budget. The measured text is also the returned text. */
+/**
+ * Returns a page with the first items that fit the token budget. The text that is measured is also the text that is
+ * returned.
+ */
 function fitPage<View, Heading>(
   { answer, listing, price, views }: FitOptions<View, Heading>,
   { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
@@ -127,20 +131,20 @@ function fitPage<View, Heading>(
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
   const sentItems = getSentItems(answer);
-  const remainingItems = sentItems.slice(position.shown);
+  const remainingItems = sentItems.slice(position.shownCount);
   const sharedFacts = views.findSharedFacts?.(sentItems);
-  const notes = position.shown === 0 ? readServiceNotes(answer.raw) : {};
+  const notes = position.shownCount === 0 ? readServiceNotes(answer.raw) : {};
 
   const buildPage = (items: View[]): ListPage<View, Heading> => {
     const total = sentItems.length;
-    const to = position.shown + items.length;
+    const to = position.shownCount + items.length;
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
     const nextPosition = to < total ? { shown: to } : nextPagePosition;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // The remaining items of a cached page are free.
+    // The rest of a cached page can be shown without another charge.
     const nextPrice = next && (to < total && answer.isCached ? freePrice : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
-    const shownPart = items.length < total ? { firstNumber: position.shown + 1, sentCount: total } : undefined;
+    const shownPart = items.length < total ? { firstNumber: position.shownCount + 1, sentCount: total } : undefined;
     const priceText = nextPrice && formatPrice(nextPrice);
     const list = views.formatList({ total: totalHits, price: priceText, items, ...page, ...shownPart, ...sharedFacts });
     return {
@@ -168,7 +172,7 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
-  // Condenses a few items at a time, because only the first few objects of a full page fit.
+  // Condense a few items at a time, because only the first few items of a full page fit.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
     const moreItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
     items.push(...moreItems.map((item) => views.viewItem(item)));
@@ -184,7 +188,7 @@ function fitPage<View, Heading>(
 
 interface ListAnswer<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
-  /** The body as it was received: items are shown with whatever fields they have. */
+  /** The response body as received, so that items with unknown or mistyped fields can be shown. */
   raw: unknown;
   isCached?: true | undefined;
   heading?: { data: Heading; text: string | undefined };
@@ -192,18 +196,20 @@ interface ListAnswer<Heading> {
 
 const getSentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
-/** Facts that all items of a list share: the day of the answer, and the pattern of their links. */
+/** Values that all items of a list share: the date of the response, and the URL pattern of their links. */
 interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
 }
 
 export interface ItemViews<View> {
-  /** Condenses an item as the service sent it, whatever its fields hold. */
+  /** Condenses an item of the service. Must accept fields of any type. */
   viewItem(item: object): View;
   findSharedFacts?(items: readonly object[]): SharedFacts;
   formatList(list: { items: readonly View[] } & ListFrame): string;
-  /** How many items to condense before checking whether more fit. Only a few full items fit. */
+  /**
+   * Number of items to condense before checking whether more fit. Set for detailed views, where only a few items fit.
+   */
   batchSize?: number;
 }
 
@@ -221,7 +227,7 @@ export function createAdViews(detail: Detail, { now, resultTokens }: ViewOptions
   };
 }
 
-/** The tokens of a brief ad with a short text. A page condenses no more ads than would fit at this size. */
+/** Token count of a brief ad with a short text. A page never condenses more ads than would fit at this size. */
 const smallAdTokens = 120;
 
 export function createPageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
@@ -238,5 +244,5 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
 
-/** The tokens of a single item, which leave room for the frame around it. */
+/** Token budget for a single item. The remaining 10% is for the text around the item. */
 export const getItemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);

@@ -2,7 +2,10 @@ import { groupBy } from '../views/lists.ts';
 
 const maxReasons = 4;
 
-/** Formats why pictures are missing, the most frequent reason first: `12: the address has expired; 3: the ad has no picture`. */
+/**
+ * Formats the reasons for missing pictures, the most frequent first, e.g. `12: the address has expired; 3: the ad has
+ * no picture`.
+ */
 export function formatReasons(reasons: readonly string[]): string {
   const sorted = [...groupBy(reasons, (reason) => reason)].sort(([, left], [, right]) => right.length - left.length);
   const shown = sorted.slice(0, maxReasons).map(([reason, { length }]) => `${length}: ${reason}`);

@@ -59,14 +59,14 @@ export const queryAds = defineTool({
       maxCellChars: cell,
       signal,
     });
-    const answered = { ...(await readCoverageInput(contents, context)), columns, rows, maxCellChars: cell, read };
-    const coverage = viewCoverage(answered);
+    const coverageInput = { ...(await readCoverageInput(contents, context)), columns, rows, maxCellChars: cell, read };
+    const coverage = viewCoverage(coverageInput);
     const firstLines = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const render = (shown: readonly Cell[][]) =>
       [...firstLines, formatRows({ columns, rows: shown, rowCount, limit }), formatCoverage(coverage)].join('\n');
-    const readable = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
+    const readableRows = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
     const budget = dataTokensPerTextToken * resultTokens;
-    const shown = readable.slice(0, countFittingItems({ items: readable, budget, render: JSON.stringify }));
+    const shown = readableRows.slice(0, countFittingItems({ items: readableRows, budget, render: JSON.stringify }));
     const isCut = truncated || shown.length < rows.length;
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };
@@ -76,15 +76,15 @@ export const queryAds = defineTool({
       return { data: { ...data, chart: note }, text: withNote(note) };
     };
     const readAt = getLaunchesKnownUntil(contents)?.complete;
-    const notes = listCaptionNotes(answered);
-    const drawn = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo, notes });
-    if ('problem' in drawn) return withoutChart(drawn.problem);
-    const picture = await (await context.pictures()).chart(drawn, {
+    const notes = listCaptionNotes(coverageInput);
+    const drawing = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo, notes });
+    if ('problem' in drawing) return withoutChart(drawing.problem);
+    const picture = await (await context.pictures()).chart(drawing, {
       signal,
       drawingMs: () => getRemainingDrawingMs(context),
     });
     if ('reason' in picture) return withoutChart(picture.reason);
-    // Some hosts drop pictures beside data, so the data does not mention the picture.
+    // Some hosts drop the picture of a result that also has data, so only the text mentions the picture.
     const note = `The chart shows these rows${picture.isNumbered ? numberedNote : ''}.`;
     return { data, text: withNote(note), attachments: [createJpegContent(picture.jpeg)] };
   },
@@ -95,16 +95,18 @@ const numberedNote = '; names in scripts that it cannot write are row 1, row 2 â
 interface ResultRows {
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
-  /** The number of rows of the whole result; null if there are too many rows to count. */
+  /** Number of rows in the whole result. null if there are too many rows to count. */
   rowCount: number | null;
   limit: number;
 }
 
 function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(quoteUnlessWord).join(' | ');
-  // If one text of a column needs quotes, all texts of the column are quoted.
-  const quoted = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
-  const lines = rows.map((row) => row.map((cell, index) => formatCell(cell, quoted[index] === true)).join(' | '));
+  // If one cell of a column needs quotes, quote all texts of the column.
+  const quotedColumns = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
+  const lines = rows.map((row) =>
+    row.map((cell, index) => formatCell(cell, quotedColumns[index] === true)).join(' | '),
+  );
   return [formatRowCount(rows.length, rowCount, limit), head, ...lines].join('\n');
 }
 
@@ -120,5 +122,5 @@ function formatRowCount(shown: number, rowCount: number | null, limit: number): 
 const formatCell = (cell: Cell, quoted: boolean): string =>
   quoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
-/** Returns whether a text needs quotes. The text `null` is quoted too, to distinguish it from a missing value. */
+/** Returns true for texts that need quotes. The text `null` is quoted to distinguish it from a missing value. */
 const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

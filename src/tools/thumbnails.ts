@@ -3,11 +3,15 @@ import { storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
-/** Pictures as addresses, or why there are none. In half the time that is left: a slow one must not take all others with it. */
+/**
+ * Loads the pictures of ads as data URLs. Where a picture cannot be loaded, the entry states the reason. Loading stops
+ * after half of the remaining time, so that one slow picture does not use up the time of the call.
+ */
 export async function loadThumbnails(ads: readonly { adId: string; picture: AdPicture }[], context: ToolContext) {
   const adsWithoutPicture = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));
   if (adsWithoutPicture.length === ads.length) return adsWithoutPicture;
-  // Pixels of a card on a dense screen; many pictures are smaller, so that more of them fit.
+  // Size in pixels of a picture on a card, for high-density screens. Use a smaller size for many pictures, so that more
+  // of them fit.
   const side = ads.length > 60 ? 280 : 400;
   const { signal, deadline, clock } = context;
   const pictures = await context.pictures();

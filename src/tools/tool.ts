@@ -25,24 +25,30 @@ export interface ToolDescription {
   name: string;
   title: string;
   description: string;
-  /** When to use the tool for questions about many ads: a sentence of the instructions. */
+  /** Sentence in the server instructions that says when to use the tool for questions about many ads. */
   guide?: string;
-  /** Whether the tool only reads, and whether it calls the service. */
+  /** MCP annotation hints, e.g. whether the tool only reads. */
   annotations: Annotations;
-  /** The API operations that the tool calls. Whether the tool is paid follows from them. */
+  /** API operations that the tool calls. They also determine whether the tool is paid. */
   operations: readonly OperationName[];
-  /** The tool may make several calls of the API: its receipt is their sum. */
+  /** True if one tool call may make several API calls. The receipt then shows the sum of their charges. */
   makesSeveralCalls?: true;
-  /** The tool stores what a person made, which no service can send again. */
+  /**
+   * True if the tool stores user data, such as labels or watches. Unlike ads, this data cannot be read from the service
+   * again.
+   */
   keepsRecords?: true;
   canReportProgress?: true;
-  /** A successful call creates a file, which is then in the list of resources. */
+  /** True if a successful call creates a file, which then appears in the list of resources. */
   createsFile?: true;
-  /** A call takes the thread that serves everybody more than a few milliseconds: each caller has one at a time. */
+  /**
+   * True if a call blocks the event loop for more than a few milliseconds. Each caller can run only one such call at a
+   * time.
+   */
   isHeavy?: true;
-  /** Hosts that can draw views show its results on the board. */
+  /** True if hosts that support views show the results on the board. */
   showsBoard?: true;
-  /** Only the board calls the tool. The result has its data only in `_meta`. */
+  /** True if only the board calls the tool. The result then carries its data only in `_meta`. */
   onlyForBoard?: true;
 }
 
@@ -53,33 +59,39 @@ interface ExampleIds {
 }
 
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
-  /** A call on demo data, for docs and tests. Calls come in the order of the catalogue. */
+  /**
+   * Returns the arguments of an example call on demo data, for the docs and tests. Examples run in the order of the
+   * catalog.
+   */
   example(ids: ExampleIds): Record<string, unknown>;
-  /** Returns the part of a result that the board needs. Some hosts drop the data of a result, so the board gets this part separately. */
+  /**
+   * Returns the data that the board needs. It is sent separately, because some hosts drop the structured data of a
+   * result.
+   */
   forBoard?(data: object, result: ToolOutput): object;
   input: Input;
-  /** Loose at every level, so that a new key of the service breaks no client. */
+  /** Schema of the result. Every object in it is loose, so that a new field of the service breaks no client. */
   output: Output;
 }
 
 /**
- * A tool of the catalogue. It knows nothing of MCP or of credits, and throws its errors: its caller adds the receipt and
- * explains the errors.
+ * A tool of the catalog. It does not depend on MCP or on credits. It throws its errors, and its caller adds the receipt
+ * and explains the errors.
  */
 export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolDeclaration<Input, Output> {
   run(input: z.output<Input>, context: ToolContext): Promise<ToolOutput<DataOf<Output>>>;
-  /** Formats the data as a text that is complete on its own. Missing if `run` returns the text. */
+  /** Formats the data as text that is complete on its own. Not defined if `run` already returns the text. */
   render?(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
 }
 
-/** What a tool returns. */
+/** The result of a tool call, before the receipt is added. */
 export interface ToolOutput<Data extends object = object> {
   data: Data;
-  /** The finished text, for a tool that cuts its data to fit while it writes the text. */
+  /** The final text. Set by tools that shorten their data while they write the text. */
   text?: string;
   attachments?: readonly (ResourceLink | ImageContent)[];
-  /** For a list: the price of its next page if no answer is cached. */
+  /** For a list, the price of the next page if its response is not cached. */
   price?: PriceBounds | undefined;
 }
 
@@ -95,10 +107,13 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
   mimeType: 'image/jpeg',
 });
 
-/** Time that a result without its picture needs before the deadline of the call. */
+/** Time reserved before the deadline of a call to send the result, in milliseconds. */
 const resultMarginMs = 1000;
 
-/** Returns how long a picture may still take, in milliseconds. Without the picture, the result still arrives in time. */
+/**
+ * Returns the time in milliseconds that drawing a picture may still take. After this time, the result is sent without
+ * the picture.
+ */
 export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
   deadline - clock() - resultMarginMs;
 
@@ -137,7 +152,7 @@ export function formatFileLocation(file: ExportedFile, context: ToolContext, com
   return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
 }
 
-/** Declares a tool with the types of its schemas. */
+/** Returns the tool unchanged. Infers the types of `run` and `render` from the schemas. */
 export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
 export interface CallerContext
@@ -145,29 +160,32 @@ export interface CallerContext
   adRows(): AdRowReader;
   sql(): DatasetSql;
   exports(): Exports;
-  /** The version of this server, for notes on how data were gathered. */
+  /** Version of this server, for notes on how data was gathered. */
   version: string;
   spending(): Promise<Spending>;
-  /** The price of a page of a list with this number of items; undefined if no charge was seen. */
+  /**
+   * Returns the price of a page with this number of items. Undefined until the service has charged for a page of this
+   * list.
+   */
   getPagePrice(list: OperationName, items: number): Promise<PriceBounds | undefined>;
   pictures(): Promise<Pictures>;
   cursors: Cursors;
 }
 
-/** What a tool may use: the API on its caller's account, the time, and the space for its text. */
+/** Everything a tool needs to run: the API under the caller's key, the time, and the token budget of the result. */
 export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
   isDemo: boolean;
-  /** The call only estimates its price: it sends no paid request and must change nothing. */
+  /** True if the call only estimates a price. Such a call sends no paid request and changes nothing. */
   isEstimate: boolean;
-  /** Whether the caller wants what a check found as an HTML file, too. */
+  /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
-  /** How long answers are cached, in milliseconds. */
+  /** Lifetime of cached responses, in milliseconds. */
   cacheMs: number;
-  /** Maximum tokens of the tool's own text in a result. */
+  /** Token budget for the text that the tool writes. */
   resultTokens: number;
-  /** The origin under which the caller can open links to files, if there is one. */
+  /** Origin of file links that the caller can open, if the server offers links. */
   linkOrigin?: string | undefined;
-  /** The name of the tool that calls an operation. Models know operations by tool names only. */
+  /** Returns the name of the tool that calls an operation. Models know tools but not operations. */
   getToolName(operation: string): string;
   isOffered(tool: string): boolean;
 }

@@ -50,7 +50,10 @@ import { formatReasons } from './picture-reasons.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import { createResourceLink, defineTool, formatFileLocation, listFileAddresses, type ToolContext } from './tool.ts';
 
-/** The limit is not in the listed schema, which every conversation pays for. */
+/**
+ * Creates a text schema whose length limit is not part of the listed schema, because every conversation pays for the
+ * tokens of the tool list.
+ */
 const createTextSchema = (max: number) =>
   z.string().refine(({ length }) => length <= max, `must be at most ${max} characters`);
 
@@ -123,26 +126,29 @@ export const writeReport = defineTool({
   async run(input, context) {
     const { now, version, isDemo } = context;
     const dataset = await context.dataset();
-    const { title, sections: wanted, name, last } = await readReportInput(input, dataset.userRecords, now);
-    if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: wanted });
+    const { title, sections: savedSections, name, last } = await readReportInput(input, dataset.userRecords, now);
+    if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: savedSections });
     const contents = await dataset.readContents();
-    const ads = pickAdsOfSections(contents, wanted);
+    const ads = pickAdsOfSections(contents, savedSections);
     const coverageInput = await readCoverageInput(contents, context);
-    const method = buildMethod(wanted, contents);
-    const headings = wanted.map(({ heading }) => heading);
-    const made: MadeSection[] = [];
+    const method = buildMethod(savedSections, contents);
+    const headings = savedSections.map(({ heading }) => heading);
+    const results: SectionResult[] = [];
     async function* sections() {
-      for (const [index, section] of wanted.entries()) {
+      for (const [index, section] of savedSections.entries()) {
         const { shown, ...one } = await makeSection(section, ads, coverageInput, context);
         const figures = selectComparableFigures(last?.rows[index], one.row);
         if (last && figures) shown.last = { at: last.at, row: figures };
-        made.push({ ...one, earlier: shown.last });
+        results.push({ ...one, earlier: shown.last });
         yield shown;
       }
     }
-    /** Complete once all sections are made, because they show which fields the report reads. */
+    /**
+     * Computes the coverage of the report. Call it after the last section, because the sections determine which fields
+     * the report reads.
+     */
     const viewReportCoverage = () =>
-      viewCoverage({ ...coverageInput, read: mergeReadFields(made.map(({ read }) => read)) });
+      viewCoverage({ ...coverageInput, read: mergeReadFields(results.map(({ read }) => read)) });
     const { writeReportPage } = await import('../reports/report.tsx');
     const head = {
       title,
@@ -155,14 +161,14 @@ export const writeReport = defineTool({
     };
     const { html, missingPictures } = await writeReportPage(head, sections(), () =>
       loadThumbnails(
-        made.flatMap(({ pictures }) => pictures),
+        results.flatMap(({ pictures }) => pictures),
         context,
       ),
     );
-    // The report is stored before the file is written. If the report cannot be stored, no file is left behind.
+    // Store the report before writing the file. If the report cannot be stored, no file is left behind.
     if (name !== undefined) {
-      const runs = [{ at: now, rows: made.map(({ row }) => row) }, ...(last ? [last] : [])];
-      await saveReport(dataset.userRecords, { name, title, sections: wanted, runs }, input.again !== undefined);
+      const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(last ? [last] : [])];
+      await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
     }
     const bytes = Buffer.from(html);
     const file = await context.exports().create({
@@ -172,10 +178,10 @@ export const writeReport = defineTool({
       write: (take) => take(bytes),
     });
     const coverage = viewReportCoverage();
-    const shown = made.map(({ heading, rows, first, earlier, pictures, problem }) => ({
+    const shown = results.map(({ heading, rows, first, earlier, pictures, problem }) => ({
       heading,
       ...(rows !== undefined && { rows }),
-      ...(first && selectFirstRows(first, firstTokens / made.length)),
+      ...(first && selectFirstRows(first, firstTokens / results.length)),
       ...(earlier && { last: { ...earlier.row, at: formatDay(earlier.at) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
@@ -217,20 +223,20 @@ async function readReportInput(input: z.output<typeof Input>, userRecords: UserR
     return { title, name: name?.trim(), sections: dated, last: undefined };
   }
   checkQuestion([], { again, title, sections, name });
-  const [kept] = findRecordsByName('kept report', parseReports(await userRecords.read('report')), [again]);
-  if (kept === undefined) throw invalidRequest('again must be a name.');
-  if (texts && texts.length !== kept.sections.length)
+  const [storedReport] = findRecordsByName('kept report', parseReports(await userRecords.read('report')), [again]);
+  if (storedReport === undefined) throw invalidRequest('again must be a name.');
+  if (texts && texts.length !== storedReport.sections.length)
     throw invalidRequest(
-      `texts must have one text for each of the ${kept.sections.length} sections (empty: the kept one): ${joinNames(kept.sections.map(({ heading }) => quote(heading)))}.`,
+      `texts must have one text for each of the ${storedReport.sections.length} sections (empty: the kept one): ${joinNames(storedReport.sections.map(({ heading }) => quote(heading)))}.`,
     );
-  const renewed = kept.sections.map((section, index): SavedSection => {
+  const renewed = storedReport.sections.map((section, index): SavedSection => {
     const text = texts?.[index]?.trim();
     return text ? { ...section, text, textAt: now } : section;
   });
-  return { ...kept, sections: renewed, last: findPreviousRun(kept, now) };
+  return { ...storedReport, sections: renewed, last: findPreviousRun(storedReport, now) };
 }
 
-/** `"Calls to action", 14 rows; first rows of …`. */
+/** Formats a section as text, e.g. `"Calls to action", 14 rows; first rows of …`. */
 function formatSection(section: DataOf<typeof SectionView>): string {
   const { heading, rows, ads, problem, last } = section;
   const facts = [
@@ -251,19 +257,19 @@ const cell = 300;
 const maxChartRows = 1000;
 const maxGatherings = 60;
 
-interface MadeSection {
+interface SectionResult {
   heading: string;
-  /** Rows of the whole result; null where they are too many to count. */
+  /** Number of rows in the whole result. null if there are too many rows to count. */
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly Cell[])[] };
-  /** The fields of ads that its statement reads. */
+  /** Fields of ads that the SQL statement of the section reads. */
   read?: ReadFields | undefined;
-  /** The cells of its one row. */
+  /** Cells of the table if it has exactly one row. Later reports compare with them. */
   row: ReturnType<typeof buildStoredRow>;
-  /** The figures of an earlier day that measure the same. */
+  /** Figures from an earlier report that measure the same things. */
   earlier?: ReportSection['last'];
   pictures: { adId: string; picture: AdPicture }[];
-  /** The problem for the caller. Readers of the report need no names of columns. */
+  /** Problem to report to the caller. It may mention columns or SQL, which the readers of the report do not see. */
   problem?: string | undefined;
 }
 
@@ -279,7 +285,7 @@ async function makeSection(
   const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
   const problems: string[] = [];
   const shown: ReportSection = { heading, text, writtenAt };
-  const made: MadeSection = { heading, row: null, pictures: [] };
+  const result: SectionResult = { heading, row: null, pictures: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
     try {
@@ -287,11 +293,11 @@ async function makeSection(
       const { columns, rows, rowCount, read } = await context
         .sql()
         .query(contents, { sql, limit, maxCellChars: cell, signal });
-      made.rows = rowCount;
-      made.read = read;
+      result.rows = rowCount;
+      result.read = read;
       if (isEmptyResult(rows, rowCount)) problems.push(...listNotesOfEmptyResult(viewCoverage(coverageInput)));
-      made.first = { columns, first: rows.slice(0, 3) };
-      if (rowCount === 1) made.row = buildStoredRow(columns, rows[0] ?? []);
+      result.first = { columns, first: rows.slice(0, 3) };
+      if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const charted = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAt = getLaunchesKnownUntil(contents)?.complete;
@@ -316,10 +322,10 @@ async function makeSection(
   const items = [...new Set(adIds.map(normalizeAdId))].flatMap((key) => ads.items.get(key) ?? []);
   const cards = items.map((item) => buildReportCard(parseItem(item) as Fields, { ...item, now }));
   shown.ads = cards.map(({ card }) => ({ ...card, labels: formatLabels(ads.labels.get(normalizeAdId(card.id))) }));
-  made.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
-  made.problem = problems.join(' ') || undefined;
-  shown.problem ??= made.problem;
-  return { ...made, shown };
+  result.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
+  result.problem = problems.join(' ') || undefined;
+  shown.problem ??= result.problem;
+  return { ...result, shown };
 }
 
 type NamedAds = ReturnType<typeof pickAdsOfSections>;
