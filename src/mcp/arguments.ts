@@ -4,7 +4,11 @@ import { parseJson } from '../api/json.ts';
 import { quoteId } from '../views/tokens.ts';
 import { isObject } from '../views/view.ts';
 
-/** A value may arrive as its JSON string. '' and null mean that an optional argument is absent. */
+/**
+ * Validates the arguments of a tool call. Accepts a value that arrives as a JSON string. For an optional argument, an
+ * empty string or null counts as absent.
+ * @throws AdLibraryError `invalid_request` with one line per problem
+ */
 export function readArguments<Input extends z.ZodObject>(input: Input, rawArguments: unknown): z.output<Input> {
   const normalizedArguments = isObject(rawArguments) ? normalizeArguments(input, rawArguments) : (rawArguments ?? {});
   const unsendableProblems = Object.entries(normalizedArguments).flatMap(([name, value]) =>
@@ -19,10 +23,16 @@ export function readArguments<Input extends z.ZodObject>(input: Input, rawArgume
 const createArgumentsError = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
 
-/** The deepest nesting of arguments. No filter needs more, and recursive code overflows the stack at a few thousand levels. */
+/**
+ * Maximum nesting of arguments. No filter needs more levels, and recursive code would overflow the stack at a few
+ * thousand levels.
+ */
 const maxDepth = 32;
 
-/** Visits the values level by level, because recursion could overflow the stack. */
+/**
+ * Finds values that cannot be sent to the service. Visits the values level by level, because recursion could overflow
+ * the stack.
+ */
 function findUnsendableValue(name: string, value: unknown): string[] {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -51,7 +61,7 @@ function normalizeArguments(input: z.ZodObject, rawArguments: Record<string, unk
   return Object.fromEntries(entries);
 }
 
-/** Some hosts send every argument as text. */
+/** Parses an argument that arrives as text, because some hosts send every argument as text. */
 function parseTextArgument(field: unknown, text: string): unknown {
   const type = field instanceof z.ZodOptional ? field.unwrap() : field;
   if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
@@ -63,7 +73,7 @@ function describeIssue(issue: z.core.$ZodIssue, names: string[]): string {
   const name = issue.path.join('.') || 'arguments';
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
-  // Zod's message would repeat the unknown keys. There may be many of them, and their text may be long or hostile.
+  // Do not use Zod's message, because it repeats all unknown keys. They can be numerous, long or hostile.
   const unknownNames = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
   const argumentsText = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
   return `Unknown argument: ${unknownNames.join(', ')}. ${argumentsText}.`;

@@ -26,24 +26,27 @@ const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
-  /** A monotonic clock, in milliseconds. */
+  /** Returns the time of a monotonic clock, in milliseconds. */
   elapsed: () => number;
   log: Log;
   onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
   cacheMs: number;
-  /** Calls that may cost more credits are confirmed by the person; undefined if no call is confirmed. */
+  /**
+   * A call that may cost more than this many credits must be confirmed by the user. Undefined if no confirmation is
+   * required.
+   */
   confirmCredits?: number | undefined;
   output: OutputSetting;
-  /** A sentence added to every result, in its text and in its data. */
+  /** A sentence added to the text and the data of every result, for example that the ads are demo data. */
   notice?: string | undefined;
-  /** Aborts when the process is asked to end. Long calls then return the data that they have. */
+  /** Aborts when the process begins to shut down. Long calls then stop early and return the data they already have. */
   draining: AbortSignal;
   closing: AbortSignal;
 }
 
-/** The part of MCP's CallToolResult that both SDKs share. */
+/** The fields of MCP's `CallToolResult` that exist in both SDK versions. */
 export type ToolResult = {
   content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
   structuredContent?: Record<string, unknown>;
@@ -55,27 +58,29 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   client?: ClientIdentity | undefined;
-  /** The form of result that the caller requests instead of the server's setting. */
+  /** The form of the result, if the request overrides the server's setting. */
   output?: OutputSetting | undefined;
   signal: AbortSignal;
-  /** Resolves when the answer has left the process. */
+  /** Resolves once the response has been written to the client. */
   sent?: Promise<void> | undefined;
-  /** The origin under which the caller can open links to files, if there is one. */
+  /** Origin of file links that the caller can open, if the server offers links. */
   linkOrigin?: string | undefined;
-  /** How long the call has waited for a slot, in milliseconds. This time counts against the call's deadline. */
+  /**
+   * Time the call has already waited for a slot, in milliseconds. This time counts against the deadline of the call.
+   */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
-  /** Called before the result is returned if the call has created a file, so that the list of resources has changed. */
+  /** Called before the result is returned if the call created a file. The list of resources has then changed. */
   onFileCreated?: (() => void) | undefined;
-  /** Whether the caller also wants the mail of a check as an HTML file. */
+  /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml?: boolean;
-  /** The person at the client; undefined if the client shows no forms. */
+  /** The user at the client. Undefined if the client cannot show forms. */
   person?: PersonAtHost | undefined;
 }
 
 type Outcome = { result: ToolResult; facts: Partial<CallEvent> };
 
-/** The parts of a server that are loaded with its first call. */
+/** The context for tool calls. Most of it is opened by the first call, because many sessions only list the tools. */
 export interface CallingContext extends ServerContext, OpenCalls {
   adFilters(): Promise<readonly SearchFilter[]>;
 }
@@ -84,7 +89,7 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const started = server.elapsed();
   const receipts = new Receipts();
   const { result, facts } = await runCall(server, call, receipts, form).catch((thrown) => {
-    // Nothing has happened yet: the client repeats the call with the person's answer.
+    // Nothing was sent yet. The client repeats the call together with the user's answer.
     if (thrown instanceof FormNeeded) throw thrown;
     return withError(server, call, receipts, thrown);
   });
@@ -92,12 +97,12 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const withoutKey = keyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({ tool: loggedName(server, call), tenantId, connection: connection?.id, ms, ...withoutKey(facts) });
-  // The HTTP client masks the key in answers, and arguments that contain the key are refused. An error may contain other
-  // texts, so the key is masked here as well.
+  // The HTTP client masks the API key in responses, and arguments that contain the key are rejected. An error can
+  // contain other texts, so mask the key here as well.
   return result.isError ? withoutKey(result) : result;
 }
 
-/** Never log unknown tool names: they are caller input. */
+/** Returns the tool name for the log. An unknown name is caller input and must not be logged. */
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function runCall(server: CallingContext, call: ToolCall, receipts: Receipts, form: ResultForm): Promise<Outcome> {
@@ -119,7 +124,7 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   });
 }
 
-/** A call of a known tool. */
+/** A call whose tool name has been resolved to a tool. */
 interface RunningCall {
   server: CallingContext;
   call: ToolCall;
@@ -127,7 +132,7 @@ interface RunningCall {
   form: ResultForm;
 }
 
-/** Runs work of a call with the deadline of the server. The time for which the call has waited counts. */
+/** Runs `work` until the deadline of the call. The time the call has already waited counts against the deadline. */
 function withCallDeadline<Result>(
   { server, call, tool }: RunningCall,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -146,11 +151,14 @@ const remainingMs = (server: ServerContext, call: ToolCall): number => server.ti
 interface ContextOptions {
   signal: AbortSignal;
   receipts: Receipts;
-  /** The tool sends no paid request; see `Caller.storedOnly`. */
+  /** True if the tool must not send a paid request. See `Caller.storedOnly`. */
   storedOnly?: boolean;
 }
 
-/** Creates the context of a tool call. `notes` receives the facts about the data that the tool finds out while it runs. */
+/**
+ * Creates the context of a tool call. If stored data is used without a confirmed API key, `notes.unconfirmed` is set
+ * during the call.
+ */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
   { signal, receipts, storedOnly = false }: ContextOptions,
@@ -196,8 +204,9 @@ async function createToolContext(
 }
 
 /**
- * Estimates what a call may cost. If that is more than `AD_LIBRARY_CONFIRM_CREDITS`, asks the person. Returns the
- * arguments that the person has accepted. The time until the person answers does not count against the deadline.
+ * Estimates the cost of a call, and asks the user if the estimate exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time until
+ * the user answers does not count against the deadline.
+ * @returns the arguments to run the tool with; the user may have limited the call to its first page
  */
 async function confirmInput(running: RunningCall, input: Record<string, unknown>): Promise<Record<string, unknown>> {
   const { server, call, tool } = running;
@@ -229,13 +238,19 @@ async function confirmInput(running: RunningCall, input: Record<string, unknown>
   );
 }
 
-/** Returns the arguments that read only the first page. Returns undefined for a tool that reads one page at most. */
+/**
+ * Returns the arguments with `maxAds` limited to one page. Returns undefined for a tool that never reads more than one
+ * page.
+ */
 function limitToFirstPage(tool: Tool, input: Record<string, unknown>): Record<string, unknown> | undefined {
   if (!('maxAds' in tool.input.shape)) return undefined;
   return { ...input, maxAds: Math.min(Number(input.maxAds ?? maxPageSize), maxPageSize) };
 }
 
-/** Asks the service for the credits of the account, which is free. Returns undefined if the service does not say. */
+/**
+ * Requests the credit balance of the account, which is free. Returns undefined if the request fails or the service does
+ * not report a balance.
+ */
 const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
   api.getCredits().then(
     ({ value }) => value.credits ?? undefined,
@@ -250,10 +265,10 @@ const withoutLinks = ({ attachments = [], ...result }: FinishedResult): Finished
   attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
 
-/** The result of a tool with its text. */
+/** The result of a tool, after its text has been rendered. */
 type FinishedResult = ToolOutput & { text: string };
 
-/** Runs a tool. A tool that returns no text is rendered, and its text is cut to fit. */
+/** Runs a tool. If the tool returns only data, renders the data as text and cuts the text to the token budget. */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const result = await tool.run(input, context);
   const { data, text = clampLines(tool.render?.(data, input, context) ?? '', context.resultTokens) } = result;
@@ -261,9 +276,9 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 }
 
 /**
- * Adds the receipt and the notice to the data and the text, and adds the data for the board, which are the same in every
- * output mode. Some clients show the board's data to their model, so these data contain only ids and numbers. Only the
- * tools that the page of the board calls return more.
+ * Builds the MCP result: the tool's text and data with the receipt and the notice. The data for the board is the same
+ * in every output mode. It contains only ids and numbers, because some clients show it to their model. The exception is
+ * the result of a tool that only the board calls.
  */
 function toolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
@@ -296,7 +311,7 @@ function withError(server: ServerContext, call: ToolCall, receipts: Receipts, th
   const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
   const { result, error } = errorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
   const { status, requestId } = error;
-  // A cancelled call is not a network failure.
+  // Aborting a request causes a network error, so report the cancellation instead.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
   return { result, facts: { kind, status, requestId, charged: receipts.sumKnownCharges() || undefined } };
 }

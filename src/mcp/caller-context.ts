@@ -24,18 +24,18 @@ interface CallerContextOptions {
   pictures(): Promise<OpenPictures>;
   baseUrl: string | undefined;
   version: string;
-  /** The current time in milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the Unix epoch. */
   now: () => number;
 }
 
-/** How long the service may take to confirm the key of a file's reader, in milliseconds. */
+/** Time limit for the service to confirm the API key of a caller who reads a file, in milliseconds. */
 const maxConfirmMs = 5000;
 
-/** Everything that calls need of the process, opened with the first call. */
+/** The resources that tool calls share within the process. They are opened by the first call. */
 export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
-  /** Requests the account of the key from the service. */
+  /** Requests the account that belongs to the API key. */
   whoami(caller: Caller): Promise<ApiAnswer<'whoami'>>;
-  /** Waits up to `ms` for paid calls that were sent, and aborts the other calls. */
+  /** Waits up to `ms` for paid requests that are already sent, and aborts all other requests. */
   close(ms: number): Promise<void>;
 };
 
@@ -46,7 +46,7 @@ export function openCallerContexts(options: CallerContextOptions) {
   const sql = openDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {
-    /** Returns what a tool may use on behalf of its caller. */
+    /** Returns the parts of the tool context that depend on the caller. */
     contextOf(caller: Caller): CallerContext {
       const { tenantId, connection, signal } = caller;
       const startedAt = now();
@@ -74,14 +74,17 @@ export function openCallerContexts(options: CallerContextOptions) {
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
-    /** Returns the bounds of what a request costs, by the charges seen so far. */
+    /** Returns the price bounds of a request, based on earlier charges. */
     getRequestPrice: async (tenantId: string, request: ServiceRequest) =>
       computeRequestBounds(await meter.prices(tenantId), request),
     useOnce: state.useOnce,
-    /** Runs a heavy call when the caller has no other one in progress. Calls of other callers run in between. */
+    /**
+     * Runs a heavy call once no other heavy call of the same caller is running. Yields to the event loop first, so that
+     * other callers are served in between.
+     */
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
       heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
-    /** Returns the files of a caller. A file is read only while the service accepts the caller's key. */
+    /** Returns the files of a caller. A file can be read only while the service accepts the caller's API key. */
     exportsOf(caller: Credentials): Exports {
       const { tenantId } = caller;
       const exports = state.exports.forTenant(tenantId);
@@ -96,13 +99,13 @@ export function openCallerContexts(options: CallerContextOptions) {
       };
       return {
         ...exports,
-        // Hosts request this list again and again, so the service is not asked about the key.
+        // Hosts request this list often, so the API key is not checked with the service each time.
         list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
         find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
       };
     },
     findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
-    /** Keeps the spending of a connection that was renewed. */
+    /** Carries the credits spent over to a connection that was renewed. */
     keepSpending: meter.keepSpending,
     close: sql.close,
   };

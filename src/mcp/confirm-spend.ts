@@ -7,7 +7,7 @@ import { isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
 
-/** A form that a host shows to the person, as `elicitation/create` defines it. */
+/** A form that the host shows to the user, as defined by `elicitation/create`. */
 export interface PersonForm {
   message: string;
   requestedSchema: {
@@ -17,22 +17,28 @@ export interface PersonForm {
   };
 }
 
-/** The answer of the person to a form. Its content comes from the client and is not checked. */
+/** The user's answer to a form. `content` comes from the client and is not validated yet. */
 export interface FormAnswer {
   action: 'accept' | 'decline' | 'cancel';
   content?: Record<string, unknown> | undefined;
 }
 
-/** How a call can ask the person. Revisions before 2026-07-28 ask during the call, and 2026-07-28 between two calls. */
+/**
+ * How a call can ask the user. Before protocol revision 2026-07-28, the server asks during the call. From that revision
+ * on, the client repeats the call with the answer.
+ */
 export type PersonAtHost =
   | { asks: 'duringCall'; show(form: PersonForm, signal: AbortSignal): Promise<FormAnswer> }
   | { asks: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
 
-/** Thrown by a call that must be repeated with the answer to a form (`input_required` in revision 2026-07-28). */
+/**
+ * Thrown when the client must show a form and repeat the call with the answer (`input_required` in protocol revision
+ * 2026-07-28).
+ */
 export class FormNeeded extends Error {
   override readonly name = 'FormNeeded';
   readonly form: PersonForm;
-  /** What the client returns with the answer. It is signed, because the client could change it. */
+  /** State that the client sends back with the answer. It is signed, because the client could change it. */
   readonly state: string;
 
   constructor(form: PersonForm, state: string) {
@@ -42,9 +48,12 @@ export class FormNeeded extends Error {
   }
 }
 
-/** How long a call waits for the person, in milliseconds. Several hosts end a call after 60 seconds. */
+/**
+ * Time that a call waits for the user's answer, in milliseconds. It must be below 60 seconds, the time limit for calls
+ * in several hosts.
+ */
 const maxAnswerMs = 50_000;
-/** How long the answer to a form of revision 2026-07-28 is accepted, in milliseconds. */
+/** Time for which an answer between two calls is accepted, in milliseconds (protocol revision 2026-07-28). */
 const maxStateAgeMs = 5 * 60_000;
 
 const choices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
@@ -53,26 +62,27 @@ interface SpendQuestion {
   tool: Tool;
   input: Record<string, unknown>;
   owner: Pick<CallOwner, 'apiKey' | 'tenantId'>;
-  /** What the call may cost. */
+  /** The estimated price of the call. */
   price: PriceBounds;
-  /** The credits of the account; undefined if they are not known. */
+  /** The credit balance of the account. Undefined if unknown. */
   balance: number | undefined;
-  /** The arguments that read the first page only; undefined if the call has only one page. */
+  /** Arguments that limit the call to its first page. Undefined if the call reads only one page anyway. */
   firstPage: Record<string, unknown> | undefined;
 }
 
 interface ConfirmOptions {
   person: PersonAtHost;
   signal: AbortSignal;
-  /** The time in milliseconds since the epoch. */
+  /** The current time in milliseconds since the Unix epoch. */
   now: number;
   createId(): string;
   useOnce: UseOnce;
 }
 
 /**
- * Asks the person whether a call may spend credits, and returns the arguments that the person has accepted.
- * @throws AdLibraryError `credit_budget` if the person declines or does not answer
+ * Asks the user whether a call may spend credits.
+ * @returns the arguments to run the tool with; the user may have limited the call to its first page
+ * @throws AdLibraryError `credit_budget` if the user declines or does not answer
  * @throws FormNeeded if the client must repeat the call with the answer
  */
 export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<Record<string, unknown>> {
@@ -118,7 +128,7 @@ function acceptedInput({ input, firstPage }: SpendQuestion, answer: FormAnswer |
   });
 }
 
-/** The content of a signed state. It binds the answer to one call and to the price that the person saw. */
+/** Content of the signed state. It ties the user's answer to one call and to the price shown in the form. */
 interface SpendState {
   id: string;
   expiresAt: number;
@@ -143,14 +153,17 @@ const hashCall = ({ tool, input }: SpendQuestion): string =>
     .update(canonical([tool.name, input]))
     .digest('base64url');
 
-/** The signature uses the caller's key, so a state is valid for this key at every replica and for no other key. */
+/**
+ * Signs a state with the caller's API key. Every replica accepts the state for this key, and no replica accepts it for
+ * another key.
+ */
 const sign = (text: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${text}`).digest();
 
-/** The longest state that is read, in characters. */
+/** A state longer than this many characters is rejected without being parsed. */
 const maxStateLength = 1000;
 
-/** Returns whether a state belongs to this question and is used for the first time. */
+/** Returns true if the state belongs to this call, has not expired, and is used for the first time. */
 async function isAnswerToQuestion(
   state: string,
   question: SpendQuestion,
@@ -158,8 +171,9 @@ async function isAnswerToQuestion(
 ): Promise<boolean> {
   const { tenantId, apiKey } = question.owner;
   const [text = '', signature = ''] = state.length > maxStateLength ? [] : state.split('.');
-  const [given, expected] = [Buffer.from(signature, 'base64url'), sign(text, apiKey)];
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false;
+  const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), sign(text, apiKey)];
+  if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
+    return false;
   const { id, expiresAt, atMost, callHash }: SpendState = JSON.parse(Buffer.from(text, 'base64url').toString());
   const isSameCall = callHash === hashCall(question);
   if (!isSameCall || now > expiresAt || question.price.atMost > (atMost ?? Infinity)) return false;
@@ -169,14 +183,15 @@ async function isAnswerToQuestion(
 interface EstimatedRun {
   tool: Tool;
   input: Record<string, unknown>;
-  /** Runs the tool with stored answers only. */
+  /** Runs the tool with cached responses only. */
   run(input: Record<string, unknown>): Promise<{ data: object }>;
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
 /**
- * Returns what a call may cost, without sending a paid request. Tools that make several paid requests estimate their own
- * price with `maxCredits: 0`, and never spend more than their `maxCredits`. Any other tool makes one paid request at most.
+ * Estimates the price of a call without sending a paid request. Tools that make several paid requests return their own
+ * estimate for `maxCredits: 0`, and never spend more than `maxCredits`. Every other tool makes at most one paid
+ * request.
  */
 export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimatedRun): Promise<PriceBounds> {
   const { maxCredits } = input;
@@ -189,7 +204,7 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
     return { atLeast: Math.min(estimate.atLeast, limit), atMost: Math.min(estimate.atMost ?? Infinity, limit) };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
-    // The tool needs a paid search to count the matching ads, so only its limit bounds the price.
+    // The tool needs a paid search to count the matching ads, so `maxCredits` is the only known upper bound.
     const price = await getRequestPrice(error.request);
     return isLimited && maxCredits !== 0 ? { atLeast: Math.min(price.atLeast, limit), atMost: limit } : price;
   }

@@ -15,15 +15,18 @@ const ReceiptView = z
     unusable: z.number().optional().describe('Number of paid items that are left out, because they have no id.'),
   })
   .meta({ title: 'Receipt' });
-/** The receipt in the data of every result. */
+/** The receipt as it appears in the data of every result. */
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
-/** The fields that this server adds to the result of every tool. */
+/** Fields that the server adds to the result of every tool. */
 const everyResult = { receipt: ReceiptView.describe('What the call cost.'), notice: NoticeView };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
-/** The description of a tool without its code: the content of the list of tools, and the facts that a server needs before a call. */
+/**
+ * A tool without its code. It contains everything needed to list the tool, and the properties that the server checks
+ * before a call.
+ */
 export interface DescribedTool extends ToolDescription {
   inputSchema: ObjectSchema;
   outputSchema: ObjectSchema;
@@ -41,28 +44,28 @@ export function describeTool({ run: _, render: __, forBoard: ___, example: ____,
 export const describe = (tool: ToolDescription): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Free.'}`;
 
-/** JSON Schema in the subset that every host accepts. */
+/** Converts a Zod schema to JSON Schema, limited to the features that every host accepts. */
 function jsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      // The lower bound would cost tokens in every conversation, and models pass no negative numbers. Calls are checked.
+      // Omit lower bounds. They would cost tokens in every conversation, and calls are validated anyway.
       if (json.minItems === 1) delete json.minItems;
       if (json.minLength === 1) delete json.minLength;
       if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {
-          // Without `additionalProperties`, some hosts require an object without named keys to be empty.
+          // Some hosts treat an object without named properties as empty unless `additionalProperties` is set.
           delete json.properties;
           json.additionalProperties = true;
         }
       }
       const types = (json.anyOf ?? []).map(({ type }) => type);
       if (types.length > 0 && types.every((type) => typeof type === 'string')) {
-        // At most one member has other keywords than `type`, for example `items`.
+        // Merge the alternatives of a nullable field. At most one of them has more keywords than `type`, e.g. `items`.
         Object.assign(json, ...(json.anyOf ?? []), { type: types });
         delete json.anyOf;
       }
@@ -71,5 +74,8 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
   return listed as ObjectSchema;
 }
 
-/** The build replaces this module by its values, so that a process can list its tools without loading them. */
+/**
+ * The descriptions of all tools. The build replaces this module with the computed values, so that a process can list
+ * its tools without loading them.
+ */
 export const describedTools: readonly DescribedTool[] = allTools.map(describeTool);

@@ -14,7 +14,7 @@ import { sanitizeValue } from '../views/full-view.ts';
 import { joinNames } from '../views/safe-text.ts';
 import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
-/** `_meta["ad-library/error"]`, without the facts that are unknown. */
+/** The error as `_meta["ad-library/error"]`. Unknown fields are left out. */
 interface ErrorMeta extends Record<string, unknown> {
   kind: ErrorKind;
   retryable: boolean;
@@ -23,8 +23,9 @@ interface ErrorMeta extends Record<string, unknown> {
 }
 
 /**
- * Explains an error to a model. Service texts are quoted as data; anything else internal never leaves the process.
- * @param wasSent whether the tool call had sent a request before it failed
+ * Explains an error to a model. Texts from the service are quoted as data. Details of an internal error never appear in
+ * the result.
+ * @param wasSent true if the tool call had sent a request before it failed
  */
 export function explainError(thrown: unknown, offered: readonly ToolDescription[], { wasSent = false } = {}) {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
@@ -141,7 +142,7 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       return failure.sent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { tooLarge, wrongAddress } = failure;
-      // A wrong address never answers, so repeating the call is pointless even if a call was charged.
+      // A wrong base URL never works, so do not suggest a retry, even if the call was charged.
       if (wrongAddress) return { ...generalExplanation, ...explainAddress(wrongAddress) };
       return markCostlyRetry(failure, { ...generalExplanation, ...(tooLarge && tooLargeAnswer) });
     }
@@ -179,7 +180,7 @@ const wrongSettings = {
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
-/** Failures of this server's storage, not of the service. */
+/** Failures of this server's own storage. */
 const storageFailures = {
   data: {
     retry: 'now',
@@ -245,7 +246,7 @@ function listWorkingTools({ kind }: Failure, offered: readonly ToolDescription[]
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
-/** Returns the details of an error as text. Details that repeat the rest of the text are only in `_meta`. */
+/** Formats the details of an error as text. Returns an empty string if the text already contains all of them. */
 function formatDetails({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
   const text = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
@@ -294,7 +295,10 @@ function formatWindows(limit: UsageLimitAnswer): string {
     .join(' ');
 }
 
-/** The document does not say how windows are counted, so their end can only be estimated. */
+/**
+ * Describes when a usage window should end. This is an estimate, because the API document does not say how windows are
+ * counted.
+ */
 function formatWindowEnd(limitType: string | undefined): string {
   if (limitType !== 'hourly' && limitType !== 'daily') return '';
   const durationText = limitType === 'hourly' ? 'an hour' : 'a day';
@@ -306,7 +310,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function formatCharge(failure: Failure, wasSent: boolean): string {
   const { charged, paid, writes, sent, storage } = failure;
   if (charged) return `The service says it charged ${formatCreditNumber(charged)} credits for this call.`;
-  // The receipt of the tool call states the earlier charges.
+  // Requests that the tool call sent earlier are covered by its receipt.
   if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
   if (writes && paid)

@@ -1,60 +1,65 @@
 import hostRows from './hosts.json' with { type: 'json' };
 
-/** The values of `AD_LIBRARY_OUTPUT` and `?output=`. */
+/** The values of `AD_LIBRARY_OUTPUT` and of the query parameter `output`. */
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
 export type OutputSetting = (typeof outputSettings)[number];
 
-/** The form of results: text and data, only the text, or the data with one line of text. */
+/** Which parts a result contains: text and data (`both`), text only, or data with one line of text (`structured`). */
 export type OutputForm = 'both' | 'text' | 'structured';
 
-/** The known facts about the client of a request. A client chooses its own name, so the name decides only the form of results. */
+/**
+ * What is known about the client of a request. A client can choose any name, so the name affects only the form of
+ * results.
+ */
 export interface ClientIdentity {
   name?: string | undefined;
-  /** Whether the client announces that it draws MCP Apps; undefined if its capabilities are not known. */
+  /** True if the client announces that it can show MCP Apps. Undefined if its capabilities are unknown. */
   announcesBoard?: boolean | undefined;
 }
 
-/** The form in which results are written for a client. */
+/** The form in which results are returned to a client. */
 export interface ResultForm {
   output: OutputForm;
   links: boolean;
   pictures: boolean;
-  /** Whether the client gets the tools of the board and the board's data in results. */
+  /** True if the client receives the tools of the board, and the data for the board in results. */
   board: boolean;
   resultTokens: number;
 }
 
-/** How a host treats lists and results. MCP does not announce this, so each row names its evidence. */
+/** How a host treats tool lists and results. MCP does not announce this, so each entry states its evidence. */
 interface Host {
   title: string;
-  /** The names under which the host connects. */
+  /** Client names that the host sends when it connects. */
   names: readonly string[];
   /** Prefixes of client names, for a host that appends a name chosen by its user. */
   prefixes?: readonly string[];
   output: OutputForm;
   reads: string;
-  /** Whether the host accepts resource links in results. Other hosts may fail on a link. */
+  /** Set if the host accepts resource links in results. Other hosts may fail on a link. */
   links?: true;
-  /** The host draws the board. */
+  /** Set if the host can show the board. */
   board?: true;
-  /** False if the host passes pictures to its model as base64 text. */
+  /** Set to false if the host passes pictures to its model as base64 text. */
   pictures?: false;
-  /** The size in tokens above which the host cuts a result or replaces it by a file. */
+  /** Token count above which the host cuts a result or replaces it with a file. */
   maxResultTokens?: number;
-  /** The address of public evidence, */
+  /** URL of public evidence. Either this field or `tried` is set. */
   source?: string;
-  /** or the version that we tried ourselves. */
+  /** The host version that we tested. Either this field or `source` is set. */
   tried?: string;
-  /** The day of the evidence. */
+  /** Date of the evidence. */
   day: string;
 }
 
-/** Names of clients, where no row has a newer source: mcp-client-capabilities 0.0.14 on npm. */
+/**
+ * All known hosts. Client names without a source of their own come from the npm package mcp-client-capabilities 0.0.14.
+ */
 export const hosts = hostRows as readonly Host[];
 
 const hostsByName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
-/** The bridge `mcp-remote` adds its own name to the name of the client: `claude-ai (via mcp-remote 0.1.37)`. */
+/** Suffix that the bridge `mcp-remote` adds to a client name, e.g. `claude-ai (via mcp-remote 0.1.37)`. */
 const bridgeSuffix = / \(via mcp-remote [\d.]{1,20}\)$/;
 
 function findHost(client = ''): Host | undefined {
@@ -62,11 +67,11 @@ function findHost(client = ''): Host | undefined {
   return hostsByName.get(name) ?? hosts.find(({ prefixes = [] }) => prefixes.some((prefix) => name.startsWith(prefix)));
 }
 
-/** The extension by which clients announce that they draw MCP Apps. */
+/** Extension that clients announce if they can show MCP Apps. */
 const boardExtension = 'io.modelcontextprotocol/ui';
 
 interface StatedIdentity {
-  /** The name in the handshake or in the request's envelope. */
+  /** Client name from the handshake or from the request's `_meta`. */
   name: string | undefined;
   capabilities: object | undefined;
   /** The `User-Agent` header of an HTTP request. */
@@ -74,8 +79,9 @@ interface StatedIdentity {
 }
 
 /**
- * Returns what a request tells of its client. Over HTTP before revision 2026-07-28, a request states neither name nor
- * capabilities. Its User-Agent counts if the product before the first slash is the name of a known host.
+ * Identifies the client of a request. Over HTTP, requests before protocol revision 2026-07-28 state neither a client
+ * name nor capabilities. For these, the product name in the `User-Agent` header is used if it is the name of a known
+ * host.
  */
 export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
   const [product = ''] = userAgent?.split('/') ?? [];

@@ -7,7 +7,7 @@ interface InstructionsOptions {
   cachesAnswers: boolean;
 }
 
-/** The instructions that a host gives its model once, when it connects (MCP specification, *Lifecycle*). */
+/** Builds the instructions that a host gives its model once, when it connects (MCP specification, *Lifecycle*). */
 export const buildInstructions = ({
   offered,
   cachesAnswers,

@@ -18,7 +18,7 @@ export interface ListedTool {
 export interface ListOptions {
   /** False if results have no structured content. The list then contains no output schemas. */
   withOutput: boolean;
-  /** False if the client does not draw the board. True by default. */
+  /** False if the client cannot show the board. Default: true. */
   withBoard?: boolean;
   filters?: SearchFilters | undefined;
 }
@@ -37,7 +37,10 @@ export function listTools(
     pages,
     ads.length > 0 && firstAdTool ? `The other rules are as in ${firstAdTool}.` : formatRules(pages, rules),
   );
-  /** The first tool that takes filters of ads describes them, and the others point to it. */
+  /**
+   * Returns the argument hints of a tool. The first tool that filters ads lists the filter keys, and the other tools
+   * refer to it, which saves tokens.
+   */
   const getHints = (tool: DescribedTool) => {
     if (hasFiltersOf(tool, 'searchPages')) return pageHints;
     if (tool.name === firstAdTool) return buildHints(ads, formatRules(ads, rules));
@@ -48,14 +51,14 @@ export function listTools(
     title: tool.title,
     description: tool.description,
     inputSchema: addHints(tool.inputSchema, getHints(tool), countableKeys),
-    // The board reads its data from `_meta`.
+    // Tools for the board return their data in `_meta`, so they need no output schema.
     ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...(withBoard && buildBoardMeta(tool)),
   }));
 }
 
-/** Returns the metadata that connect a tool with the board, in the form of MCP Apps and in its older form. */
+/** Returns the metadata that connects a tool to the board, both in the format of MCP Apps and in its predecessor. */
 function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
@@ -107,7 +110,7 @@ function formatRules(
   return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
 }
 
-/** Groups keys of the same form: `advertiser, bylines (words)`. */
+/** Formats the filter keys, grouping those of the same form, e.g. `advertiser, bylines (words)`. */
 function formatEntries(filters: readonly SearchFilter[]): string {
   const pairs = findBoundPairs(filters);
   const groups = new Map<string, string[]>();
@@ -129,7 +132,10 @@ function formatGroup(form: string, [first = '', ...others]: string[]): string {
   return `${first}From/To${others.length > 0 ? `, likewise ${others.join(', ')}` : ''}${inParentheses}`;
 }
 
-/** Returns the stem of each pair of keys: `startedAt` for `startedAtFrom` and `startedAtTo`. */
+/**
+ * Finds pairs of keys that form a range. Maps each key to its common stem, e.g. `startedAtFrom` and `startedAtTo` to
+ * `startedAt`.
+ */
 function findBoundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
   const stems = filters.flatMap(({ key }) => {
@@ -164,7 +170,10 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
   return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`;
 }
 
-/** Returns the values of a key as text. A phrase replaces values that repeat the names of all lists or of all bounds. */
+/**
+ * Formats the values of a filter key. If the values include the names of all list keys or of all ranges, a short phrase
+ * replaces these names.
+ */
 function formatValues(
   { key, values, open }: SearchFilter,
   filters: readonly SearchFilter[],
@@ -185,5 +194,5 @@ function formatValues(
   return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
 }
 
-/** The smallest number of names that a phrase replaces. Fewer names are not longer than the phrase. */
+/** A phrase replaces names only if there are at least this many. Fewer names are not longer than the phrase. */
 const minNamesForPhrase = 4;

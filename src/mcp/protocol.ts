@@ -1,6 +1,6 @@
 import type { Progress } from '../dataset/gather.ts';
 
-/** The part of a JSON-RPC message that routing reads; the SDKs check the rest. */
+/** The fields of a JSON-RPC message needed for routing. The SDKs validate the rest. */
 export interface Message {
   method: string;
   id?: unknown;
@@ -10,7 +10,7 @@ export interface Message {
 export const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
-/** The id of a request (JSON-RPC 2.0; MCP allows no null). */
+/** Returns true for a valid request id. JSON-RPC 2.0 also allows null, but MCP does not. */
 export const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
 export const isCancelNotice = ({ method, id }: Message): boolean =>
@@ -20,7 +20,10 @@ export const isToolCall = ({ method }: Message): boolean => method === 'tools/ca
 
 export const isLongRequest = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
 
-/** The key under which revision 2026-07-28 names itself in every message. Its SDK exports it too, but takes time to load. */
+/**
+ * The `_meta` key under which every message of protocol revision 2026-07-28 states its revision. The SDK exports the
+ * same constant, but loading the SDK takes time.
+ */
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
 
 export function isLatestRevision(message: unknown): boolean {
@@ -29,8 +32,8 @@ export function isLatestRevision(message: unknown): boolean {
 }
 
 /**
- * Returns the same message in the form that the SDKs expect. Many clients send null for a parameter that they do not
- * use, and PHP encodes an empty object as an empty list.
+ * Converts a message to the form that the SDKs expect. Many clients send null for a parameter they do not use, and PHP
+ * encodes an empty object as an empty list.
  */
 export function normalizeMessage<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
@@ -51,17 +54,23 @@ function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, un
   return { ...meta, [isFraction ? fractionTokenKey : 'progressToken']: progressToken };
 }
 
-/** Holds a progress token that is no integer. The specification allows any number, and the schemas of the SDKs do not. */
+/**
+ * The `_meta` key for a progress token that is not an integer. The specification allows any number, but the schemas of
+ * the SDKs accept only integers.
+ */
 const fractionTokenKey = 'ad-library/progressToken';
 
-/** Returns the token under which a client wants reports of progress, from the `_meta` of a normalized request. */
+/**
+ * Reads the progress token of a request. Returns undefined if the client wants no progress notifications.
+ * @param meta `_meta` of the normalized request
+ */
 export function readProgressToken(meta: object | undefined): string | number | undefined {
   const { progressToken, [fractionTokenKey]: fraction } = (meta ?? {}) as Record<string, unknown>;
   if (typeof fraction === 'number') return fraction;
   return isId(progressToken) ? progressToken : undefined;
 }
 
-/** Returns the same request without its progress token, for a client that accepts no stream of events. */
+/** Returns the request without its progress token, for a client that does not accept an event stream. */
 export function removeProgressToken<Value>(message: Value): Value {
   const receivedMeta = isMessage(message) ? message.params?._meta : undefined;
   if (!isMessage(message) || readProgressToken(receivedMeta) === undefined) return message;
@@ -77,7 +86,7 @@ export const isPlainObject = (value: unknown): value is Record<string, unknown> 
 const removeNullEntries = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
-/** Replaces empty lists by empty objects. This is safe, because this server accepts no request parameter that is a list. */
+/** Replaces empty lists with empty objects. This is safe, because no request parameter of this server is a list. */
 const replaceEmptyLists = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
 
@@ -92,10 +101,16 @@ export interface RequestError {
   message: string;
 }
 
-/** The code of a read that is not possible now: the first of the codes that JSON-RPC leaves to servers. */
+/**
+ * Error code for a resource that cannot be read at the moment. It is the first code that JSON-RPC reserves for server
+ * errors.
+ */
 export const refusedReadCode = -32_000;
 
-/** Describes the problem of an invalid request in one line. The SDKs would dump their validation issues, or not answer. */
+/**
+ * Describes what is wrong with an invalid request in one line. The SDKs would return all their validation issues, or
+ * not respond at all.
+ */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
   const [issue] = (schema?.['~standard'].validate(request) as Validated | undefined)?.issues ?? [];
@@ -115,9 +130,9 @@ interface Validated {
 type ProgressParams = Progress & { progressToken: string | number };
 
 /**
- * Creates a reporter of progress for a request, or returns undefined if its client wants no reports. While a notification
- * waits for its reader, the reporter stores only the newest report, so a slow reader delays nothing.
- * @param meta the `_meta` of the normalized request
+ * Creates a progress reporter for a request. Returns undefined if the client wants no progress notifications. While a
+ * notification is being sent, only the newest report is kept, so a slow reader does not delay the call.
+ * @param meta `_meta` of the normalized request
  */
 export function createProgressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
   const progressToken = readProgressToken(meta);
@@ -130,18 +145,21 @@ export function createProgressReporter(meta: object | undefined, notify: (params
     if (waitingReport === undefined) return;
     const sending = notify({ progressToken, ...waitingReport });
     waitingReport = undefined;
-    // If the reader has left, the call's signal aborts.
+    // A failed notification needs no handling. If the client has disconnected, the signal of the call aborts.
     void sending.then(sendNext, sendNext);
   };
   return {
     report: (progress: Progress) => {
-      // The protocol requires that progress grows with each notification.
+      // The protocol requires that the progress value increases with each notification.
       if (progress.progress <= lastProgress) return;
       lastProgress = progress.progress;
       waitingReport = progress;
       if (!isSending) sendNext();
     },
-    /** Ends the reports. It must be called before the answer is sent, because the protocol allows no report afterwards. */
+    /**
+     * Stops the notifications. Call it before sending the response, because the protocol allows no progress
+     * notification afterwards.
+     */
     end: () => {
       waitingReport = undefined;
     },

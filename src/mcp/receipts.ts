@@ -7,7 +7,7 @@ import { quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
-/** Tokens reserved for the notice and the credits line around a tool's text. */
+/** Tokens reserved for the notice and the credits line that are added to the text of a tool. */
 export const receiptTokens = 160;
 
 export interface Cost {
@@ -20,7 +20,10 @@ export class Receipts {
 
   readonly add = (receipt: Receipt): void => void this.#all.push(receipt);
 
-  /** Adds a failed call. It costs the stated charge; without a stated charge, its cost is zero or unknown. */
+  /**
+   * Adds the cost of a failed API call. If the response stated no charge, the cost is zero, or unknown if the call may
+   * have been charged.
+   */
   readonly addFailure = (failure: Failure): void => {
     const { charged, requestId = null, paid, sent, storage } = failure;
     const unknown = paid && mayBeCharged(failure) ? null : 0;
@@ -35,18 +38,18 @@ export class Receipts {
     return buildCostOfOne(isFree ? unsentReceipt : last);
   }
 
-  /** Returns the sum of the known charges, if other charges are unknown. */
+  /** Returns the sum of all known charges. Unknown charges count as zero. */
   sumKnownCharges(): number {
     const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return roundCredits(charged);
   }
 
-  /** Returns whether any request was sent, even if it failed. */
+  /** Returns true if any request was sent, even if it failed. */
   wasSent(): boolean {
     return this.#sent().length > 0;
   }
 
-  /** Returns a text with the charges of a failed tool call, unless the error itself states them. */
+  /** Describes the charges of a failed tool call. Returns an empty string if the error itself states them. */
   formatEarlierCharges(failure: Failure | undefined): string {
     const sent = this.#sent();
     const statesOwnCharge = failure !== undefined && failure.sent !== false && !failure.storage;
@@ -91,7 +94,9 @@ function formatCreditsLine(spent: string, { remaining, requestId, unusable }: Re
   return unusable === undefined ? line : `${formatUnusable(unusable)}\n${line}`;
 }
 
-/** Returns a note on items without an id. A service charges for a whole page, so these items were paid as well. */
+/**
+ * Returns a note about items without an id. The service charges for a whole page, so these items were paid for, too.
+ */
 const formatUnusable = (unusable: number) =>
   unusable === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'

@@ -7,14 +7,14 @@ import { skill } from './skill.ts';
 export interface ResourceRead extends Credentials {
   uri: string;
   signal: AbortSignal;
-  /** Resolves when the answer has left the process. */
+  /** Resolves once the response has been written to the client. */
   sent?: Promise<void> | undefined;
-  /** The two SDKs have different error classes. */
+  /** Creates errors of the SDK in use. The two SDK versions have different error classes. */
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
 export interface FoundResource {
-  /** Whether the content is large, so that only a few of them may be in memory at the same time. */
+  /** True if the content is large. Only a few large contents may be in memory at the same time. */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
 }
@@ -34,7 +34,10 @@ export function findSkillFile(uri: string): FoundResource | undefined {
     return { readContents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
 }
 
-/** The largest file that a host may read. A host requests a whole file, and larger files could exhaust its memory. */
+/**
+ * Maximum size of a file that a host can read. A host reads a file in one response, and a larger file could exhaust its
+ * memory.
+ */
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
 
@@ -50,7 +53,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       `${name} has ${size} bytes, too many to send. ${path ? `It is at ${path}.` : 'Export fewer rows or columns.'}`,
     );
   if (bytes > maxFileBytes) throw createTooLargeError(bytes);
-  // Quotes and line breaks take two bytes in JSON.
+  // In JSON, escaping a quotation mark or a line break takes two bytes instead of one.
   const maxBytes = 2 * bytes;
   return {
     isLarge: bytes > largeFileBytes,
@@ -60,7 +63,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       });
       const content = Buffer.from(read);
       if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
-      // The size is computed before the JSON is built, because the JSON takes many times as much memory.
+      // Compute the size before building the JSON, because the JSON takes several times as much memory.
       const size = countBytesInJson(content);
       if (size > maxBytes) throw createTooLargeError(size);
       return { contents: [{ uri, mimeType, text: content.toString() }] };
@@ -68,7 +71,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
   };
 }
 
-/** Other files are sent in base64. */
+/** Media types that are sent as text. All other files are sent as base64. */
 const textPattern = /^text\/|jsonl$/;
 
 function countBytesInJson(content: Uint8Array): number {

@@ -26,10 +26,10 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
-  // Without a session, as over HTTP, a request follows no handshake, so both are undefined.
+  // Over HTTP there is no session and therefore no handshake, so the name and the capabilities are undefined.
   const identifyCaller = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
-  // A client reads the notification before the answer, so it knows the file when its model asks for the file.
+  // Send the notification before the response. The client then already lists the file when its model asks for it.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
@@ -69,19 +69,19 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/** This SDK has no schemas for skills (SEP-2640). */
+/** Request schemas for skills (SEP-2640), which this SDK does not provide. */
 const ListSkillsRequestSchema = z.looseObject({ method: z.literal('skills/list') });
 const GetSkillRequestSchema = z.looseObject({
   method: z.literal('skills/get'),
   params: z.looseObject({ uri: z.string() }),
 });
 
-/** The code that revisions up to 2025-11-25 have for a missing resource; the SDK has no name for the code. */
+/** Error code for a missing resource in protocol revisions up to 2025-11-25. The SDK does not export it. */
 const resourceNotFound = -32_002;
 
 /**
- * Returns how to show a form to the person, or undefined if the client has not announced that it shows forms.
- * @param inputEnded aborts when no answer of the client can come any more
+ * Returns a way to show forms to the user. Undefined if the client has not announced that it can show forms.
+ * @param inputEnded aborts when the client can no longer send an answer
  */
 function findPerson(server: Server, inputEnded: AbortSignal | undefined): PersonAtHost | undefined {
   if (server.getClientCapabilities()?.elicitation?.form === undefined) return undefined;
@@ -95,10 +95,15 @@ function findPerson(server: Server, inputEnded: AbortSignal | undefined): Person
   };
 }
 
-/** A limit above the wait for the person. The SDK would otherwise end a form after 60 seconds with an error of its own. */
+/**
+ * Time limit that the SDK applies to a form, in milliseconds. It is longer than our own limit, because the SDK would
+ * otherwise end the form after 60 seconds with its own error.
+ */
 const maxFormMs = 120_000;
 
-/** Accepts every answer to a form, because `confirm-spend.ts` checks it. The default validator takes long to load. */
+/**
+ * Accepts every answer to a form, because `confirm-spend.ts` validates it. Loading the default validator takes long.
+ */
 const noValidator: jsonSchemaValidator = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
 };

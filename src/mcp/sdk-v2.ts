@@ -15,7 +15,7 @@ import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
-/** The lists are the same for every caller and never change while the process runs. */
+/** Cache hint for lists. They are the same for every caller and do not change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
@@ -24,12 +24,12 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
-  // Over stdio, the SDK fills neither `getClientVersion()` nor `getClientCapabilities()`: each request states both.
+  // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`, so read both from the request.
   const identifyCaller = (envelope: Envelope = {}) => {
     const { [CLIENT_INFO_META_KEY]: info, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
     return identifyClient({ name: info?.name, capabilities, userAgent });
   };
-  // The SDK passes the notification only to clients that have asked for it with `subscriptions/listen`.
+  // The SDK forwards the notification only to clients that have subscribed with `subscriptions/listen`.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
@@ -81,18 +81,18 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/** The name of the only form of a call. */
+/** Key of the form in the input requests of a call. A call never has more than one form. */
 const formName = 'confirm';
 
 /**
- * Returns the person at the client with the answer that a repeated call brings, or undefined if the client has not
- * announced that it shows forms.
+ * Returns a way to ask the user, including the answer if this call is a repetition. Undefined if the client has not
+ * announced that it can show forms.
  */
 function findPerson({ envelope, inputResponses, requestState }: RequestOfClient): PersonAtHost | undefined {
   const capabilities: { elicitation?: { form?: object; url?: object } } =
     envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
   const { elicitation } = capabilities;
-  // A client that names no mode shows forms (specification of elicitation, *Capabilities*).
+  // A client that lists no mode supports forms (MCP specification, *Elicitation*, *Capabilities*).
   if (elicitation === undefined || (elicitation.url && !elicitation.form)) return undefined;
   const state = requestState();
   const answer = inputResponse(inputResponses, formName);
@@ -106,20 +106,26 @@ interface RequestOfClient {
   requestState(): unknown;
 }
 
-/** Returns the result that asks the client to repeat the call with the answer to a form. @throws any other error */
+/**
+ * Returns a result that asks the client to show a form and repeat the call with the answer.
+ * @throws the error itself if it is not a `FormNeeded`
+ */
 function askForInput(error: unknown) {
   if (!(error instanceof FormNeeded)) throw error;
   const { form, state } = error;
   return inputRequired({ inputRequests: { [formName]: inputRequired.elicit(form) }, requestState: state });
 }
 
-/** What a request states of its client. The SDK declares the envelope without its keys. */
+/** The keys of a request's `_meta` that identify the client. The SDK's own type does not declare them. */
 interface Envelope {
   [CLIENT_INFO_META_KEY]?: { name?: string };
   [CLIENT_CAPABILITIES_META_KEY]?: object;
 }
 
-/** This SDK has no schemas for skills (SEP-2640). There is a server for each request, so the schemas are made once. */
+/**
+ * Request schemas for skills (SEP-2640), which this SDK does not provide. They are constants, because a new server is
+ * created for each request.
+ */
 const listSkills = { params: z.looseObject({}) };
 const getSkill = { params: z.looseObject({ uri: z.string() }) };
 

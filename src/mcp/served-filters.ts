@@ -10,14 +10,18 @@ interface ServedBy {
   ownFilters: SearchFilters;
 }
 
-/** How long the request may take, in milliseconds: a person waits for the list of tools. */
+/** Time limit for the request, in milliseconds. The user waits for the tool list meanwhile. */
 const maxMs = 1000;
-/** The largest description that is read: four times the description of a library of this version. */
+/**
+ * Maximum size of a description, in characters. This is four times the size of the description that this version
+ * serves.
+ */
 const maxChars = 64 * 1024;
 
 /**
- * Fetches the filters that a local library describes. Returns undefined for any other service. Sends no key.
- * @throws if the service fails or does not answer in time
+ * Fetches the filter descriptions of a local library. Does not send the API key.
+ * @returns undefined if the service is not a local library
+ * @throws if the service fails or does not respond in time
  */
 export async function fetchServedFilters({
   baseUrl,
@@ -44,11 +48,14 @@ export async function fetchServedFilters({
   }
 }
 
-/** Requests with Node's own HTTP client, which loads ten times faster than the client of API calls. Many sessions make no call. */
+/**
+ * Sends a request with Node's own HTTP client, which loads ten times faster than the client for API calls. Many
+ * sessions never make an API call.
+ */
 const fetchByNode: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    // An idle connection would keep the process alive.
+    // Do not reuse connections, because an idle one would keep the process alive.
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });
   const readText = async () => {
@@ -62,13 +69,19 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
   return { status: response.statusCode ?? 0, headers: { get: () => null }, text: readText };
 };
 
-/** A name or value that a model reads. It must be one word, so that it cannot be an instruction. */
+/**
+ * Returns true for a name or value that is a single word. A model reads these names, and one word cannot be an
+ * instruction.
+ */
 const isName = (word: string): boolean => word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
 
 const hasOnlyWords = ({ key, values = [], fields = [], default: usual }: SearchFilter) =>
   [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(isName);
 
-/** Replaces the descriptions of another version by those of this version, because a model must not read foreign prose. */
+/**
+ * Replaces the notes and examples in served filters with those of this version. A model must not read prose that
+ * another server sent.
+ */
 const pickOwnNotes = (served: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
   served.map(({ description: _, note: __, example: ___, ...filter }) => {
     const { note, example } = ownFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};

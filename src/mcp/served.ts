@@ -16,26 +16,28 @@ import type { FoundResource, ResourceRead } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
 export interface Session extends Credentials {
-  /** Resolves when the answer to a request has left the process. */
+  /** Resolves once the response to a request has been written to the client. */
   waitUntilSent?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
-  /** Aborts when the client sends nothing more, so that no answer to a form can come. */
+  /** Aborts when the client has closed its input, so that it can no longer answer a form. */
   inputEnded?: AbortSignal;
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /** True if the server serves a single request, as over HTTP. It cannot send notifications after its response. */
+  /**
+   * True if the server handles a single request, as over HTTP. It then cannot send notifications after its response.
+   */
   servesOneRequest?: true;
 }
 
-/** Everything the SDK binders serve. Built once per process and the same for every caller. */
+/** Everything that the adapters of both SDK versions serve. Created once per process and shared by all callers. */
 export type Catalog = ReturnType<typeof createCatalog>;
 
 interface CatalogOptions {
   server: ServerContext;
   version: string;
   openCalls(): Promise<OpenCalls>;
-  /** Returns the known filters of searches. The object stays the same until more filters are known. */
+  /** Returns the known search filters. Returns the same object until more filters become known. */
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
@@ -44,7 +46,10 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   const prompts = selectPrompts((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
-  /** @throws the error that `errors.notFound` creates, if there is no such resource */
+  /**
+   * Finds a resource by its URI.
+   * @throws the error created by `errors.notFound` if the resource does not exist
+   */
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
     const { findExport, findSkillFile } = await import('./resources.ts');
     const file = skills.length > 0 ? findSkillFile(read.uri) : undefined;
@@ -55,7 +60,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   };
   const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     chooseResultForm(client, { ...server, output });
-  // The modules of calls are loaded with the first call, because many sessions only list the tools.
+  // Load the modules for tool calls on the first call, because many sessions only list the tools.
   let opening: ReturnType<typeof open> | undefined;
   const open = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
@@ -80,7 +85,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   let lists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
-    /** Returns the capabilities of a server. Only the list of resources changes, by files that calls create. */
+    /** Returns the capabilities of a server. Only the list of resources can change, when a call creates a file. */
     capabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
       tools: {},
       prompts: {},
@@ -92,7 +97,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
-    /** Returns the list of tools for a client. The list stays the same until more filters of the service are known. */
+    /** Returns the tool list for a client. It stays the same until more filters of the service become known. */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
@@ -104,18 +109,18 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       return tools;
     },
     prompts: listPrompts(prompts),
-    /** The skills; empty if this server does not offer all tools of the skill. */
+    /** The skills this server offers. Empty if one of the tools that the skill needs is not offered. */
     skills,
     getSkill: (uri: string, invalid: CreateError) => {
       const found = skills.find((served) => served.uri === uri);
       if (found) return { skill: found };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
-    /** The time limit of a call in milliseconds, including the wait for a slot. */
+    /** Time limit of a call in milliseconds, including the time it waits for a slot. */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
-    /** The result of a call that is rejected before it runs. */
+    /** Builds the result of a call that is rejected before its tool runs. */
     refuse: async (error: AdLibraryError) => (await import('./call-tool.ts')).errorResult(server, error).result,
     getPrompt: (request: PromptRequest, invalid: CreateError) => getPrompt(prompts, request, invalid),
     listResources: async (caller: Credentials) => {
@@ -128,7 +133,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   };
 }
 
-/** Removes the parts of a result that the host of the client cannot use. */
+/** Removes the parts of a result that the client's host cannot handle. */
 function adaptToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
   const { content, _meta, ...rest } = result;
   const { [boardKey]: _, ...others } = _meta ?? {};

@@ -6,9 +6,9 @@ const names = ['SKILL.md', 'vocabulary.md'];
 const texts = names.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')] as const);
 
 /**
- * How to research ads with these tools, as the skill that `docs/skill` holds: the entry that lists it (SEP-2640:
- * frontmatter, and address, size and digest of each file), and the files by their addresses. The build puts the values
- * in place of this module.
+ * The skill that teaches a model to research ads with these tools, read from `docs/skill`. `entry` is the skill's item
+ * in `skills/list` (SEP-2640), with its frontmatter and the URL, size and digest of each file. `texts` contains the
+ * files by URL. The build replaces this module with the computed values.
  */
 export const skill = {
   entry: await skillEntry('ad-research', Object.fromEntries(texts)),
