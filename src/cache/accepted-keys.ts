@@ -6,34 +6,36 @@ import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
- * The largest number of rejected keys whose time of rejection is stored. The time is needed because a call that was sent
- * before the rejection may succeed afterwards. Such an answer does not make the key accepted again.
+ * The largest number of rejected keys that are remembered. A call that was sent before its key was rejected may succeed
+ * afterwards. That late response must not mark the key as accepted again.
  */
 const maxRejections = 10_000;
 
-/** Passes calls on to the service, and records from its answers which keys it accepts. */
+/** Wraps `service` so that each response, or error, updates the set of API keys that the service accepts. */
 export function recordAcceptedKeys(service: Send, keys: AcceptedKeys): Send {
-  /** For each key that was rejected, the number of the last call that had been sent by then. */
-  const rejections = new LRUCache<string, number>({ max: maxRejections });
-  let calls = 0;
+  /** Maps the tenant of each rejected key to the number of calls that had been sent when the rejection arrived. */
+  const callCountsAtRejection = new LRUCache<string, number>({ max: maxRejections });
+  let sentCallCount = 0;
   return async (call) => {
     const { tenantId } = call.owner;
-    const number = ++calls;
-    const accept = () => (number > (rejections.get(tenantId) ?? 0) ? keys.add(tenantId) : undefined);
+    const callNumber = ++sentCallCount;
+    const markAccepted = () =>
+      callNumber > (callCountsAtRejection.get(tenantId) ?? 0) ? keys.add(tenantId) : undefined;
     try {
       const answer = await service(call);
       const isWhoami = call.request.operation.name === 'whoami';
       const isFromService = isWhoami ? isIdentity(answer) : Boolean(answer.receipt.requestId);
-      if (isFromService) await accept();
+      if (isFromService) await markAccepted();
       return answer;
     } catch (error) {
       const { kind, status = 0, code, requestId } = error instanceof AdLibraryError ? error.failure : noFailure;
-      // A gateway can answer with such a status without checking the key. Only the service sends a code and a request id.
+      // A gateway can return the same status without checking the key. Only the service itself sends both an error code
+      // and a request id.
       const isFromService = code !== undefined && requestId !== undefined;
       if (isFromService && kind === 'unauthorized') {
-        rejections.set(tenantId, calls);
+        callCountsAtRejection.set(tenantId, sentCallCount);
         await keys.remove(tenantId);
-      } else if (isFromService && statusesOfAcceptedKeys.includes(status)) await accept();
+      } else if (isFromService && statusesOfAcceptedKeys.includes(status)) await markAccepted();
       throw error;
     }
   };
@@ -41,7 +43,7 @@ export function recordAcceptedKeys(service: Send, keys: AcceptedKeys): Send {
 
 const noFailure: Partial<Pick<Failure, 'kind'> & FailureFacts> = {};
 
-/** Errors about the account or the request. The service checks the key before it finds them. */
+/** Errors about the account or the request. The service returns them only after it has accepted the key. */
 const statusesOfAcceptedKeys = [402, 403, 404, 422, 429];
 
 const identity = z.looseObject({
@@ -49,10 +51,16 @@ const identity = z.looseObject({
   user: Identity.shape.user.pick({ userId: true }),
 });
 
-/** Returns whether an answer is the document's *Identity* for a valid key. A gateway may answer anything with 200. */
+/**
+ * Returns true if a `whoami` response has the shape of the API document's *Identity* for a valid key. Status 200 alone
+ * proves nothing, because a gateway may send it with any body.
+ */
 const isIdentity = ({ raw }: Answer): boolean => identity.safeParse(raw).success;
 
-/** @throws AdLibraryError if an answer of `whoami` does not confirm that the service accepts the key */
+/**
+ * Checks that a `whoami` response confirms the API key.
+ * @throws AdLibraryError `unauthorized` if the service does not confirm the key
+ */
 export function assertIdentity(whoami: Answer): void {
   if (isIdentity(whoami)) return;
   throw new AdLibraryError({

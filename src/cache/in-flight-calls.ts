@@ -3,16 +3,19 @@ import type { Answer, Call, CallProgress, Send } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 
 export interface InFlightOptions {
-  /** The most calls in progress of one tenant, and of all. Calls count until they end, even without a caller. */
+  /** The largest number of calls in progress for one tenant, including calls whose callers have all left. */
   maxCallsEach: number;
+  /** The largest number of calls in progress for all tenants together. */
   maxCalls: number;
-  /** How long a call may continue after its callers have left, in milliseconds: as long as a tool call. */
+  /**
+   * How long a call may continue after its callers have left, in milliseconds. Equals the time limit of a tool call.
+   */
   timeoutMs: number;
-  /** Receives the calls that were still unanswered at `close`. */
+  /** Called at `close` for each call that was sent but has not received a response. */
   onLost(call: Call): void;
 }
 
-/** How long an aborted call may take to settle its credits, in milliseconds. After that, the ledger is closed. */
+/** How long an aborted call may take to settle its credits, in milliseconds. After that, the ledger closes. */
 const maxSettleMs = 1000;
 
 interface TrackedCall {
@@ -22,31 +25,33 @@ interface TrackedCall {
   settled: Promise<void>;
 }
 
-/** A call in progress, which any number of callers may join. */
+/** A call in progress. Any number of callers can join the call and wait for its response. */
 export interface InFlightCall {
   call: Call;
-  /** Resolves when the call has ended, whether it succeeded or failed. */
+  /** Resolves when the call has ended, after a success and after a failure. */
   settled: Promise<void>;
-  /** Returns the answer to one more caller. Rejects if that caller leaves first. */
+  /** Adds a caller and returns the response of the call. Rejects if `signal` aborts before the response arrives. */
   join(signal: AbortSignal): Promise<Answer>;
   isAborted(): boolean;
 }
 
 /**
- * Continues calls that were sent until their answer arrives, even if all their callers have left: the service carries
- * them out and charges for them anyway, and a repeated call finds the answer in the cache. A call that was not sent yet
- * ends when its last caller leaves.
+ * Tracks calls in progress, independently of their callers. A call that was sent continues until its response arrives,
+ * even if all callers have left. The service carries out and charges the call anyway, and the response is cached for
+ * the next request. A call that was not sent yet is aborted when its last caller leaves.
  */
 export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }: InFlightOptions) {
   const tracked = new Set<TrackedCall>();
-  const countOf = (tenantId: string) => [...tracked].filter(({ call }) => call.owner.tenantId === tenantId).length;
+  const countCallsOfTenant = (tenantId: string) =>
+    [...tracked].filter(({ call }) => call.owner.tenantId === tenantId).length;
 
-  const run = async (entry: TrackedCall, send: Send): Promise<Answer> => {
+  const runTracked = async (entry: TrackedCall, send: Send): Promise<Answer> => {
     const { call, abort } = entry;
     tracked.add(entry);
     const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
     try {
-      if (tracked.size > maxCalls || countOf(call.owner.tenantId) > maxCallsEach) throw tooMany();
+      if (tracked.size > maxCalls || countCallsOfTenant(call.owner.tenantId) > maxCallsEach)
+        throw createTooManyCallsError();
       return await send(call);
     } finally {
       clearTimeout(timer);
@@ -64,14 +69,16 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
   };
 
   return {
-    /** Starts a call that outlives its callers. Its answer is a `busy` error if too many calls are in progress. */
+    /**
+     * Starts a call that outlives its callers. The call fails with a `busy` error if too many calls are in progress.
+     */
     start(started: Call, send: Send): InFlightCall {
       const abort = new AbortController();
       const progress: CallProgress = { sent: false, isWanted: () => entry.callers > 0 };
       const { request, owner, cache, creditLimit } = started;
       const call: Call = { request, owner, signal: abort.signal, cache, creditLimit, progress };
       const entry: TrackedCall = { call, abort, callers: 0, settled: Promise.resolve() };
-      const answer = run(entry, send);
+      const answer = runTracked(entry, send);
       entry.settled = answer.then(
         () => {},
         () => {},
@@ -83,9 +90,11 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
         isAborted: () => abort.signal.aborted,
       };
     },
-    /** Waits up to `ms` for calls that were sent, aborts the other calls, and lets them settle their credits. */
-    async close(ms: number) {
-      if (ms > 0) await waitUntilSettled(ms);
+    /**
+     * Waits up to `maxWaitMs` for calls in progress, aborts the calls that remain, and lets them settle their credits.
+     */
+    async close(maxWaitMs: number) {
+      if (maxWaitMs > 0) await waitUntilSettled(maxWaitMs);
       for (const { abort, call } of tracked) {
         if (call.progress.sent || call.progress.mayBeDone) onLost(call);
         abort.abort();
@@ -110,7 +119,7 @@ async function receiveAnswer(entry: TrackedCall, answer: Promise<Answer>, signal
   }
 }
 
-const tooMany = () =>
+const createTooManyCallsError = () =>
   new AdLibraryError({
     kind: 'busy',
     problem: 'Too many cancelled calls are still waiting for the service.',

@@ -6,38 +6,39 @@ import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from
 import { computeRequestBounds, getOverallMaxPrice, isExactPrice, isPaid, type Prices } from './prices.ts';
 import { estimateUnstatedCost } from './settlement.ts';
 
-/** A limit of credits, and the account that records the spending under this limit. */
+/** A credit limit, and the ledger account that records the spending under the limit. */
 export interface Limit {
   ledger: CreditLedger;
   account: string;
-  /** Undefined if spending is recorded but not bounded. */
+  /** The largest number of credits to spend. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
   scope: 'tool call' | 'connection' | 'server';
 }
 
-/** A limit that bounds spending. */
+/** A limit with a maximum number of credits. */
 export type Budget = Limit & { budget: number };
 
-/** Returns whether a limit bounds spending. */
-export const hasBudget = (limit: Limit): limit is Budget => limit.budget !== undefined;
+/** Returns true if the limit has a maximum number of credits. */
+export const isBudget = (limit: Limit): limit is Budget => limit.budget !== undefined;
 
-/** Returns the name of the account in which the ledger records the spending of a connection. */
+/** Returns the id of the ledger account that records the spending of a sign-in connection. */
 export const getConnectionAccount = ({ id }: Connection) => `connection ${id}`;
 
-/** Reads the prices of a key. Prices belong to the key, and all limits of its calls use them. */
+/** Reads the prices that were charged to an API key. All limits of the key's calls use the same prices. */
 export type ReadPrices = (tenantId: string) => Promise<Prices>;
 
 /**
- * Reserves the highest expected cost of a call under a budget. Waits if calls in progress have to end first. Returns
- * undefined if the account cannot be read and the call is probably free. Such a call is sent without a reservation.
+ * Reserves the highest expected cost of a call in one budget. Waits for calls in progress if the budget may suffice
+ * once they have ended. Returns undefined if the account cannot be read and the call is probably free. The call is then
+ * sent without a reservation.
  * @throws AdLibraryError `credit_budget` if the cost of the call exceeds the budget
  */
 export async function reserveCredits(call: Call, budget: Budget, readPrices: ReadPrices): Promise<Lease | undefined> {
   try {
     return await waitForAdmission(call, budget, readPrices);
   } catch (error) {
-    const isAway = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
-    if (!isAway || isPaid(call.request.operation, await readPrices(call.owner.tenantId))) throw error;
+    const isStoreUnavailable = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
+    if (!isStoreUnavailable || isPaid(call.request.operation, await readPrices(call.owner.tenantId))) throw error;
     return undefined;
   }
 }
@@ -46,7 +47,8 @@ async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrice
   const { ledger, account: accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {
-    // The account of the key contains the prices. For this account, prices and reservations are read in one step.
+    // Prices are stored in the account of the API key. When that account is the one to reserve in, the prices and the
+    // reservations are read in the same transaction.
     const keyPrices = scope === 'server' ? undefined : await readPrices(owner.tenantId);
     const admission = await ledger.reserve(accountId, ({ prices }) =>
       buildReserveRequest(request, keyPrices ?? prices, budget),
@@ -68,12 +70,12 @@ async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrice
   }
 }
 
-/** The name of the queue in which paid calls of unknown price run one at a time. */
+/** Paid calls of unknown price share this queue, which runs them one at a time. */
 const paidQueue = 'paid';
 
 /**
- * Builds the request to reserve the highest cost of a call. Calls of unknown price run one at a time, so that at most
- * one of them can exceed the budget.
+ * Builds the request to reserve the highest cost of a call. Calls of unknown price run one at a time, so at most one of
+ * them can exceed the budget.
  */
 function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: number): ReserveRequest {
   const bounds = computeRequestBounds(prices, request);
@@ -90,7 +92,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
   };
 }
 
-/** Creates the error for a call that a limit refuses. */
+/** Creates the error that a call gets when a limit refuses it. */
 export function createBudgetError(
   { scope, budget }: Budget,
   { problem, transient }: { problem: string; transient: boolean },

@@ -12,7 +12,10 @@ import {
   type Prices,
 } from './prices.ts';
 
-/** Formats a price: `free`, `10 credits`, `between 3 and 267 credits`, or `at an unknown price` without an upper bound. */
+/**
+ * Formats a price, e.g. `free`, `10 credits` or `between 3 and 267 credits`. Returns `at an unknown price` if there is
+ * no upper bound.
+ */
 export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
   if (atMost === 0) return 'free';
@@ -26,7 +29,7 @@ const UncertainCredits = z
   .optional()
   .describe('Credits that may have been charged in addition, for calls whose charge is unknown.');
 
-/** The spending of a key on this server, and the prices that the server has seen. */
+/** What an API key has spent on this server, and the prices that the server has seen. */
 export const Spending = z
   .looseObject({
     charged: z.number().describe('Credits charged for calls of this server.'),
@@ -46,10 +49,10 @@ export const Spending = z
     prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
   })
   .meta({ title: 'Spending' });
-/** The spending of a key on this server. */
+/** What an API key has spent on this server, with the type of `prices`. */
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
-/** Builds the spending of a key, with its budget and with the budget of its connection. */
+/** Summarizes the spending of an API key, together with its budget and the budget of its connection. */
 export function buildSpending(
   account: CreditAccount,
   budget: number | undefined,
@@ -73,11 +76,14 @@ export function buildSpending(
   };
 }
 
-/** Returns the operations that have a price to show. An ungated operation that never charged has none. */
+/** Returns the operations whose prices are shown. Ungated operations are left out unless they have charged credits. */
 const listPricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
 
-/** Formats spending: `this server since it started: 12 charged in 5 paid calls …` and the charges of each operation. */
+/**
+ * Formats spending for a model, e.g. `this server since it started: 12 charged in 5 paid calls`, followed by the
+ * charges of each operation.
+ */
 export function formatSpending(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
   const uncertainText = uncertain
@@ -96,17 +102,17 @@ export function formatSpending(spending: Spending): string {
   ].join('\n');
 }
 
-/** A budget and the credits that count toward it. */
-type BudgetUse = { budget: number; charged: number; uncertain?: number | undefined };
+/** A budget, and the credits that were already counted against it. */
+type BudgetUsage = { budget: number; charged: number; uncertain?: number | undefined };
 
-/** Formats a budget and the credits left of it, such as `budget 50, 38 left`. */
-const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUse): string =>
+/** Formats a budget and its remaining credits, e.g. `budget 50, 38 left`. */
+const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUsage): string =>
   `budget ${formatCreditNumber(budget)}, ${formatCreditNumber(Math.max(0, budget - charged - uncertain))} left`;
 
 const formatCharges = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
 
-/** The charge that was seen for a number of items. */
+/** The highest charge seen for a response with this number of items. */
 export interface SizeCharge {
   items: number;
   charged: number;
@@ -114,7 +120,7 @@ export interface SizeCharge {
 
 const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
-/** A call that does not fit a budget. */
+/** A call that was refused because its cost does not fit a budget. */
 interface Refusal {
   account: CreditAccount;
   budget: number;
@@ -122,7 +128,7 @@ interface Refusal {
   request: ServiceRequest;
 }
 
-/** Explains why a budget refuses a call, and which smaller `limit` would fit. */
+/** Explains why a budget refuses a call. Suggests a smaller `limit` if that would fit. */
 export function explainRefusal({ account, budget, prices, request }: Refusal): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
@@ -140,10 +146,13 @@ export function explainRefusal({ account, budget, prices, request }: Refusal): s
   return `Budget of ${formatCreditNumber(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
-/** The largest `limit` that is suggested for a call with a larger `limit` or without `limit`. */
+/** The largest `limit` to suggest instead of a larger one or of none. */
 const maxSuggestedLimit = 100;
 
-/** Suggests a smaller `limit` whose highest cost fits the remaining credits. Returns an empty text if none fits. */
+/**
+ * Suggests the largest smaller `limit` whose highest cost fits the remaining credits. Returns an empty string if none
+ * fits.
+ */
 function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
   if (!isListRequest(request)) return '';
   const { limit: requested = maxSuggestedLimit + 1 } = { ...request.query, ...request.body } as { limit?: number };
@@ -155,8 +164,8 @@ function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining:
   return '';
 }
 
-/** Rounds credits to six decimals, because sums of binary fractions have rounding errors. */
+/** Rounds to six decimals, because sums of fractional credits have floating-point errors. */
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;
 
-/** Formats a number of credits with thousands separators, such as `1,250`. */
+/** Formats a number of credits with thousands separators, e.g. `1,250`. */
 export const { format: formatCreditNumber } = new Intl.NumberFormat('en-US');

@@ -2,24 +2,25 @@ import { AdLibraryError } from '../api/errors.ts';
 
 const dayMs = 86_400_000;
 
-/** The fields of an account that change when a new day begins. */
+/** The fields of a stored account that are reset at the beginning of a new day. */
 interface DailyAccount {
-  /** The UTC day of the spending, such as `2026-11-22`. Undefined before the first call. */
+  /** The UTC day of the spending, e.g. `2026-11-22`. Undefined before the first call. */
   day?: string;
   spent: number;
   uncertain: number;
   calls: number;
-  /** The reservations of calls, by id. The credits of a booked reservation already count as spent. */
+  /** The credit reservations of calls, by id. A reservation with `booked` already counts as spent. */
   leases: Readonly<Record<string, { booked?: unknown }>>;
 }
 
 /**
- * Updates an account to the UTC day of `now`. On a new day, the spending starts at 0. The prices and the reservations of
- * calls in progress stay. If the clock goes back by at most a day, the account stays on the later day, so that no budget
- * can be spent twice.
+ * Resets an account at the beginning of a new UTC day. The spending starts again at 0; prices and the reservations of
+ * calls in progress are retained. If the clock goes back by up to one day, the account stays on the later day.
+ * Otherwise a budget could be spent twice.
  * @param now the current time in milliseconds since the epoch
- * @param file the path of the account's file, for the text of the error
- * @throws AdLibraryError `unavailable` if the day of the account is more than one day ahead, because a clock is wrong
+ * @param file the path of the account's file, for the error message
+ * @throws AdLibraryError `unavailable` if the account is more than one day ahead of the clock, because one of the two
+ *   must be wrong
  */
 export function updateAccountToDay<Account extends DailyAccount>(account: Account, now: number, file: string): Account {
   const today = formatUtcDay(now);

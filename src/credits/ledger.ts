@@ -1,130 +1,141 @@
 import type { UsageLimitAnswer } from '../api/schemas.ts';
 import type { Prices } from './prices.ts';
 
-/** The credit account of an API key, a connection or a tool call. */
+/** The credit account of an API key, a sign-in connection or a tool call. */
 export interface CreditAccount {
-  /** The credits that the service stated it charged. */
+  /** Credits charged, according to the service's responses. */
   readonly spent: number;
   /** The number of paid calls. */
   readonly calls: number;
-  /** The estimated credits of calls whose charge is unknown. A budget counts these credits as spent. */
+  /** Estimated credits for calls whose charge is unknown. Budgets count them as spent. */
   readonly uncertain: number;
-  /** The highest cost of all calls in progress. */
+  /** The sum of the highest expected costs of all calls in progress. */
   readonly reserved: number;
-  /** The lowest cost of all calls in progress. */
+  /** The sum of the lowest expected costs of all calls in progress. */
   readonly reservedAtLeast: number;
   /** The number of paid calls in progress. */
   readonly paidInFlight: number;
-  /** The balance that the service stated last. */
+  /** The balance in the service's latest response. */
   readonly remaining: number | undefined;
-  /** The prices that the key has seen. Accounts of connections and tool calls have none. */
+  /** The prices that were charged to the API key. Empty for accounts of connections and tool calls. */
   readonly prices: Prices;
-  /** The UTC day of the spending, such as `2026-11-22`, if the budget is for one day. */
+  /** The UTC day of the spending, e.g. `2026-11-22`, if the budget is for one day. */
   readonly day?: string;
 }
 
-/** The request to reserve credits for a call. */
+/** A request to reserve credits for one call. */
 export interface ReserveRequest {
   budget: number;
-  /** The credits to reserve: the highest expected cost, or the lowest if no charge bounds the cost. */
+  /** The credits to reserve: the highest expected cost, or the lowest expected cost if there is no upper bound. */
   credits: number;
-  /** The lowest expected cost. The call is refused if the budget does not cover it. */
+  /** The lowest expected cost. The call is refused if the budget does not cover this cost. */
   atLeast: number;
-  /** Whether the call counts toward the limit of concurrent paid calls. */
+  /** True if the call counts toward the limit on concurrent paid calls. */
   isPaid: boolean;
-  /** The highest price seen for any operation. */
+  /** The highest price seen for any operation of the API key. */
   maxPrice: number;
-  /** The name of the queue of a call with unknown price. The calls of a queue run one at a time. */
+  /** Calls with the same queue name run one at a time. Set for calls of unknown price. */
   queue?: string | undefined;
-  /** The credits to count if the process ends before the call is settled. Undefined counts all remaining credits. */
+  /**
+   * The credits to count as spent if the process ends before the call is settled. If undefined, all remaining credits
+   * count as spent.
+   */
   ifLost?: number | undefined;
 }
 
-/** The reservation of a call in progress. */
+/** The credits that are reserved for a call in progress. */
 export interface Lease {
   id: string;
   credits: number;
   isPaid: boolean;
 }
 
-/** The decision whether a call may start. */
+/** The ledger's decision about a call: start now, wait, or refuse. */
 export type Admission =
   | { kind: 'granted'; lease: Lease; account: CreditAccount }
-  /** A call in progress has to end first. `changed` waits for this, with `version`. */
+  /** A call in progress must end first. Pass `version` to `changed` to wait for that. */
   | { kind: 'wait'; version: string }
   | { kind: 'refused'; account: CreditAccount };
 
-/** The result of a call for an account. */
+/** The cost of a finished call, to be recorded in one account. */
 export interface Settlement {
-  /** The id of the settlement. If several processes settle the same call, the call counts once. */
+  /** Identifies the settlement. If several processes settle the same call, the call is counted once. */
   id?: string;
   charged: number;
-  /** The credits that the service may have charged in addition. */
+  /** Credits that the service may have charged in addition to `charged`. */
   uncertain: number;
   isPaidAnswer: boolean;
-  /** The balance that the service stated. */
+  /** The balance in the response, if the service stated one. */
   remaining?: number | undefined;
-  /** Restarts the time after which the spending expires, as if it had happened just now. */
+  /** Restarts the retention period of the account's spending, as after a paid call. */
   extendsRetention?: true;
-  /** Adds the price of the call to the prices. Returns the same object if the call adds nothing new. */
+  /** Adds the price of this call. Returns the same `prices` object if there is nothing to add. */
   updatePrices?(prices: Prices): Prices;
 }
 
-/** A usage window of a tenant that is full. */
+/** A full usage window of an API key. A usage window is the service's hourly or daily limit on credits. */
 export interface FullWindow {
   usageLimit: UsageLimitAnswer;
-  /** The credits left in the hourly or the daily window, whichever has less. */
+  /** Credits left in the hourly or the daily window, whichever is lower. */
   remaining: number;
-  /** When the server last requested the windows from the service, in milliseconds. */
+  /** When the server last requested the usage windows from the service, in milliseconds on a monotonic clock. */
   checkedAt: number;
-  /** A random id. Each answer of the service has another id. */
+  /** A random id that is new for each response of the service. */
   id: string;
 }
 
-/** The full windows of tenants. If a full window is forgotten, the service refuses one more call. */
+/**
+ * Stores the full usage windows of API keys. If an entry is lost, the service refuses one additional call, and nothing
+ * worse happens.
+ */
 export interface FullWindows {
   get(tenantId: string): Promise<FullWindow | undefined>;
   set(tenantId: string, window: FullWindow | undefined): Promise<void>;
 }
 
-/** The accounts of all tenants. An account without spending never displaces an account with spending. */
+/** Stores the credit accounts. An account with spending is never evicted to make room for one without spending. */
 export interface CreditLedger {
-  /** Reads an account. Rejects with `unavailable` if the store of the account cannot be reached. */
+  /** Returns an account. Rejects with `unavailable` if the store cannot be reached. */
   read(tenantId: string): Promise<CreditAccount>;
-  /** Reads an account for an estimate. If the store cannot be reached, the account may be out of date. */
+  /** Returns an account for an estimate. If the store cannot be reached, the returned account may be out of date. */
   estimate(tenantId: string): Promise<CreditAccount>;
   /**
-   * Reserves credits if the budget allows the call now. Otherwise the call has to wait, or is refused. Rejects with
-   * `unavailable` if the store cannot be reached.
-   * @param requestOf builds the request from the current account, because the price depends on the account
+   * Reserves credits if the budget allows the call to start now. Otherwise tells the caller to wait, or refuses the
+   * call. Rejects with `unavailable` if the store cannot be reached.
+   * @param buildRequest builds the request from the current state of the account, because the price depends on this state
    */
-  reserve(tenantId: string, requestOf: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
-  /** Resolves when the account has changed since `version`, or rejects with the reason of the signal. */
+  reserve(tenantId: string, buildRequest: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
+  /**
+   * Resolves when the account is no longer at `version`. Rejects with the reason of the signal if that aborts first.
+   */
   changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
-   * Records the cost of a call and ends its lease, in one step. Never rejects, because a settlement that fails is
-   * repeated later.
+   * Records the cost of a call and ends its lease in one transaction. Never rejects: a settlement that fails is retried
+   * later.
    */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
 }
 
-/** Returns the credits that a budget counts as spent or reserved. */
+/** Returns the credits that a budget counts as used: spent, uncertain and reserved credits. */
 export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): number => spent + uncertain + reserved;
 
-/** Returns whether credits fit into the remaining credits. Allows for rounding errors in sums of fractions. */
+/**
+ * Returns true if a cost is within the remaining credits. Tolerates floating-point errors in sums of fractional
+ * credits.
+ */
 export const isAffordable = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;
 
-/** The most concurrent paid calls of one account, if there is a budget. */
+/** The largest number of concurrent paid calls for an account with a budget. */
 const maxConcurrentPaidCalls = 4;
 
 /**
- * Decides whether a call may start under a budget: `now`, `later` or `never`.
+ * Decides when a call may start under a budget: `now`, `later` or `never`.
  *
- * A call is refused if its lowest cost exceeds the budget minus the spending and the lowest costs of the calls in
- * progress. A call waits while its highest cost exceeds the budget minus the spending and the highest costs of the calls
- * in progress. Four paid calls may run at once. If fewer credits are left than four times the highest price, only one may
- * run. If the service then raises its price, the budget is exceeded by the rise of at most one
- * call.
+ * - Never: the lowest cost of the call does not fit the unspent credits, minus the lowest costs of calls in progress.
+ * - Later: the highest cost of the call does not fit the unspent credits, minus the highest costs of calls in progress.
+ * - Later: too many paid calls are in progress. Up to four may run at once. Only one may run if the remaining credits
+ *   do not cover four calls at the highest price. If the service then raises its price, only this one call can exceed
+ *   the budget.
  */
 export function decideAdmission(account: CreditAccount, request: ReserveRequest): 'now' | 'later' | 'never' {
   const { budget, credits, atLeast, isPaid, maxPrice } = request;

@@ -1,7 +1,7 @@
 import type { Answer, Call, CallOwner, CreditLimit, Send } from '../api/call.ts';
 import type { CreditStatusAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { type Budget, getConnectionAccount, hasBudget, type Limit, reserveCredits } from './budget.ts';
+import { type Budget, getConnectionAccount, isBudget, type Limit, reserveCredits } from './budget.ts';
 import { type CallBudget, openCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
 import type { CreditLedger, FullWindow, FullWindows, Lease } from './ledger.ts';
@@ -19,9 +19,9 @@ import { createCreditsReader, trackUsageWindows } from './usage-windows.ts';
 interface MeterOptions {
   ledger: CreditLedger;
   windows: FullWindows;
-  /** The budget of each tenant; if undefined, spending is recorded but not bounded. */
+  /** The budget of each API key. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
-  /** Opens an empty ledger for one tool call. */
+  /** Creates an empty ledger for the credit limit of one tool call. */
   openLedger(): CreditLedger;
   timeoutMs: number;
   /** A monotonic clock, in milliseconds. */
@@ -35,7 +35,7 @@ interface Reservation {
   lease: Lease | undefined;
 }
 
-/** The credit state of a call, from its beginning to its end. */
+/** A call that was admitted and not settled yet, with the credits reserved for it. */
 interface OpenCall {
   call: Call;
   reservations: readonly Reservation[];
@@ -43,14 +43,20 @@ interface OpenCall {
 
 export type Meter = ReturnType<typeof openMeter>;
 
-/** Keeps the spending of each key, connection and tool call within its limits, even with many calls at once. */
+/**
+ * Opens the meter, which sends calls to the service and records their cost. The meter ensures that keys, connections
+ * and tool calls stay within their credit limits, even when many calls run at once.
+ */
 export function openMeter(service: Send, options: MeterOptions) {
   const { ledger, budget, openLedger } = options;
   const callLimits = new WeakMap<CreditLimit, Budget>();
-  const pricesOf = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
+  const readPrices = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
 
-  /** The limits that apply to all calls of a caller. The server's limit, whose account is that of the key, comes last. */
-  const budgetsOf = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
+  /**
+   * Returns the limits that apply to all calls of a caller. The server's limit comes last, and its account is the
+   * account of the API key.
+   */
+  const listBudgets = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
     const server: Limit = { ledger, account: tenantId, budget, scope: 'server' };
     if (connection?.budget === undefined) return [server];
     return [
@@ -58,27 +64,29 @@ export function openMeter(service: Send, options: MeterOptions) {
       server,
     ];
   };
-  const limitsOf = (call: Call): Limit[] => {
+  const listLimits = (call: Call): Limit[] => {
     const callLimit = call.creditLimit && callLimits.get(call.creditLimit);
-    return callLimit ? [callLimit, ...budgetsOf(call.owner)] : budgetsOf(call.owner);
+    return callLimit ? [callLimit, ...listBudgets(call.owner)] : listBudgets(call.owner);
   };
 
   /**
-   * Reserves the highest expected cost of a call in every limit. Releases what it has reserved if one of them refuses.
-   * @throws AdLibraryError `credit_budget` if the call does not fit into a limit
+   * Reserves the highest expected cost of a call in every limit. If one limit refuses, the reservations in the others
+   * are released.
+   * @throws AdLibraryError `credit_budget` if the call does not fit a limit
    */
-  async function begin(call: Call): Promise<OpenCall> {
+  async function openCall(call: Call): Promise<OpenCall> {
     const { operation } = call.request;
     const reservations: Reservation[] = [];
     try {
-      for (const limit of limitsOf(call).filter(hasBudget))
-        reservations.push({ limit, lease: await reserveCredits(call, limit, pricesOf) });
+      for (const limit of listLimits(call).filter(isBudget))
+        reservations.push({ limit, lease: await reserveCredits(call, limit, readPrices) });
     } catch (error) {
       await Promise.all(reservations.map(release));
       throw error;
     }
-    const ofKey = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
-    call.progress.isPaid = operation.gated || (ofKey?.isPaid ?? isPaid(operation, await pricesOf(call.owner.tenantId)));
+    const keyLease = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
+    call.progress.isPaid =
+      operation.gated || (keyLease?.isPaid ?? isPaid(operation, await readPrices(call.owner.tenantId)));
     return { call, reservations };
   }
 
@@ -86,52 +94,54 @@ export function openMeter(service: Send, options: MeterOptions) {
     if (lease) await limit.ledger.settle(limit.account, emptySettlement, lease);
   };
 
-  /**
-   * Settles a call in every limit, by the charge that its answer or failure states.
-   */
-  async function end({ call, reservations }: OpenCall, outcome: Outcome): Promise<void> {
+  /** Settles a call in every limit, using the charge that the response or the error states. */
+  async function settleCall({ call, reservations }: OpenCall, outcome: Outcome): Promise<void> {
     const { tenantId } = call.owner;
-    const ended = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
-    const isStated = readStatedCharge(ended) !== undefined;
-    const prices = isStated ? noPrices : await pricesOf(tenantId);
-    const chargeIn = async (account: string, limit: Pick<Limit, 'ledger' | 'budget'>) =>
+    const endedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
+    const isStated = readStatedCharge(endedCall) !== undefined;
+    const prices = isStated ? noPrices : await readPrices(tenantId);
+    const computeChargeIn = async (account: string, limit: Pick<Limit, 'ledger' | 'budget'>) =>
       computeCharge(
         { account: isStated ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
-        ended,
+        endedCall,
       );
-    // The key's account first: who waits in another account reads the prices that this call has shown.
-    const ofKey = reservations.find(({ limit }) => limit.scope === 'server');
-    const charge = await chargeIn(tenantId, { ledger, budget });
-    await ledger.settle(tenantId, buildSettlement(ended, charge), ofKey?.lease);
-    const others = reservations.filter((reservation) => reservation !== ofKey);
+    // Settle the account of the API key first. A call that waits in another account then already sees the new price.
+    const keyReservation = reservations.find(({ limit }) => limit.scope === 'server');
+    const charge = await computeChargeIn(tenantId, { ledger, budget });
+    await ledger.settle(tenantId, buildSettlement(endedCall, charge), keyReservation?.lease);
+    const otherReservations = reservations.filter((reservation) => reservation !== keyReservation);
     await Promise.all(
-      others.map(async ({ limit, lease }) => {
-        const { isPaidAnswer } = buildSettlement(ended, charge);
-        await limit.ledger.settle(limit.account, { ...(await chargeIn(limit.account, limit)), isPaidAnswer }, lease);
+      otherReservations.map(async ({ limit, lease }) => {
+        const { isPaidAnswer } = buildSettlement(endedCall, charge);
+        await limit.ledger.settle(
+          limit.account,
+          { ...(await computeChargeIn(limit.account, limit)), isPaidAnswer },
+          lease,
+        );
       }),
     );
   }
 
   const sendMetered: Send = async (call) => {
-    const open = await begin(call);
+    const openedCall = await openCall(call);
     let answer: Answer;
     try {
       answer = await service(call);
     } catch (error) {
-      await end(open, { error });
+      await settleCall(openedCall, { error });
       throw error;
     }
-    await end(open, { answer });
+    await settleCall(openedCall, { answer });
     return answer;
   };
 
-  const askCredits = createCreditsReader(options);
-  const usage = trackUsageWindows({ ...options, pricesOf }, (call) => askCredits(sendMetered, call));
+  const readCredits = createCreditsReader(options);
+  const usage = trackUsageWindows({ ...options, readPrices }, (call) => readCredits(sendMetered, call));
 
   return {
     /**
-     * Sends a call if its usage window has room for it and its price fits into every limit. Explains a 402 and a 429 by
-     * what `GET /v1/credits` says.
+     * Sends a call if it fits the usage windows of the key and every credit limit. For errors 402 and 429, adds the
+     * balance or the usage windows from `GET /v1/credits` to the error.
      */
     async send(call: Call): Promise<Answer> {
       const { operation } = call.request;
@@ -146,14 +156,17 @@ export function openMeter(service: Send, options: MeterOptions) {
         throw await usage.explain(error, call, window);
       });
     },
-    /** Adds the current balance to the receipt of a cached answer, and to a failure whether its call costs credits. */
+    /**
+     * Adds the current balance to the receipt of a cached response. If an ungated operation fails that has charged
+     * credits before, marks the error as paid.
+     */
     async addBalance(
       { request: { operation }, owner: { tenantId } }: Call,
       answering: Promise<Answer>,
     ): Promise<Answer> {
       if (!operation.gated)
         return answering.catch(async (error) => {
-          throw isPaid(operation, await pricesOf(tenantId)) ? markAsPaid(error) : error;
+          throw isPaid(operation, await readPrices(tenantId)) ? markAsPaid(error) : error;
         });
       const answer = await answering;
       const { receipt } = answer;
@@ -161,7 +174,7 @@ export function openMeter(service: Send, options: MeterOptions) {
       const { remaining = receipt.remaining } = await ledger.estimate(tenantId);
       return { ...answer, receipt: { ...receipt, remaining } };
     },
-    prices: pricesOf,
+    prices: readPrices,
     async spending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {
       const account = await ledger.read(tenantId);
       if (connection?.budget === undefined) return buildSpending(account, budget);
@@ -171,13 +184,18 @@ export function openMeter(service: Send, options: MeterOptions) {
       };
       return buildSpending(account, budget, connectionLimit);
     },
-    /** Keeps the spending of a connection that was renewed: spending is forgotten a month after the last paid call. */
+    /**
+     * Restarts the retention period when a connection is renewed. Without this, the ledger forgets the connection's
+     * spending 30 days after the last paid call.
+     */
     async keepSpending(connection: { id: string }) {
       await ledger.settle(getConnectionAccount(connection), { ...emptySettlement, extendsRetention: true });
     },
     /**
-     * Opens a limit for one tool call, however many calls of the API it makes. Budgets still apply. Without
-     * `maxCredits`, the limit ends with the first charge: for services that were free so far.
+     * Opens the credit limit for all API calls of one tool call. The other budgets apply as well.
+     *
+     * Without `maxCredits`, the limit is 0 credits. Calls are then sent only while the service charges nothing for
+     * them.
      */
     async callBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget> {
       const { tenantId } = caller;
@@ -189,18 +207,18 @@ export function openMeter(service: Send, options: MeterOptions) {
       };
       const opened = openCallBudget({
         callLimit,
-        limits: budgetsOf(caller),
-        prices: () => pricesOf(tenantId),
+        limits: listBudgets(caller),
+        prices: () => readPrices(tenantId),
         trustsFreeOperations: maxCredits === undefined,
       });
       callLimits.set(opened, callLimit);
       return opened;
     },
-    /** Counts what a call may have cost when its process has died, once for each claim. */
+    /** Records the estimated cost of a call whose process died before the response arrived. Counted once per claim. */
     async settleLost(call: Call, claimId: string) {
-      // With a budget, the reservation of the dead process counts already.
+      // If there is a budget, the reservation of the dead process already counts as spent.
       if (budget !== undefined) return;
-      const uncertain = estimateUnstatedCost(await pricesOf(call.owner.tenantId), call.request) ?? 0;
+      const uncertain = estimateUnstatedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
       await ledger.settle(call.owner.tenantId, { ...emptySettlement, id: `lost:${claimId}`, uncertain });
     },
   };

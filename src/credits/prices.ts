@@ -1,52 +1,60 @@
 import type { Answer, Receipt, ServiceRequest } from '../api/call.ts';
 import { maxPageSize, type Operation } from '../api/operations.ts';
 
-/** The charges of the calls with the same page size. */
+/** The charges of calls with the same page size. */
 interface SizePrice {
-  /** The highest charge of any answer. */
+  /** The highest charge of any response. */
   maxCharged: number;
-  /** The number of items of the answer with the most items. */
+  /** The number of items in the response with the most items. */
   items: number;
-  /** The charge of the answer with the most items. */
+  /** The charge of the response with the most items. */
   charged: number;
 }
 
-/** The charges of one operation. */
+/** All charges seen for one operation. */
 export interface PriceTable {
-  /** The charges by the requested number of items. The number is 1 for operations that return one object. */
+  /** Charges by requested page size. The size is 1 for operations that return a single object. */
   bySize: Map<number, SizePrice>;
-  /** The charges of calls without `limit`. They belong to no page size until the default page size is known. */
+  /** Charges of calls without `limit`. Used until the default page size is known; then such charges go to `bySize`. */
   unsized?: SizePrice;
-  /** The number of items that the service sends for a call without `limit`. */
+  /** The number of items that the service returns if a call has no `limit`. */
   defaultPageSize?: number;
 }
 
-/** The charges by operation. The document states no prices (*Limits*, 6), so prices follow from charges alone. */
+/**
+ * All charges seen for an API key, by operation name. The API document states no prices (*Limits*, 6), so prices are
+ * learned from charges.
+ */
 export type Prices = Map<string, PriceTable>;
 
-/** The parts of a request on which its price depends. */
+/** The parts of a request that its price depends on. */
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /**
- * A rule that explains all charges of an operation. It charges `credits` for each started group of `perItems` items, or
- * for a call of any size if `perItems` is undefined.
+ * A pricing rule that matches all charges of an operation. It charges `credits` for each started group of `perItems`
+ * items. If `perItems` is undefined, it charges `credits` per call, whatever the page size.
  */
 interface PriceRule {
   credits: number;
   perItems?: number;
 }
 
-/** The most page sizes that the table of an operation stores. It is bounded, because callers choose page sizes. */
+/**
+ * The largest number of page sizes stored per operation. Callers choose page sizes, so without a limit the table could
+ * grow indefinitely.
+ */
 const maxStoredSizes = 32;
 
-/** The part of an answer that its price depends on. */
+/** The parts of a response that its price depends on. */
 export interface PricedAnswer extends Pick<Answer, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }
 
 /**
- * Adds a stated charge to the prices. Returns the same object if the charge adds nothing new. A free answer without items,
- * or that added nothing to a collection, is ignored: such an answer may be free although other answers cost credits.
+ * Adds a stated charge to the prices. Returns the same object if the charge reveals nothing new.
+ *
+ * A charge of 0 is ignored if the response has no items, or if the call added nothing to a collection. Such responses
+ * may be free although others cost credits.
  */
 export function learnPrice(
   prices: Prices,
@@ -69,122 +77,140 @@ export function learnPrice(
   };
   const { defaultPageSize: assumedPageSize = operation.defaultLimit ?? 0 } = table;
   const size = isContinuationWithoutLimit && count <= assumedPageSize ? assumedPageSize : getPageSize(request, table);
-  const before = size === undefined ? table.unsized : table.bySize.get(size);
-  const after = mergeCharge(before, { items: Math.min(count, size ?? count), charged });
-  if (after === before && defaultPageSize === knownTable?.defaultPageSize) return prices;
-  if (size === undefined) table.unsized = after;
-  else table.bySize = new Map([...table.bySize, [size, after]]);
+  const previousPrice = size === undefined ? table.unsized : table.bySize.get(size);
+  const mergedPrice = mergeCharge(previousPrice, { items: Math.min(count, size ?? count), charged });
+  if (mergedPrice === previousPrice && defaultPageSize === knownTable?.defaultPageSize) return prices;
+  if (size === undefined) table.unsized = mergedPrice;
+  else table.bySize = new Map([...table.bySize, [size, mergedPrice]]);
   if (table.bySize.size > maxStoredSizes) removeOneSize(table);
   return new Map([...prices, [operation.name, table]]);
 }
 
-/** Merges a charge into the charges of the same page size. Returns the same object if nothing changes. */
-function mergeCharge(before: SizePrice | undefined, { items, charged }: Omit<SizePrice, 'maxCharged'>): SizePrice {
-  if (before === undefined) return { maxCharged: charged, items, charged };
-  const maxCharged = Math.max(charged, before.maxCharged);
-  const isFuller = items > before.items || (items === before.items && charged > before.charged);
+/** Merges a charge into the charges for the same page size. Returns the same object if nothing changes. */
+function mergeCharge(
+  previousPrice: SizePrice | undefined,
+  { items, charged }: Omit<SizePrice, 'maxCharged'>,
+): SizePrice {
+  if (previousPrice === undefined) return { maxCharged: charged, items, charged };
+  const maxCharged = Math.max(charged, previousPrice.maxCharged);
+  const isFuller = items > previousPrice.items || (items === previousPrice.items && charged > previousPrice.charged);
   if (isFuller) return { maxCharged, items, charged };
-  return maxCharged === before.maxCharged ? before : { ...before, maxCharged };
+  return maxCharged === previousPrice.maxCharged ? previousPrice : { ...previousPrice, maxCharged };
 }
 
-/** The lowest and the highest cost of a call in credits. The price is known exactly if both are equal. */
+/** The lowest and the highest possible cost of a call, in credits. If both are equal, the price is known exactly. */
 export interface PriceBounds {
   atLeast: number;
-  /** Infinity if no charge bounds the cost. */
+  /** Infinity if earlier charges give no upper bound. */
   atMost: number;
 }
 
-/** Returns whether the bounds state an exact price. */
+/** Returns true if the lowest and the highest cost are equal. */
 export const isExactPrice = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
 
-/** Computes the bounds of the cost of a call from all charges of its operation. */
+/** Computes the lowest and the highest cost of a call from all charges of its operation. */
 export const computeRequestBounds = (prices: Prices, request: PricedRequest): PriceBounds =>
   computePriceBounds(prices, request.operation, getPageSize(request, prices.get(request.operation.name)));
 
 /**
- * Computes the bounds of the cost of a page of `size` items from all charges of the operation. The price is known exactly
- * if a full page of that size was charged, or if all price rules that explain the charges agree.
- * @param size undefined for a page of unknown size. Such a page costs at most as much as the largest page of the document.
+ * Computes the lowest and the highest cost of a page of `size` items from all charges of the operation. The price is
+ * known exactly if a full page of this size was charged before, or if all matching pricing rules agree.
+ * @param size undefined if the page size is unknown. The upper bound is then the cost of the largest page that the API
+ *   document allows.
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const table = prices.get(operation.name);
-  const lowest = operation.gated ? 1 : 0;
-  if (table === undefined) return { atLeast: lowest, atMost: Infinity };
+  const minPrice = operation.gated ? 1 : 0;
+  if (table === undefined) return { atLeast: minPrice, atMost: Infinity };
   if (size === undefined)
     return {
-      atLeast: table.unsized?.maxCharged ?? lowest,
+      atLeast: table.unsized?.maxCharged ?? minPrice,
       // A page of unknown size costs at most as much as the largest page.
       atMost: Math.max(getMaxCharge(table), computeHighestCost(table, maxPageSize)),
     };
   const charged = table.bySize.get(size);
   if (charged?.items === size) return { atLeast: charged.maxCharged, atMost: charged.maxCharged };
-  // A page costs at least as much as a smaller page.
-  const smaller = [...table.bySize].filter(([pageSize]) => pageSize <= size).map(([, { maxCharged }]) => maxCharged);
+  // A page costs at least as much as any smaller page.
+  const smallerPageCharges = [...table.bySize]
+    .filter(([pageSize]) => pageSize <= size)
+    .map(([, { maxCharged }]) => maxCharged);
   const [lowByRules = 0, highByRules] = computeRuleBounds(table, size);
-  const atLeast = Math.max(...smaller, smaller.length > 0 ? 0 : lowest, lowByRules);
+  const atLeast = Math.max(...smallerPageCharges, smallerPageCharges.length > 0 ? 0 : minPrice, lowByRules);
   if (highByRules === atLeast) return { atLeast, atMost: atLeast };
   const atMost = computeHighestCost(table, size);
   return { atLeast: isNearlyEqual(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
 }
 
 /**
- * Computes the highest cost of a page. A page costs at most as much as the same items in several smaller pages, and at
- * most as much as a larger page. Answers without items are ignored. A free answer proves only that pages up to its size
- * are free.
+ * Computes an upper bound for the cost of a page. A page costs at most as much as its items cost in several smaller
+ * pages, and at most as much as any larger page. Responses without items are ignored. A free response only proves that
+ * pages up to its size are free.
  */
 function computeHighestCost({ bySize, unsized }: PriceTable, size: number): number {
-  const withItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
-  const paid = withItems.filter(({ maxCharged }) => maxCharged > 0);
-  if (paid.length === 0) return withItems.some(({ items }) => items >= size) ? 0 : Infinity;
-  return Math.min(...paid.map(({ maxCharged, items }) => maxCharged * Math.ceil(size / items)));
+  const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
+  const paidPrices = pricesWithItems.filter(({ maxCharged }) => maxCharged > 0);
+  if (paidPrices.length === 0) return pricesWithItems.some(({ items }) => items >= size) ? 0 : Infinity;
+  return Math.min(...paidPrices.map(({ maxCharged, items }) => maxCharged * Math.ceil(size / items)));
 }
 
-/** The group sizes of price rules that charge for each started group of items. */
+/** The group sizes that pricing rules are tried with, in items. */
 const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
-/** Computes the bounds of the cost of a page from the price rules. Returns no bounds if no rule explains the charges. */
+/**
+ * Computes the lowest and the highest cost of a page from all pricing rules that match the charges. Returns an empty
+ * tuple if no rule matches.
+ */
 function computeRuleBounds(table: PriceTable, size: number): [low?: number, high?: number] {
-  const full = listFullPages(table);
-  if (full.every((page) => page.charged === 0 && page.size < size)) return [];
-  const prices = findFittingRules(full).map((rule) => applyRule(rule, size));
-  return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
+  const fullPages = listFullPages(table);
+  if (fullPages.every((page) => page.charged === 0 && page.size < size)) return [];
+  const rulePrices = findFittingRules(fullPages).map((rule) => applyRule(rule, size));
+  return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
 }
 
-/** What the service charged for a page that was full. */
+/** The charge for a full page, i.e. a page with as many items as requested. */
 interface SizeCharge {
   size: number;
   charged: number;
 }
 
-/** Lists the charges of pages that were full. One page alone proves no rule, so at least two pages are required. */
+/**
+ * Lists the charges of full pages. Returns an empty list for fewer than two pages, because a single charge matches
+ * every rule.
+ */
 function listFullPages({ bySize }: PriceTable): SizeCharge[] {
-  const full = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
-  return full.length < 2 ? [] : full;
+  const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
+  return fullPages.length < 2 ? [] : fullPages;
 }
 
-/** Returns the price rules that explain all charges. If all charges are whole numbers, rules with fractions are left out. */
+/**
+ * Returns the pricing rules that match all charges. If all charges are whole numbers, rules with fractional credits are
+ * skipped.
+ */
 function findFittingRules(charges: readonly SizeCharge[]): PriceRule[] {
   const [first] = charges;
   if (first === undefined) return [];
-  const areWhole = charges.every(({ charged }) => Number.isInteger(charged));
-  const perGroup = groupSizes.map((perItems) => ({
+  const areWholeNumbers = charges.every(({ charged }) => Number.isInteger(charged));
+  const groupRules = groupSizes.map((perItems) => ({
     credits: first.charged / Math.ceil(first.size / perItems),
     perItems,
   }));
-  return [{ credits: first.charged }, ...perGroup].filter(
+  return [{ credits: first.charged }, ...groupRules].filter(
     (rule) =>
       charges.every(({ size, charged }) => isNearlyEqual(applyRule(rule, size), charged)) &&
-      (!areWhole || Number.isInteger(applyRule(rule, 1))),
+      (!areWholeNumbers || Number.isInteger(applyRule(rule, 1))),
   );
 }
 
-/** Returns the price of a page by a rule, rounded to six decimals. */
+/** Returns the price of a page under a pricing rule, rounded to six decimals. */
 const applyRule = ({ credits, perItems }: PriceRule, size: number): number =>
   Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
 const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
 
-/** Removes one page size from a full table. The page size with the highest charge stays, because it bounds all costs. */
+/**
+ * Makes room in a full table by removing one page size. The size with the highest charge is retained, because that
+ * charge bounds the cost of all sizes.
+ */
 function removeOneSize({ bySize }: PriceTable): void {
   const max = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
   for (const [size, { maxCharged }] of bySize) if (maxCharged < max) return void bySize.delete(size);
@@ -195,9 +221,10 @@ const hasLimit = ({ body, query }: PricedRequest) => (body?.limit ?? query.limit
 const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cursor) !== undefined;
 
 /**
- * Returns the number of items that a call requests, or undefined if the number is unknown. A call with a cursor and
- * without `limit` continues with the page size of its first call. That may be any page size in the table, so the largest
- * one is returned.
+ * Returns the number of items that a call requests, or undefined if the number is unknown.
+ *
+ * A call with a cursor but no `limit` continues with the page size of the list's first call. That may be any page size
+ * in the table, so the largest one is returned.
  */
 function getPageSize(request: PricedRequest, table?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
@@ -211,12 +238,15 @@ function getPageSize(request: PricedRequest, table?: PriceTable): number | undef
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-/** Returns whether a request is for a page of a list. */
+/** Returns true if the operation returns a page of a list. */
 export const isListRequest = ({ operation }: PricedRequest): boolean => operation.list === true;
 
 const maxListedCharges = 4;
 
-/** Lists the highest charge for each number of returned items, in the order of this number. Only the last few are listed. */
+/**
+ * Lists the highest charge for each number of returned items, sorted by that number. Returns only the last
+ * `maxListedCharges` entries.
+ */
 export function listCharges({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const charges = new Map<number, number>();
   for (const { items, charged } of [...(unsized ? [unsized] : []), ...bySize.values()])
@@ -227,19 +257,19 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
     .slice(-maxListedCharges);
 }
 
-/** Returns the highest charge of an operation, or undefined if the operation has charged nothing yet. */
+/** Returns the highest charge of an operation. Returns undefined if no charge, not even 0, was seen for the operation. */
 export function getMaxPrice(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
   return table && getMaxCharge(table);
 }
 
-/** Returns whether an operation costs credits. An ungated operation counts as paid once it has charged credits. */
+/** Returns true if an operation costs credits. An ungated operation counts as paid once it has charged credits. */
 export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
   gated || (getMaxPrice(prices, name) ?? 0) > 0;
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));
 
-/** Returns the highest charge of all operations. */
+/** Returns the highest charge of any operation, or 0. */
 export const getOverallMaxPrice = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => getMaxPrice(prices, operation) ?? 0));

@@ -4,21 +4,21 @@ import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditAccount, Settlement } from './ledger.ts';
 import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
-/** The answer of a call, or the error with which the call failed. */
+/** The response to a call, or the error with which the call failed. */
 export type Outcome = { answer: Answer } | { error: unknown };
 
-/** A call that has ended. */
+/** A finished call, successful or not. */
 interface EndedCall {
   request: ServiceRequest;
   outcome: Outcome;
-  /** Whether the call was known to cost credits when it was sent. */
+  /** True if the operation was known to cost credits when the call was sent. */
   isPaid: boolean;
 }
 
-/** The settlement of a call that cost nothing. */
+/** The settlement of a call without any cost. */
 export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 
-/** Returns the charge that the service stated for a call, or undefined if the charge is unknown. */
+/** Returns the charge that the service stated for a call. Returns undefined if the charge is unknown. */
 export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undefined {
   if ('answer' in outcome) {
     const { charged, chargeUnreadable } = outcome.answer.receipt;
@@ -30,12 +30,12 @@ export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undef
   return charged ?? ((isPaid || chargeUnreadable) && mayBeCharged(error.failure) ? undefined : 0);
 }
 
-/** Builds the settlement of a call for the account of its key: the charge, the stated balance and the price. */
-export function buildSettlement(ended: EndedCall, charge: Charge): Settlement {
-  const { request, outcome } = ended;
+/** Builds the settlement for the account of the API key. It contains the charge, the balance and the learned price. */
+export function buildSettlement(endedCall: EndedCall, charge: Charge): Settlement {
+  const { request, outcome } = endedCall;
   const answer = 'answer' in outcome ? outcome.answer : undefined;
   const { charged, uncertain } = charge;
-  const isStated = readStatedCharge(ended) !== undefined;
+  const isStated = readStatedCharge(endedCall) !== undefined;
   const status =
     request.operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined) : undefined;
   return {
@@ -43,7 +43,7 @@ export function buildSettlement(ended: EndedCall, charge: Charge): Settlement {
     uncertain,
     isPaidAnswer: answer !== undefined && request.operation.gated,
     remaining: answer?.receipt.remaining ?? status?.credits ?? undefined,
-    // A failed call with a charge also shows a price, although the number of its items is unknown.
+    // A failed call that was charged also reveals a price, although its number of items is unknown.
     updatePrices: (prices) =>
       isStated && (answer || charged > 0) ? learnPrice(prices, request, answer ?? noItems, charged) : prices,
   };
@@ -51,27 +51,29 @@ export function buildSettlement(ended: EndedCall, charge: Charge): Settlement {
 
 const noItems = { value: { items: [] } };
 
-/** The credits of a call that count under a limit. */
+/** The part of a call's cost that counts toward one limit. */
 type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
 
 /**
- * Computes the credits of a call that count under a limit. An unknown charge counts as the highest charge of the
- * operation, or as the highest cost of its page if that is more. If the operation has no price yet, an unknown charge
- * counts as all remaining credits of the budget. Without a budget, it then counts as 0.
+ * Computes the credits of a call that count toward one limit.
+ *
+ * If the charge is unknown, the highest charge of the operation so far is used, or the highest expected cost of the
+ * page, whichever is more. If no charge was seen for the operation, an unknown charge uses up all remaining credits of
+ * the budget. Without a budget it counts as 0.
  */
 export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },
-  ended: EndedCall,
+  endedCall: EndedCall,
 ): Charge {
-  const charged = readStatedCharge(ended);
+  const charged = readStatedCharge(endedCall);
   if (charged !== undefined) return { charged, uncertain: 0 };
-  if (budget === undefined) return { charged: 0, uncertain: estimateUnstatedCost(prices, ended.request) ?? 0 };
+  if (budget === undefined) return { charged: 0, uncertain: estimateUnstatedCost(prices, endedCall.request) ?? 0 };
   const { spent = 0, uncertain = 0 } = account ?? {};
   const remainingCredits = Math.max(1, budget - spent - uncertain);
-  return { charged: 0, uncertain: Math.max(1, estimateUnstatedCost(prices, ended.request) ?? remainingCredits) };
+  return { charged: 0, uncertain: Math.max(1, estimateUnstatedCost(prices, endedCall.request) ?? remainingCredits) };
 }
 
-/** Estimates the charge of a call whose charge is unknown. Returns undefined if its operation has no price yet. */
+/** Estimates the cost of a call whose charge is unknown. Returns undefined if no charge was seen for the operation. */
 export function estimateUnstatedCost(prices: Prices, request: ServiceRequest): number | undefined {
   const { atMost } = computeRequestBounds(prices, request);
   const cost = Math.max(atMost, getMaxPrice(prices, request.operation.name) ?? 0);

@@ -10,23 +10,26 @@ import type { ReadPrices } from './budget.ts';
 import type { FullWindow, FullWindows } from './ledger.ts';
 import { computeRequestBounds } from './prices.ts';
 
-/** Reads `GET /v1/credits` on behalf of another call. Returns undefined if no answer arrives in time. */
+/** Requests `GET /v1/credits` on behalf of another call. Returns undefined if no response arrives in time. */
 export type ReadCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
 
-/** The longest time that a call waits for the balance, in milliseconds. */
+/** How long a call waits for the balance at most, in milliseconds. */
 const maxWaitMs = 2000;
-/** The longest time that a call waits for the balance, as a share of the time limit of the call. */
+/** How long a call waits for the balance at most, as a fraction of the call's time limit. */
 const maxWaitShare = 0.25;
-/** The time without further requests for the balance after one got no answer in time, in milliseconds. */
-const silenceMs = 60_000;
-/** The most tenants whose last request for the balance is remembered as unanswered. */
-const maxSilentTenants = 10_000;
+/** After a balance request timed out, the server sends no other one for this time, in milliseconds. */
+const pauseMs = 60_000;
+/** The largest number of API keys whose timed-out balance request is remembered. */
+const maxPausedTenants = 10_000;
 
-/** Creates a function that reads the balance. It sends nothing for a minute after a request without an answer. */
+/**
+ * Creates a function that reads the balance and the usage windows. After a request that timed out, the function sends
+ * nothing for a minute.
+ */
 export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
-  const silentTenants = new LRUCache<string, true>({
-    max: maxSilentTenants,
-    ttl: silenceMs,
+  const pausedTenants = new LRUCache<string, true>({
+    max: maxPausedTenants,
+    ttl: pauseMs,
     ttlResolution: 0,
     perf: { now },
   });
@@ -34,36 +37,36 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
   const request = requestWithoutArguments(operations.getCredits);
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
-    if (silentTenants.has(tenantId)) return undefined;
+    if (pausedTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], ms }, async (signal) => {
       try {
-        // The call is free, so it is not counted toward a connection.
+        // Leave out the connection: the call is free and must not count against it.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { sent: false } };
         return (await send(call)).value as CreditStatusAnswer;
       } catch {
-        if (signal.aborted) silentTenants.set(tenantId, true);
+        if (signal.aborted) pausedTenants.set(tenantId, true);
         return undefined;
       }
     });
   };
 }
 
-/** How long a window counts as full before the server requests it again, in milliseconds. */
+/** How long a window counts as full before the server asks the service again, in milliseconds. */
 const recheckAfterMs = 60_000;
 
 /**
- * Tracks the usage windows of keys. A 429 is explained with the windows of `GET /v1/credits`, which is not gated, and a
- * 402 with the balance.
+ * Tracks the usage windows of API keys, i.e. the service's hourly and daily limits on credits. Uses the free `GET
+ * /v1/credits` to add the windows to a 429 error, and the balance to a 402 error.
  *
- * While a window has fewer credits left than a gated call costs, the server refuses the call without sending it. This
- * ends when an answer of `GET /v1/credits` shows enough credits. If a repeated `GET /v1/credits` gets no answer, the
- * server sends the call.
+ * While a window has fewer credits left than a gated call costs, the server refuses the call without sending it. After
+ * a minute, the server requests `GET /v1/credits` again. If this shows enough credits, or if no response arrives, the
+ * call is sent.
  */
 export function trackUsageWindows(
-  { pricesOf, windows, now }: { pricesOf: ReadPrices; windows: FullWindows; now: () => number },
+  { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullWindows; now: () => number },
   readCredits: (call: Call) => Promise<CreditStatusAnswer | undefined>,
 ) {
-  const requests = new Map<string, Promise<CreditStatusAnswer | undefined>>();
+  const requestsInProgress = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
   const recordUsageLimit = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, isRefused = false) => {
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || isRefused);
@@ -73,34 +76,38 @@ export function trackUsageWindows(
     );
   };
 
-  /** Reads the balance and the windows. Concurrent calls share one request. Returns undefined if no answer arrives. */
+  /**
+   * Reads the balance and the usage windows. Concurrent calls share one request. Returns undefined if no response
+   * arrives in time.
+   */
   const readCreditsOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
     const { tenantId } = call.owner;
-    const request = requests.get(tenantId) ?? readCredits(call).finally(() => requests.delete(tenantId));
-    requests.set(tenantId, request);
+    const request =
+      requestsInProgress.get(tenantId) ?? readCredits(call).finally(() => requestsInProgress.delete(tenantId));
+    requestsInProgress.set(tenantId, request);
     return request;
   };
 
-  /** Returns whether a window has fewer credits left than the lowest cost of the call. */
+  /** Returns true if the window has fewer credits left than the lowest cost of the call. */
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
-      computeRequestBounds(await pricesOf(call.owner.tenantId), call.request).atLeast > window.remaining
+      computeRequestBounds(await readPrices(call.owner.tenantId), call.request).atLeast > window.remaining
     );
   };
 
   return {
     recordUsageLimit,
     /**
-     * Returns the full window of the key, if one is known.
-     * @throws AdLibraryError `usage_limit` if the call does not fit into the window
+     * Checks a call against the full usage window of its key. Returns that window, or undefined if no window is full.
+     * @throws AdLibraryError `usage_limit` if the call does not fit the window
      */
     async admit(call: Call): Promise<FullWindow | undefined> {
       const { tenantId } = call.owner;
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
       if (now() - window.checkedAt < recheckAfterMs) throw createUsageLimitError(window.usageLimit);
-      // The time is recorded before the request, so that concurrent calls send only one request.
+      // Store the time before sending, so that concurrent calls do not send a second request.
       await windows.set(tenantId, { ...window, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
@@ -108,10 +115,11 @@ export function trackUsageWindows(
         throw createUsageLimitError(recheckedWindow.usageLimit);
       return recheckedWindow;
     },
+    /** Adds the usage windows to a 429 error, or the balance to a 402 error. Returns other errors unchanged. */
     async explain(error: unknown, call: Call, windowBefore: FullWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
-      // Another call may have read the windows in the meantime.
+      // Another call may have read the usage windows since this call was sent.
       const newerWindow = await windows.get(call.owner.tenantId);
       if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== windowBefore?.id) {
         return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
@@ -126,7 +134,7 @@ export function trackUsageWindows(
   };
 }
 
-/** Computes the credits left in the hourly or the daily window, whichever has less. */
+/** Returns the credits left in the hourly or the daily window, whichever is lower. */
 function computeRemaining({
   isLimitReached,
   hourlyCredits,
@@ -139,6 +147,6 @@ function computeRemaining({
   return Math.max(0, Math.min(remaining(hourlyCredits, hourlyLimit), remaining(dailyCredits, dailyLimit)));
 }
 
-/** Creates the error for a call that does not fit into a usage window. */
+/** Creates the error for a call that does not fit a usage window. */
 const createUsageLimitError = (usageLimit: UsageLimitAnswer) =>
   new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, sent: false });

@@ -66,8 +66,8 @@ export function openCallerContexts(options: CallerContextOptions) {
           const bounds = computePriceBounds(await meter.prices(tenantId), operations[list], items);
           return Number.isFinite(bounds.atMost) ? bounds : undefined;
         },
-        cachedTotal: (filters) => answers.cachedTotal(tenantId, filters),
-        isCached: (request) => answers.isAnswered(tenantId, request),
+        cachedTotal: (filters) => answers.findCachedTotal(tenantId, filters),
+        isCached: (request) => answers.hasCachedAnswer(tenantId, request),
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).forTenant(tenantId),

@@ -14,30 +14,37 @@ import { countFittingItems, sanitizeId, truncateLine } from '../views/tokens.ts'
 import { type Fields, readText } from '../views/view.ts';
 import type { Check } from './check.ts';
 
-/** An ad in the news of a watch, with what changed. */
+/** An ad that a check lists as new, changed or gone, with the changes of its fields. */
 interface NewsAd extends ReturnType<typeof buildReportCard> {
-  /** Format and creative of the ad, for example `VIDEO 15 s`, safe to use in a text. */
+  /** Format and creative of the ad, e.g. `VIDEO 15 s`. The text is safe to show to a model. */
   format: string;
   changes: readonly string[];
   page: string | undefined;
 }
 
-/** The new, changed or missing ads of a watch. `total` counts all of them, `ads` holds the first ones. */
+/** The new, changed or gone ads of a check. `ads` contains only the first of them; `total` is the full count. */
 interface NewsGroup {
   title: string;
   ads: readonly NewsAd[];
   total: number;
 }
 
-/** The most new and changed ads that are named. As many ads that are gone are named. */
+/**
+ * The largest number of new and changed ads, taken together, that are listed. The same limit applies to the ads that
+ * are gone.
+ */
 const maxNamedAds = 10;
-/** The number of named ads that is reserved for changed ads, however many are new. */
+/**
+ * How many of the listed ads are changed ads, if there are that many. Without this number, new ads could take every
+ * place.
+ */
 const reservedForChanged = 3;
-/** The most changes that are shown for an ad. */
+/** The largest number of changes that are listed for one ad. */
 const maxChanges = 3;
 
 /**
- * Collects the new, changed and missing ads of a check. Returns no groups if there is no earlier check to compare with.
+ * Collects the new, changed and gone ads of a check. Returns an empty list if there is no earlier check to compare
+ * with.
  */
 export function collectNews(
   { changes, previousCheck, gathering }: Check,
@@ -46,14 +53,17 @@ export function collectNews(
 ): NewsGroup[] {
   if (changes === undefined) return [];
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
-  const orders = previousGathering && findLastAnswers(previousGathering);
+  const lastAnswerOrders = previousGathering && findLastAnswers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
   const maxNew = maxNamedAds - Math.min(reservedForChanged, updatedIds.length);
-  const newest = newIds.slice(0, maxNew);
-  const changed = updatedIds.slice(0, maxNamedAds - newest.length);
-  const ended = goneIds.slice(0, maxNamedAds);
-  const items = pickAdsById(contents, new Set([...newest, ...changed, ...ended].map(normalizeAdId)));
-  const group = (title: string, ids: string[], all: string[], changesOf = (_: StoredItem): string[] => []) => {
+  const namedNewIds = newIds.slice(0, maxNew);
+  const namedChangedIds = updatedIds.slice(0, maxNamedAds - namedNewIds.length);
+  const namedGoneIds = goneIds.slice(0, maxNamedAds);
+  const items = pickAdsById(
+    contents,
+    new Set([...namedNewIds, ...namedChangedIds, ...namedGoneIds].map(normalizeAdId)),
+  );
+  const createGroup = (title: string, ids: string[], allIds: string[], changesOf = (_: StoredItem): string[] => []) => {
     const ads = ids.flatMap((id) => {
       const item = items.get(normalizeAdId(id));
       if (item === undefined) return [];
@@ -63,19 +73,24 @@ export function collectNews(
       const page = readText(fields.appUrl, 100);
       return [{ ...buildReportCard(fields, { ...item, now }), format, changes: changesOf(item), page }];
     });
-    return { title, ads, total: all.length };
+    return { title, ads, total: allIds.length };
   };
   return [
-    group('New', newest, newIds),
-    group('Changed', changed, updatedIds, (item) => formatChanges(orders?.get(normalizeAdId(item.id)) ?? 0, item)),
-    group('No longer listed (they may still be running)', ended, gathering.complete ? goneIds : []),
+    createGroup('New', namedNewIds, newIds),
+    createGroup('Changed', namedChangedIds, updatedIds, (item) =>
+      formatChanges(lastAnswerOrders?.get(normalizeAdId(item.id)) ?? 0, item),
+    ),
+    createGroup('No longer listed (they may still be running)', namedGoneIds, gathering.complete ? goneIds : []),
   ].filter(({ total }) => total > 0);
 }
 
-/** Formats the first changes of an ad since answer number `order`, for example `headline "old" → "new"`. */
+/**
+ * Formats the first changes of an ad since the API response with the sequence number `order`, e.g. `headline "old" →
+ * "new"`.
+ */
 function formatChanges(order: number, item: StoredItem): string[] {
-  const then = findVersionAt(order, item);
-  const changes = then ? findChanges(parseItem(then), parseItem(item)) : [];
+  const previousVersion = findVersionAt(order, item);
+  const changes = previousVersion ? findChanges(parseItem(previousVersion), parseItem(item)) : [];
   const texts = changes.slice(0, maxChanges).map((change) => {
     const label = splitColumnName(change.field);
     const values = formatValues(change);
@@ -85,7 +100,10 @@ function formatChanges(order: number, item: StoredItem): string[] {
   return more > 0 ? [...texts, `${formatCount(more, 'more field')} changed`] : texts;
 }
 
-/** Formats both values so that their difference is visible. Returns undefined for values that cannot be shown. */
+/**
+ * Shortens the old and the new value of a field so that the difference stays visible. Returns undefined if the values
+ * cannot be shown.
+ */
 function formatValues({ from, to }: Change): [string, string] | undefined {
   if (from === undefined || to === undefined) return;
   if (from === null || to === null)
@@ -99,14 +117,14 @@ const formatCalendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? fo
 
 const formatValue = (text: string) => formatCalendarDay(text) ?? quote(truncateLine(text, 28));
 
-/** Formats the news of a watch within a number of tokens, which the groups share. */
-export function formatNews(groups: readonly NewsGroup[], tokens: number): string {
+/** Formats the new, changed and gone ads as lists. All groups together take at most `maxTokens` tokens. */
+export function formatNews(groups: readonly NewsGroup[], maxTokens: number): string {
   return groups
     .map(({ title, ads, total }) => {
       const lines = ads.map(formatAdLine);
       const fittingLines = lines.slice(
         0,
-        countFittingItems({ items: lines, budget: tokens / groups.length, render: (some) => some.join('\n') }),
+        countFittingItems({ items: lines, budget: maxTokens / groups.length, render: (some) => some.join('\n') }),
       );
       return joinLines([
         `${title}:`,
@@ -119,7 +137,7 @@ export function formatNews(groups: readonly NewsGroup[], tokens: number): string
 
 function formatAdLine({ card, format, changes, page }: NewsAd): string {
   const { id, pageName, startedAt } = card;
-  const about = [format, startedAt && `started ${formatDay(startedAt)}`].filter(Boolean);
-  const facts = [...(changes.length > 0 ? changes : about), quoteUnlessWord(sanitizeId(id)), page && quote(page)];
-  return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(pickTitle(card))}; ${facts.filter(Boolean).join('; ')}`;
+  const details = [format, startedAt && `started ${formatDay(startedAt)}`].filter(Boolean);
+  const parts = [...(changes.length > 0 ? changes : details), quoteUnlessWord(sanitizeId(id)), page && quote(page)];
+  return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(pickTitle(card))}; ${parts.filter(Boolean).join('; ')}`;
 }

@@ -10,31 +10,32 @@ import { classifyFailure, type Stop } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
-/** The parts of a tool call that a check uses. */
+/** The parts of a tool call's context that `runChecks` needs. */
 export interface CheckContext extends GatherContext {
-  /** How long answers stay cached, in milliseconds. */
+  /** How long API responses stay cached, in milliseconds. */
   cacheMs: number;
 }
 
-/** A watch after `runChecks`. */
+/** A watch with the result of its check. See `runChecks`. */
 export interface CheckedWatch {
   watch: Watch;
-  /** Why the check stopped reading. */
+  /** The reason why the check stopped reading ads. */
   stop: Stop;
-  /** Whether the call ended before this watch could be read. */
+  /** True if the tool call ended before this watch could be read. */
   isSkipped: boolean;
-  /** Whether a gathering that is only minutes old was used instead of reading again. */
+  /** True if a gathering that is only minutes old was used, so no ads were read for this check. */
   isRecent: boolean;
   gathered?: GatherOutcome | undefined;
   check?: Check | undefined;
 }
 
-/** The most ads that a check reads if the watch has no `maxAds`. */
+/** The largest number of ads that a check reads if the watch has no `maxAds`. */
 export const defaultMaxAds = 1000;
 
 /**
- * Checks the watches, beginning with the one whose last check is oldest. Watches with the same question are read once.
- * @returns the checked watches, and the reason if the call ended early
+ * Checks watches in the order of their last check, the oldest first. Watches with the same question share one reading,
+ * so that its ads are paid for only once.
+ * @returns the checked watches, and the reason if the tool call ended before all watches were read
  */
 export async function runChecks(
   watches: readonly Watch[],
@@ -42,10 +43,10 @@ export async function runChecks(
   context: CheckContext,
 ) {
   const contentsBefore = await (await context.dataset()).readContents();
-  const complete = new Map<string, GatherOutcome>();
-  const checked: CheckedWatch[] = [];
+  const completeReadings = new Map<string, GatherOutcome>();
+  const checkedWatches: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
-  let ended: Stop | undefined;
+  let stopOfCall: Stop | undefined;
   for (const watch of sortByLeastRecentCheck(watches)) {
     const request = {
       question: pickQuestion(watch),
@@ -55,8 +56,8 @@ export async function runChecks(
     };
     const key = getQuestionKey(request.question);
     const existingReading =
-      complete.get(key) ?? (fresh ? undefined : findRecentReading(request.question, contentsBefore, context));
-    const progressPrefix = `watch ${checked.length + 1} of ${watches.length}: `;
+      completeReadings.get(key) ?? (fresh ? undefined : findRecentReading(request.question, contentsBefore, context));
+    const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
     const readPages = (): Promise<{ stop: Stop; gathered?: GatherOutcome }> =>
       withOpenedGathering(
         request,
@@ -69,29 +70,39 @@ export async function runChecks(
       );
     const { stop, gathered } = existingReading
       ? { stop: existingReading.stop, gathered: existingReading }
-      : ended
-        ? { stop: ended }
+      : stopOfCall
+        ? { stop: stopOfCall }
         : await readPages();
     const check = gathered && createCheck(watch, gathered, context.clock());
     if (gathered && gathered !== existingReading) remainingCredits -= gathered.spentCredits;
     adsRead += gathered?.idsReadByCall.size ?? 0;
-    const isRecent = existingReading !== undefined && !complete.has(key);
-    checked.push({ watch, stop, isSkipped: !existingReading && ended !== undefined, isRecent, gathered, check });
-    if (gathered && check?.gathering.complete && !isRecent) complete.set(key, gathered);
-    ended ??= getStopOfCall(stop);
+    const isRecent = existingReading !== undefined && !completeReadings.has(key);
+    checkedWatches.push({
+      watch,
+      stop,
+      isSkipped: !existingReading && stopOfCall !== undefined,
+      isRecent,
+      gathered,
+      check,
+    });
+    if (gathered && check?.gathering.complete && !isRecent) completeReadings.set(key, gathered);
+    stopOfCall ??= getStopOfCall(stop);
   }
   const lacksCredits = ({ stop: { reason }, watch }: CheckedWatch) =>
     reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remainingCredits);
-  return { checked, ended: (ended ?? checked.find(lacksCredits)?.stop)?.reason };
+  return { checked: checkedWatches, ended: (stopOfCall ?? checkedWatches.find(lacksCredits)?.stop)?.reason };
 }
 
 /**
- * The age up to which a complete gathering replaces the reading of a check, in milliseconds. If answers are cached for
- * a shorter time, that time applies.
+ * If a complete gathering of the question is younger than this, the check uses that gathering and reads nothing. The
+ * value is in milliseconds. A shorter cache lifetime (`cacheMs`) prevails.
  */
 const maxRecentAgeMs = 900_000;
 
-/** Returns a complete gathering of the question that is only minutes old, in the form of a new reading. */
+/**
+ * Looks for a complete gathering of the question that is only minutes old. Returns the gathering in the form of a new
+ * reading, or undefined.
+ */
 export function findRecentReading(
   question: GatheringQuestion,
   contents: DatasetContents,
@@ -115,36 +126,38 @@ export function findRecentReading(
 }
 
 /**
- * Returns the stop if it ends the whole call, because the service would refuse the next watch, too, or because no time
- * is left.
+ * Returns `stop` if it ends the whole tool call: if the service would refuse the next watch as well, or if there is no
+ * time left. Otherwise returns undefined.
  */
 function getStopOfCall(stop: Stop): Stop | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
   return endsCall || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
 }
 
-/** Adds the number of the watch and the ads of earlier watches to the progress of a reading. */
-const prefixProgress = ({ onProgress }: CheckContext, start: string, before: number) =>
+/**
+ * Adds the number of the watch to progress messages, and adds the ads read for earlier watches to the progress value.
+ */
+const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, adsReadBefore: number) =>
   onProgress && {
     onProgress: ({ progress, message }: Progress) =>
-      onProgress({ progress: before + progress, message: start + message }),
+      onProgress({ progress: adsReadBefore + progress, message: messagePrefix + message }),
   };
 
-/** Compares a reading with the last check. Returns undefined if nothing was read. */
+/** Compares the ads that were read with the last check of the watch. Returns undefined if nothing was read. */
 function createCheck(watch: Watch, { gathering, contents, readCount }: GatherOutcome, at: number): Check | undefined {
   if (gathering === undefined) return;
   return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
 }
 
-/** A check of a watch. */
+/** The result of checking one watch: the gathering that was read, and its changes since the last complete check. */
 export type Check = ReturnType<typeof compareWithLast>;
 
 /**
  * Compares a gathering with the last complete check of its watch.
- * @param at when the check was made, in milliseconds since the epoch
+ * @param at the time of the check, in milliseconds since the epoch
  */
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
-  // A call may have stored a check of this gathering although its result was never received.
+  // The same gathering may already be stored as a check, if the result of an earlier call was lost. Skip that check.
   const last = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === last?.gathering);
   const changes =
@@ -155,18 +168,23 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
     gathering,
     changes,
     previousCheck: changes && last,
-    /** The last complete check, if too many of its ads were evicted to compare with it. */
+    /** The last complete check, if no comparison is possible because too many of its ads were evicted. */
     incomparableCheck: changes ? undefined : last,
   };
 }
 
-/** Returns the ids of ads that are new in the last complete check of any watch, as `normalizeAdId` writes them. */
+/**
+ * Returns the ads that were new in the last complete check of any watch. The ids have the form that `normalizeAdId`
+ * returns.
+ */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [last, before] }) => {
     const gatheringOf = (check: CompleteCheck | undefined) =>
       contents.gatherings.find(({ id }) => id === check?.gathering);
-    const [newest, earlier] = [gatheringOf(last), gatheringOf(before)];
-    return newest && earlier && hasAllIds(earlier) ? [...newest.adIds].filter((id) => !earlier.adIds.has(id)) : [];
+    const [newestGathering, earlierGathering] = [gatheringOf(last), gatheringOf(before)];
+    return newestGathering && earlierGathering && hasAllIds(earlierGathering)
+      ? [...newestGathering.adIds].filter((id) => !earlierGathering.adIds.has(id))
+      : [];
   });
   return new Set(ids);
 }

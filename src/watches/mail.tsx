@@ -4,17 +4,17 @@ import { demoNotice, Page, renderPage } from '../ui/page.tsx';
 import { sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * The results of checks as a mail for a person. Texts may come from third parties, so they are made safe where they are
- * rendered.
+ * The results of `check_watches` as an email for a person. The texts may come from advertisers, so the render functions
+ * sanitize them.
  */
 export interface Mail {
-  /** When the mail was written, in milliseconds since the epoch. */
+  /** When the email was written, in milliseconds since the epoch. */
   at: number;
   isDemo: boolean;
   version: string;
   watches: readonly {
     name: string;
-    /** Lines about the ads that the check read, and about typical launches. */
+    /** Sentences about the ads that the check read, and about typical launches. */
     lines: readonly string[];
     groups: readonly { title: string; total: number; ads: readonly MailAd[] }[];
   }[];
@@ -22,12 +22,12 @@ export interface Mail {
 
 interface MailAd {
   card: CardAd;
-  /** Changes of the ad, for example `headline "old" → "new"`. */
+  /** Descriptions of the changed fields, e.g. `headline "old" → "new"`. */
   changes: readonly string[];
   page: string | undefined;
 }
 
-/** Renders the mail as one HTML file without scripts, links and requests. */
+/** Renders the email as one HTML file without scripts, links or network requests. */
 export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
   renderPage(
     <Page
@@ -63,7 +63,7 @@ export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
   );
 
 function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
-  const about = [card.format, card.startedAt && `started ${formatDay(card.startedAt)}`].filter(Boolean).join(' · ');
+  const details = [card.format, card.startedAt && `started ${formatDay(card.startedAt)}`].filter(Boolean).join(' · ');
   return (
     <li>
       {card.picture && 'src' in card.picture && <PictureFrame ad={card} />}
@@ -77,7 +77,7 @@ function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
         {changes.map((change) => (
           <p dir="auto">{sanitizeLine(change)}</p>
         ))}
-        {about && changes.length === 0 && <p>{sanitizeLine(about)}</p>}
+        {details && changes.length === 0 && <p>{sanitizeLine(details)}</p>}
         {page && <p class="id">{sanitizeLine(page)}</p>}
         {!page?.includes(card.id) && <p class="id">{sanitizeLine(card.id)}</p>}
       </div>

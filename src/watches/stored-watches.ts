@@ -6,10 +6,10 @@ import { dayMs } from '../views/durations.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
-/** A complete check of a watch, as it is stored. */
+/** A complete check, in the form in which it is stored with its watch. */
 const CompleteCheck = z.object({
   gathering: z.string(),
-  /** The sequence number of the gathering. A later gathering has a higher number. */
+  /** The sequence number of the gathering. Later gatherings have higher numbers. */
   order: z.number(),
   /** When the gathering was read, in milliseconds since the epoch. */
   at: z.number(),
@@ -23,20 +23,20 @@ const WatchRecord = z.object({
   maxAds: z.number().optional(),
   maxCredits: z.number(),
   /**
-   * The last two complete checks, the newest first. The older one is needed if the result of the newest was not
-   * received.
+   * The last two complete checks, the newest first. The older check is needed if the caller did not receive the result
+   * of the newest one.
    */
   complete: z.array(CompleteCheck),
   last: z.object({ at: z.number(), ads: z.number(), complete: z.boolean() }).optional(),
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-/** Parses the stored watches. Records that do not match are left out. */
+/** Parses the stored watches. Skips records that do not match the schema. */
 export const parseWatches = (records: RecordsById) => parseNamedRecords(records, WatchRecord);
 /** A stored watch with its name. */
 export type Watch = ReturnType<typeof parseWatches>[number];
 
-/** Returns only the question of a record, without absent fields. */
+/** Returns the fields of a record that define its question. Absent fields are omitted. */
 export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
   ...(filters && { filters }),
   ...(split && { split }),
@@ -44,15 +44,15 @@ export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion
 });
 
 /**
- * Sorts watches by their last check, the oldest first. An incomplete check counts as a day older, because it can be
- * continued.
+ * Sorts watches by the time of their last check, the oldest first. An incomplete check counts as one day older, because
+ * reading can continue where it stopped.
  */
 export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
   const getCheckTime = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
   return [...watches].sort((left, right) => getCheckTime(left) - getCheckTime(right));
 }
 
-/** Stores a watch. A watch of the same name is replaced, and its checks stay if the question is the same. */
+/** Stores a watch. Replaces a watch with the same name, and carries over its checks if the question is the same. */
 export function storeWatch(
   userRecords: UserRecords,
   { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
@@ -71,7 +71,7 @@ export function storeWatch(
   });
 }
 
-/** Stores checks with their watches. A watch whose question was replaced in the meantime stays as it is. */
+/** Stores the results of checks. Skips a watch that was deleted or got another question since the check began. */
 export function saveChecks(
   userRecords: UserRecords,
   checks: readonly { watch: Watch; at: number; gathering: Gathering }[],

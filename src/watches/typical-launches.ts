@@ -8,7 +8,9 @@ import type { DataOf } from '../views/fields.ts';
 import { computeMedian, formatCount } from '../views/numbers.ts';
 import type { Check } from './check.ts';
 
-/** How many ads started since the last check, compared with the launches before it. */
+/**
+ * The number of ads that started since the last check, compared with launches in earlier intervals of the same length.
+ */
 export const TypicalLaunchesView = z
   .looseObject({
     started: z.number().describe('Number of new ads that started since the last check.'),
@@ -23,21 +25,23 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * The days before the last check that are compared. More days count only if `maxDays` has fewer intervals than
- * `intervalCounts.most`.
+ * The number of days before the last check that are compared. If `maxDays` is shorter than eight intervals
+ * (`intervalCounts.most`), the eight intervals before the check are compared instead.
  */
 const maxDays = 56;
 const minDays = 28;
 const intervalCounts = { most: 8, least: 4 };
-/** The shortest time since the last check. Launches have days, not hours, so shorter intervals cannot be compared. */
+/** The minimum time between two checks. The API dates launches by day, so shorter intervals cannot be compared. */
 const minElapsedMs = 20 * 3_600_000;
 
 /**
- * Counts the ads that started since the last check, and the launches in intervals of the same length before it.
+ * Counts the ads that started since the last check, and the launches in earlier intervals of the same length.
  *
- * Returns undefined if launches cannot be compared: if a check is incomplete, if less than four weeks or fewer than
- * four intervals are known, or if the filters select by running state or by dates. Such filters return only ads that
- * survived.
+ * Returns undefined if the launches cannot be compared:
+ *
+ * - The check is incomplete, or there is no earlier check.
+ * - Fewer than four intervals, or less than four weeks, of launches are known.
+ * - The filters select ads by running state or by date. Such filters leave out ads that have ended.
  */
 export async function computeTypicalLaunches(
   question: GatheringQuestion,
@@ -53,7 +57,7 @@ export async function computeTypicalLaunches(
   const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
   const newIds = new Set(changes.newIds.map(normalizeAdId));
   const lastDay = getDayNumber(previousCheck.at);
-  /** The launches before the day of the last check. Index 0 is the last interval before it. */
+  /** The number of launches in each interval before the last check. Index 0 is the most recent interval. */
   const launches: number[] = [];
   let [started, earliest] = [0, lastDay];
   for await (const part of adRows().readRows(contents, { json: false, ids: listedIds }))
@@ -88,8 +92,9 @@ const getDayNumber = (at: number): number => Math.floor(at / dayMs);
 const numberWords: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
 
 /**
- * Formats typical launches, for example `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a week
- * (median 5).` For other intervals: `in the 18 intervals of 3 days before 0 to 4 each (median 1).`
+ * Formats typical launches as a sentence. Example with intervals of a week: `Of 14 new, 9 started since 16 Nov; in the
+ * eight weeks before 3 to 9 a week (median 5).` Example with other intervals: `in the 18 intervals of 3 days before 0
+ * to 4 each (median 1).`
  */
 export function formatTypicalLaunches(
   usual: TypicalLaunchesView,
@@ -110,7 +115,10 @@ export function formatTypicalLaunches(
 
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
-/** Returns whether filters select ads by running state or by dates, as far as their names and descriptions show. */
+/**
+ * Returns true if any filter appears to select ads by running state or by date, judging by filter names and described
+ * types.
+ */
 function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, described: readonly SearchFilter[]): boolean {
   const dates = new Set(described.flatMap(({ key, type }) => (type === 'date' ? key : [])));
   return [filters, ...split].some(function asks(value: unknown): boolean {

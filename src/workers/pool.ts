@@ -3,43 +3,43 @@ import { Semaphore } from './semaphore.ts';
 import { startWorker, type WorkerSource } from './start-worker.ts';
 
 interface PoolOptions {
-  /** The plural noun of the work, for the message of an overloaded pool: "Too many pictures are waiting." */
+  /** Plural noun for the error message of an overloaded pool, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
-  /** The largest number of waiting calls of all tenants. By default 256. */
+  /** The largest number of waiting calls of all tenants together. Default: 256. */
   maxWaiting?: number;
   worker: WorkerSource;
-  /** The data that each worker starts with. The pool adds `stop`; see `PooledWorker`. */
+  /** The data that is passed to each new worker. `PooledWorker` adds the property `stop`. */
   workerData?: object;
   /**
-   * The largest number of workers that compute at the same time, each for another tenant. Workers that are checked out
-   * do not count.
+   * The largest number of workers that compute at the same time. One tenant uses at most one of them. Workers that are
+   * checked out do not count.
    */
   maxWorkers: number;
-  /** How long an idle worker lives, in milliseconds. */
+  /** How long an idle worker stays alive, in milliseconds. */
   idleMs: number;
 }
 
-/** The error of a request that a worker did not answer in time. */
+/** Thrown when a worker does not reply within the time limit of a request. */
 export class WorkerTimeoutError extends Error {
   override readonly name = 'WorkerTimeoutError';
 }
 
-/** The error of a request whose worker has failed or was terminated. */
+/** Thrown when the worker fails or is terminated while a request is pending. */
 export class WorkerDiedError extends Error {
   override readonly name = 'WorkerDiedError';
 }
 
 /**
- * A pool of worker threads. A semaphore shares the workers fairly between tenants. Each worker has `data` that the user
- * of the pool chooses, for example the dataset that the worker has loaded. `takeIdleWorker` finds a worker by this data.
+ * A pool of worker threads that are shared fairly between tenants. The owner of the pool attaches `data` to each
+ * worker, such as the dataset that the worker has loaded. `takeIdleWorker` selects a worker by its data.
  */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #slots: Semaphore;
   readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
-  /** Workers that are in use for longer than one slot. */
+  /** Workers that are reserved across several slots; see `checkOut`. */
   readonly #checkedOut = new Set<PooledWorker<Request, Reply, Data>>();
-  /** Idle workers with the timers that end them. The worker that has been idle for the longest time comes first. */
+  /** Idle workers, each with the timer that terminates it. The worker that has been idle longest comes first. */
   readonly #idle = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
@@ -49,21 +49,21 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   }
 
   /**
-   * Waits for a free slot of the tenant, then runs `work`.
+   * Waits until the tenant gets a slot, then runs `work`.
    * @throws AdLibraryError `busy` if too many calls are waiting
    */
   runInSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     return this.#slots.run(tenantId, signal, work);
   }
 
-  /** Takes the first idle worker whose data matches; undefined if there is none. */
+  /** Takes an idle worker whose data matches out of the idle list. Returns undefined if there is none. */
   takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
     const [worker] = [...this.#idle.keys()].filter(({ data }) => matches(data));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
-  /** Starts a worker. Terminates idle workers first if the pool would otherwise exceed `maxWorkers`. */
+  /** Starts a worker. Terminates idle workers if the pool already has `maxWorkers`. */
   startWorker(data: Data): PooledWorker<Request, Reply, Data> {
     for (const idleWorker of this.#idle.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
@@ -77,19 +77,23 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     return worker;
   }
 
-  /** Makes a worker available for `takeIdleWorker`, and terminates it after `idleMs`. */
+  /** Makes a worker available to `takeIdleWorker`, and terminates it if it stays idle for `idleMs`. */
   returnToIdle(worker: PooledWorker<Request, Reply, Data>): void {
     if (!worker.isAlive || this.#checkedOut.has(worker)) return;
     this.#idle.set(worker, setTimeout(() => void worker.terminate(), this.#options.idleMs).unref());
   }
 
-  /** Reserves a worker for longer than one slot. The pool may start another worker meanwhile. */
+  /**
+   * Reserves a worker beyond the end of the current slot. Meanwhile, the pool may start another worker for the slot.
+   */
   checkOut(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
     this.#checkedOut.add(worker);
   }
 
-  /** Takes a checked-out worker back. Terminates the worker if the pool has `maxWorkers` others by now. */
+  /**
+   * Returns a reserved worker to the pool. Terminates the worker if the pool already has `maxWorkers` other workers.
+   */
   checkIn(worker: PooledWorker<Request, Reply, Data>): void {
     this.#checkedOut.delete(worker);
     if (!worker.isAlive) return;
@@ -110,21 +114,24 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 }
 
 interface RequestOptions {
-  /** The time limit, in milliseconds. A worker that exceeds it is terminated. */
+  /** The time limit in milliseconds. A worker that exceeds the limit is terminated. */
   ms: number;
-  /** Cancels the request by setting `stop`. */
+  /** When this signal aborts, the worker is asked to stop by setting its `stop` flag. */
   signal?: AbortSignal | undefined;
-  /** How long a worker may take to answer after `stop` was set, in milliseconds. Afterwards it is terminated. */
+  /**
+   * How long a worker may take to reply after its `stop` flag was set, in milliseconds. After that, the worker is
+   * terminated.
+   */
   graceMs?: number;
 }
 
-/** The time limit for loading a worker, in milliseconds. */
+/** How long a worker may take to load, in milliseconds. */
 const startTimeoutMs = 20_000;
 
 /**
- * A worker thread that answers one request after the other. The thread sends one message when it is ready. Its
- * `workerData` contains `stop`, the buffer of a shared `Int32Array`. The first element is 1 if the thread should stop
- * working on the current request.
+ * A worker thread that handles one request at a time. The thread sends one message when it is ready. Its `workerData`
+ * contains `stop`, the buffer of a shared `Int32Array`. The main thread sets the first element to 1 to ask the worker
+ * to stop working on the current request.
  */
 export class PooledWorker<Request, Reply, Data> {
   data: Data;
@@ -146,20 +153,23 @@ export class PooledWorker<Request, Reply, Data> {
     this.#thread.on('message', (reply) => this.#pendingReply?.resolve(reply));
     this.#thread.on('error', (cause) => this.terminate(new WorkerDiedError('The worker failed.', { cause })));
     this.#thread.on('exit', () => this.terminate());
-    // This call must follow the listeners, because adding a listener keeps the process alive.
+    // Call `unref` after the listeners are added, because each added listener refs the thread and so keeps the process
+    // alive.
     this.#thread.unref();
     this.#ready = this.#waitForReply(startTimeoutMs);
     this.#ready.catch(() => {});
   }
 
-  /** False after the thread has ended or has been told to end. */
+  /** False once the thread has ended or was told to end. */
   get isAlive(): boolean {
     return this.#endReason === undefined;
   }
 
   /**
    * Sends a request and returns the reply.
-   * @throws WorkerTimeoutError; WorkerDiedError; the reason of the signal if it aborts
+   * @throws WorkerTimeoutError if the worker does not reply in time
+   * @throws WorkerDiedError if the worker fails or is terminated
+   * @throws the reason of the signal, if the signal aborts
    */
   async sendRequest(request: Request, { ms, signal, graceMs = 0 }: RequestOptions): Promise<Reply> {
     signal?.throwIfAborted();
@@ -182,7 +192,7 @@ export class PooledWorker<Request, Reply, Data> {
     }
   }
 
-  /** Terminates the thread. A pending request fails with the error. */
+  /** Terminates the thread. The pending request is rejected with `error`. */
   async terminate(error: Error = new WorkerDiedError('The worker was ended.')): Promise<void> {
     if (!this.#endReason) this.#onEnd();
     this.#endReason ??= error;
@@ -190,7 +200,7 @@ export class PooledWorker<Request, Reply, Data> {
     await this.#thread.terminate();
   }
 
-  /** Waits for the next message of the thread, and terminates the thread if none arrives in time. */
+  /** Waits for the next message of the thread. Terminates the thread if no message arrives in time. */
   async #waitForReply(timeoutMs: number): Promise<Reply> {
     const timer = setTimeout(
       () => this.terminate(new WorkerTimeoutError('The worker did not reply in time.')),

@@ -2,19 +2,21 @@ import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 
 interface SemaphoreOptions {
-  /** The largest number of slots in use at the same time, for all keys together. */
+  /** The largest number of slots in use at the same time, over all keys. */
   maxRunning: number;
-  /** The same for one key. By default, one key may use all slots. */
+  /** The largest number of slots that one key may use at the same time. Default: all slots. */
   maxRunningPerKey?: number;
-  /** The largest number of waiting calls, for all keys together. By default 256: four for each of 64 keys. */
+  /** The largest number of waiting calls, over all keys. Default: 256, which is four calls for each of 64 keys. */
   maxWaiting?: number;
-  /** The plural noun of the work, for the error message: "Too many pictures are waiting." */
+  /** Plural noun for the error message, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
   /** A monotonic clock, in milliseconds. */
   now?: () => number;
 }
 
-/** The number of keys whose last slot is remembered. Any other key got its last slot before all of these keys. */
+/**
+ * The number of keys for which the last slot is remembered. A forgotten key has waited longer than all remembered keys.
+ */
 const maxRememberedKeys = 1000;
 
 interface Waiter {
@@ -24,21 +26,21 @@ interface Waiter {
 
 /**
  * A counting semaphore that shares its slots fairly between keys, such as tenants or IP addresses. A free slot goes to
- * the waiting key that uses the fewest slots. Among equal keys, it goes to the key that got its last slot the longest
- * time ago. The calls of one key get slots in the order in which they came.
+ * the waiting key that uses the fewest slots. If several keys use equally few, the slot goes to the key whose last slot
+ * was longest ago. Within a key, calls are served first come, first served.
  *
- * If too many calls are waiting, the semaphore refuses the newest call of the key with the most waiting calls, but never
- * the only waiting call of a key. Therefore a key without waiting calls gets a place in the queue, unless each place
- * belongs to another key.
+ * If too many calls are waiting, the semaphore rejects the newest call of the key with the most waiting calls. It never
+ * rejects the only waiting call of a key. So a key with no waiting call gets a place in the queue, unless every place
+ * is taken by a different key.
  */
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Waiter[]>();
-  /** For each key, the sequence number of the last slot that it got. */
+  /** The sequence number of the last slot that each key got. */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #slotCount = 0;
-  /** The moving average of how long recent slots were in use, in milliseconds. */
+  /** Moving average of how long recent slots were in use, in milliseconds. */
   #typicalSlotMs = 1000;
 
   constructor(options: SemaphoreOptions) {
@@ -56,9 +58,9 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a free slot. Resolves to a function that frees the slot.
-   * @throws AdLibraryError `busy` if too many calls are waiting, or if the signal times out first; the reason of the
-   * signal if it aborts otherwise
+   * Waits for a free slot. Resolves to a function that releases the slot.
+   * @throws AdLibraryError `busy` if too many calls are waiting, or if the signal times out first
+   * @throws the reason of the signal, if the signal aborts for another reason
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
@@ -78,7 +80,7 @@ export class Semaphore {
     };
   }
 
-  /** Waits for a free slot, runs `work`, and frees the slot. @throws as `acquire`, and what `work` throws */
+  /** Waits for a free slot, runs `work`, and releases the slot. Throws the errors of `acquire` and of `work`. */
   async run<Result>(key: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     const release = await this.acquire(key, signal);
     try {

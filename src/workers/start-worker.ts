@@ -2,17 +2,17 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-/** The location of the code of a worker. */
+/** Where the code of a worker is located. */
 export interface WorkerSource {
-  /** The URL of the module that starts the worker. The paths are relative to this URL. */
+  /** URL of the module that starts the worker. The two paths below are relative to this URL. */
   baseUrl: string;
-  /** The path of the TypeScript source, for runs without a build. */
+  /** Path of the TypeScript source. Used when the server runs without a build. */
   sourcePath: string;
-  /** The path of the built file, which is beside the bundle. */
+  /** Path of the built file, which is in the same folder as the bundle. */
   builtPath: string;
 }
 
-/** Starts a worker thread: the built file if this module is built too, and the TypeScript source otherwise. */
+/** Starts a worker thread. Runs the built file if this module itself is built, and the TypeScript source otherwise. */
 export function startWorker(
   { baseUrl: from, sourcePath: source, builtPath: built }: WorkerSource,
   workerData: object,
@@ -25,15 +25,18 @@ export function startWorker(
     execArgv: [],
     argv: [],
     env: {},
-    // Standard output carries the messages of the MCP protocol, so the worker must not write to it. The worker gets
-    // streams of its own, which nobody reads, because reading would keep the process alive.
+    // Standard output carries MCP messages, so the worker must not write to it. These options give the worker its own
+    // streams. Nobody reads them, because reading would keep the process alive.
     stdin: false,
     stdout: true,
     stderr: true,
   });
 }
 
-/** Returns code that loads a TypeScript worker. Node 20 can load TypeScript only after tsx was registered in the worker. */
+/**
+ * Returns JavaScript that imports a TypeScript worker. On Node 20, a worker can import TypeScript only after it has
+ * registered tsx.
+ */
 function createSourceLoader(worker: URL): string {
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx/package.json'));
   const api = new URL('dist/esm/api/index.mjs', tsx);
