@@ -90,7 +90,7 @@ const packagePlaces: Record<string, string[]> = {
   diff: ['src/board/view/'],
 };
 
-test('every file imports only files and packages that its folder may import', () => {
+test('source files import only the folders and packages that their folder may import', () => {
   const violations = findViolations(function* ({ file, importedFiles, packages }) {
     const allowed = mayImport[getFolder(file)]?.split(' ');
     if (!allowed) yield 'a folder that is missing in mayImport';
@@ -106,7 +106,7 @@ test('every file imports only files and packages that its folder may import', ()
   expect(violations).toEqual([]);
 });
 
-test('storage drivers import only the storage interface, each other, the API and the lock', () => {
+test('storage drivers import only the storage interface, the API and the lock', () => {
   const allowed = /^src\/(storage\/storage\.ts|storage\/drivers\/|api\/|lock\.ts)/;
   const violations = findViolations(function* ({ file, importedFiles }) {
     if (file.startsWith('src/storage/drivers/')) yield* importedFiles.filter((imported) => !allowed.test(imported));
@@ -114,7 +114,7 @@ test('storage drivers import only the storage interface, each other, the API and
   expect(violations).toEqual([]);
 });
 
-test('only the entry points read the environment, the clock and random numbers, and no file writes to the console', () => {
+test('only entry points read the environment, the clock and random numbers', () => {
   const violations = findViolations(function* ({ file, text }) {
     const code = removeComments(text);
     if (file !== 'src/cli/run.ts' && /\bprocess\.env\b/.test(code)) yield 'process.env';
@@ -125,7 +125,7 @@ test('only the entry points read the environment, the clock and random numbers, 
   expect(violations).toEqual([]);
 });
 
-test('every file has a specific name and exports only by name', () => {
+test('source files have specific names and only named exports', () => {
   const violations = findViolations(function* ({ file, text }) {
     if (/\b(utils?|helpers?|common|core|shared|misc|types|constants|index|manager)\b/.test(file))
       yield 'an unspecific file name';
@@ -134,12 +134,12 @@ test('every file has a specific name and exports only by name', () => {
   expect(violations).toEqual([]);
 });
 
-test('no source file has more than 1,000 lines', () => {
+test('no source file has more than 600 lines', () => {
   const files = ['src', 'test', 'bench', 'scripts'].flatMap(listFiles).map(parseSource);
   expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
 });
 
-test('no file imports itself through other files', () => {
+test('the imports contain no cycles', () => {
   const graph = new Map(sources.map(({ file, importedFiles }) => [file, importedFiles]));
   const visitedFiles = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
@@ -151,7 +151,7 @@ test('no file imports itself through other files', () => {
   for (const file of graph.keys()) visit(file, []);
 });
 
-test('other folders import only the public interface of the local library, which loads its implementation on demand', () => {
+test('other folders import only the public interface of the local library', () => {
   const importers = sources.flatMap(({ file, importedFiles }) =>
     getFolder(file) === 'library'
       ? []
@@ -171,7 +171,7 @@ test('other folders import only the public interface of the local library, which
   );
 });
 
-test('storage drivers for Redis and PostgreSQL are loaded only on demand', () => {
+test('the Redis and PostgreSQL drivers are never imported statically', () => {
   const violations = ['redis', 'postgres'].flatMap((driver) => {
     const staticImport = new RegExp(`^import (?!type )[^'"]*?['"][^'"]*/drivers/${driver}\\.ts['"]`, 'm');
     return sources.filter(({ text }) => staticImport.test(text));
@@ -179,7 +179,7 @@ test('storage drivers for Redis and PostgreSQL are loaded only on demand', () =>
   expect(violations.map(({ file }) => file)).toEqual([]);
 });
 
-test('a session lists its tools without loading them, and loads the code of calls with the first call', () => {
+test('listing tools loads neither their code nor the storage code', () => {
   const staticImports = /^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm;
   const loaded = new Set<string>();
   const loadStatically = (file: string): void => {
@@ -198,7 +198,7 @@ test('a session lists its tools without loading them, and loads the code of call
   expect([...loaded].filter((file) => lazyPlaces.some((place) => file.startsWith(place)))).toEqual([]);
 });
 
-test('HTML components contain no foreign markup and no unchecked URL', () => {
+test('HTML components contain no raw markup and no unchecked URL', () => {
   const violations = findViolations(function* ({ file, text }) {
     if (!file.endsWith('x')) return;
     const code = removeComments(text);
@@ -212,7 +212,7 @@ test('HTML components contain no foreign markup and no unchecked URL', () => {
   expect(violations).toEqual([]);
 });
 
-test('no tool mentions the charge of its call, because the caller adds the receipt', () => {
+test('tools never mention credit charges', () => {
   const toolsNamingCharges = sources.filter(
     ({ file, text }) => getFolder(file) === 'tools' && /\breceipt|\bcharged?\b/.test(removeComments(text)),
   );

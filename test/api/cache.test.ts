@@ -22,11 +22,8 @@ const reversed = (value: unknown): unknown => {
   );
 };
 
-describe('Equal calls and the cache', () => {
-  test('calls that differ only in the order of their keys share a cached answer, and other calls do not', async ({
-    upstream,
-    start,
-  }) => {
+describe('Cached results of equal calls', () => {
+  test('calls whose filters differ only in key order share a cached result', async ({ upstream, start }) => {
     const server = await start({ baseUrl: upstream.baseUrl });
     const keys = fc.string({ minLength: 1 }).filter((key) => !['__proto__', 'limit', 'cursor'].includes(key));
     const asked = new Set<string>();
@@ -47,17 +44,14 @@ describe('Equal calls and the cache', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('a call with another detail, or with a number as string, is answered from the cache', async ({ server }) => {
+  test('a call that differs only in detail level is answered from the cache', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     const full = await server.call('search_ads', { limit: '2', detail: 'full' });
     expect(full.data.receipt.charged).toBe(0);
     expect(full.data.items[0]).toHaveProperty('media');
   });
 
-  test('calls with different limits, filters, tools or API keys never share a cached answer', async ({
-    service,
-    server,
-  }) => {
+  test('calls with different arguments or API keys never share a cached result', async ({ service, server }) => {
     for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
@@ -69,8 +63,8 @@ describe('Equal calls and the cache', () => {
   });
 });
 
-describe('A cached answer', () => {
-  test('a cached answer states its age and the current balance', async ({ server }) => {
+describe('A cached result', () => {
+  test('a cached result states its age and the current credit balance', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
@@ -79,7 +73,7 @@ describe('A cached answer', () => {
     expect(again.data.receipt.remaining).toBe(9998);
   });
 
-  test('a cached answer is used until it expires or a caller requests a fresh answer', async ({ server }) => {
+  test('a cached result is reused until it expires or fresh is set', async ({ server }) => {
     const charge = async (args = {}) => (await server.call('search_ads', { limit: 2, ...args })).data.receipt.charged;
     expect(await charge()).toBe(1);
     clock += 900_000 - 1;
@@ -91,13 +85,13 @@ describe('A cached answer', () => {
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('cached just now');
   });
 
-  test('an error is never cached', async ({ service, server }) => {
+  test('errors are never cached', async ({ service, server }) => {
     for (const _ of [1, 2])
       expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
     expect(service.countPaidRequests()).toBe(2);
   });
 
-  test('nothing is cached if the cache is turned off, and free operations are never cached', async ({
+  test('free calls are never cached, and a cache lifetime of 0 disables caching', async ({
     service,
     server,
     start,
@@ -111,7 +105,7 @@ describe('A cached answer', () => {
     }
   });
 
-  test('a save removes only the cached list of the same collection and key', async ({ service, server }) => {
+  test('saving an ad evicts only the cached list of that collection', async ({ service, server }) => {
     const items = ({ call }: Pick<TestServer, 'call'>, collectionId: string | undefined) =>
       call('list_collection_items', { collectionId, itemType: 'ads' });
     const [first, second] = (await server.call('list_collections')).data.items;
@@ -133,14 +127,11 @@ describe('A cached answer', () => {
   });
 });
 
-describe('get_ad with seen for an ad from a list', () => {
+describe('get_ad with the seen option', () => {
   const listed = async (server: TestServer, limit = 1) =>
     (await server.call('search_ads', { limit })).data.items.at(-1)?.id ?? '';
 
-  test('get_ad with seen returns the listed copy of an ad without a charge, with its age and source', async ({
-    service,
-    server,
-  }) => {
+  test('get_ad with seen returns the copy from an earlier list at no charge', async ({ service, server }) => {
     const id = await listed(server, 2);
     clock += 40_000;
     const opened = await server.call('get_ad', { adId: id.toUpperCase(), seen: true });
@@ -154,10 +145,7 @@ describe('get_ad with seen for an ad from a list', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('the listed copy of an ad has the age of its paid list and is stored longer than cached answers', async ({
-    service,
-    server,
-  }) => {
+  test('get_ad with seen states the age of the list that contained the ad', async ({ service, server }) => {
     const adId = await listed(server);
     clock += 60_000;
     await listed(server);
@@ -167,7 +155,7 @@ describe('get_ad with seen for an ad from a list', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('get_ad without seen, or with fresh, requests the ad from the service', async ({ server }) => {
+  test('get_ad requests the ad from the API if seen is missing or fresh is set', async ({ server }) => {
     const adId = await listed(server);
     const asked = await server.call('get_ad', { adId });
     expect(asked.data).toMatchObject({ receipt: { charged: 1, cached: false } });
@@ -175,7 +163,7 @@ describe('get_ad with seen for an ad from a list', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('get_ad with seen requests an ad that no list of the same key contained', async ({ service, server }) => {
+  test('get_ad with seen requests an ad that was not listed for the same API key', async ({ service, server }) => {
     const adId = await listed(server);
     const other = await server.connectAs(service.createKey());
     expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);

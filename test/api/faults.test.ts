@@ -59,11 +59,8 @@ async function expectAllToolsSucceed({ call }: TestServer): Promise<void> {
 const countRequests = ({ requests }: Upstream, isCredits: boolean) =>
   requests.filter(({ path }) => isCredits || !path.endsWith('/credits')).length;
 
-describe('Every tool, for each behaviour of the service', () => {
-  test('every tool succeeds and sends the key only in the Authorization header, together with a User-Agent', async ({
-    upstream,
-    server,
-  }) => {
+describe('Every tool', () => {
+  test('every tool sends the API key only in the Authorization header', async ({ upstream, server }) => {
     await expectAllToolsSucceed(server);
     expect(upstream.requests).toHaveLength(singleCallTools.length);
     for (const { headers, path, body, method } of upstream.requests) {
@@ -77,7 +74,7 @@ describe('Every tool, for each behaviour of the service', () => {
   });
 
   test.for(Object.keys(faults) as (keyof typeof faults)[])(
-    'every tool returns a clear error if the service %s, and succeeds afterwards',
+    'every tool returns a clear error if the API %s, and recovers',
     async (fault, { upstream, server }) => {
       const isCut = ['resets', 'closes without an answer', 'ends in the middle of the body'].includes(fault);
       for (const { tool, args, isGatedTool } of singleCallTools) {
@@ -95,7 +92,7 @@ describe('Every tool, for each behaviour of the service', () => {
   );
 
   test.for(Object.keys(delays) as (keyof typeof delays)[])(
-    'every tool returns a timeout error if the service %s, and succeeds afterwards',
+    'every tool returns a timeout error if the API %s, and recovers',
     async (delay, { upstream, start }) => {
       const server = await start({ timeoutMs: 1000 });
       upstream.respondWith(delays[delay]);
@@ -122,7 +119,7 @@ describe('Every tool, for each behaviour of the service', () => {
   const odd = [201, 202, 204, 301, 302, 303, 304, 307, 308, 400, 405, 408, 409, 410, 413, 418, 425, 451];
 
   test.for([...kinds.keys(), ...odd])(
-    'every tool returns the documented kind of error for HTTP %i and retries only where it is safe',
+    'every tool maps HTTP %i to its error kind and retries only if that is safe',
     async (status, { upstream, server }) => {
       const hasBody = status !== 204 && status !== 304;
       for (const { tool, args, isGatedTool } of singleCallTools) {
@@ -159,12 +156,15 @@ test.for<[string, unknown]>([
   ['contains a list as error', { error: [] }],
   ['contains fields of wrong types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
   ['is null', null],
-])('an error whose body %s still has the kind of its status', async ([_, body], { upstream, server }) => {
+])('an error response that %s gets its error kind from the status code', async ([_, body], { upstream, server }) => {
   upstream.respondWith(json(body, { status: 422 }));
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
 });
 
-test('an error without the documented body says that it may not come from the API', async ({ upstream, server }) => {
+test('an error response in an undocumented format is reported as possibly not from the API', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith((_, response) =>
     response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'),
   );
@@ -178,7 +178,7 @@ const none = { charged: null, remaining: null };
 test.for<[string, object, string]>([
   ['0.5', { charged: 0.5, remaining: 0.5 }, '0.5 charged, 0.5 left'],
   ...['-3', 'three', '9'.repeat(400), '', '0x10', '1, 2'].map((value): [string, object, string] => [value, none, '']),
-])('credit headers with the value "%s" are read as %j', async ([value, read, words], { upstream, server }) => {
+])('credit headers with the value "%s" are parsed as %j', async ([value, read, words], { upstream, server }) => {
   const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
   upstream.respondWith(json({ id: 'x' }, { headers }));
   const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
@@ -186,7 +186,7 @@ test.for<[string, object, string]>([
   expect(text).toContain(words);
 });
 
-test('the result says that the charge was not reported if the answer has no credit headers', async ({
+test('a result says that the charge was not reported if the credit headers are missing', async ({
   upstream,
   server,
 }) => {
@@ -199,7 +199,7 @@ test('the result says that the charge was not reported if the answer has no cred
   expect(text).toContain('Read');
 });
 
-test('every caller gets its own answer if the service answers in another order', async ({ upstream, server }) => {
+test('concurrent calls get their own results if the API responds out of order', async ({ upstream, server }) => {
   const held: (() => void)[] = [];
   upstream.respondWith((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);
@@ -211,10 +211,7 @@ test('every caller gets its own answer if the service answers in another order',
   expect(results.map(({ data }) => data.ad.id)).toEqual(ids);
 });
 
-test('an answer in millions of one-byte chunks does not take more memory than its bytes', async ({
-  upstream,
-  server,
-}) => {
+test('a response sent in millions of one-byte chunks uses less than 64 MB of memory', async ({ upstream, server }) => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const [sent, end] = [createGate(), createGate()];

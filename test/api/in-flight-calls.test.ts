@@ -45,10 +45,7 @@ async function callAndCancel({ call }: TestServer, upstream: Upstream, name: str
 const waitForArrival = (server: TestServer) => server.client.ping();
 
 describe('Concurrent equal calls', () => {
-  test('equal calls are sent once, and the callers that did not cancel share the answer and one charge', async ({
-    upstream,
-    start,
-  }) => {
+  test('concurrent equal calls share one request and one charge', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 });
     // Each run makes a different call, because a cancelled call of an earlier run may still be in progress.
     let limit = 1000;
@@ -85,14 +82,14 @@ describe('Concurrent equal calls', () => {
     );
   });
 
-  test('equal calls share an error', async ({ upstream, server }) => {
+  test('concurrent equal calls share an error', async ({ upstream, server }) => {
     upstream.respondWith((_, response) => response.socket?.resetAndDestroy());
     const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
     expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('an equal call with a sufficient maxCredits succeeds although another call has too few', async ({
+  test('a call with a sufficient maxCredits succeeds while an equal call with a lower one fails', async ({
     upstream,
     start,
   }) => {
@@ -106,7 +103,7 @@ describe('Concurrent equal calls', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toHaveLength(2);
   });
 
-  test('equal saves are all sent and do not affect a read in progress', async ({ upstream, server }) => {
+  test('concurrent equal calls of add_collection_item are all sent', async ({ upstream, server }) => {
     const answer = holdNextAnswer(upstream);
     const read = () => server.call('search_ads', { limit: 6 });
     const reads = [read()];
@@ -121,7 +118,7 @@ describe('Concurrent equal calls', () => {
 });
 
 test.for([true, false])(
-  'a list that was requested before a save is neither shared with later calls nor cached (read in between: %s)',
+  'a list requested before a save is not reused after the save (another read meanwhile: %s)',
   async (inBetween, { upstream, server }) => {
     const items = (ids: string[]) =>
       json({
@@ -146,7 +143,7 @@ test.for([true, false])(
   },
 );
 
-test('a hundred concurrent calls cause no warning about a memory leak', async ({ upstream, server }) => {
+test('a hundred concurrent calls cause no memory leak warning', async ({ upstream, server }) => {
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
@@ -156,9 +153,9 @@ test('a hundred concurrent calls cause no warning about a memory leak', async ({
   expect(warnings).toEqual([]);
 });
 
-describe('A call whose caller cancels it', () => {
+describe('Cancelled calls', () => {
   test.for([true, false])(
-    'a paid call whose caller cancels it continues, and later equal calls share its answer (while it runs: %s)',
+    'a cancelled paid call continues, and equal calls reuse its result (during the call: %s)',
     async (isJoined, { upstream, server }) => {
       const answer = holdNextAnswer(upstream);
       for (let caller = 0; caller < 10; caller++) await callAndCancel(server, upstream, 'get_ad', opening);
@@ -179,7 +176,7 @@ describe('A call whose caller cancels it', () => {
     expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
   });
 
-  test('a write is completed although its caller cancels it', async ({ upstream, server }) => {
+  test('a write continues after its caller cancels it', async ({ upstream, server }) => {
     const answer = holdNextAnswer(upstream);
     await callAndCancel(server, upstream, 'add_collection_item', saving);
     await server.call('whoami');
@@ -189,7 +186,7 @@ describe('A call whose caller cancels it', () => {
     expect(upstream.requests[0]?.aborted).toBe(false);
   });
 
-  test('a paid call that was not sent yet is never sent after its caller cancels it', async ({ upstream, start }) => {
+  test('a paid call that is cancelled while it waits is never sent', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 50 });
     upstream.credits = documentedResponse;
     const answer = holdNextAnswer(upstream);
@@ -206,10 +203,7 @@ describe('A call whose caller cancels it', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toEqual([]);
   });
 
-  test('a cancelled paid call occupies its slot until it has ended, so cancelling cannot exceed the limit of calls', async ({
-    upstream,
-    server: { call },
-  }) => {
+  test('a cancelled paid call keeps its concurrency slot until it ends', async ({ upstream, server: { call } }) => {
     upstream.respondWith(() => {});
     const callers = Array.from({ length: 300 }, () => new AbortController());
     const results = callers.map(({ signal }, limit) =>
@@ -224,10 +218,7 @@ describe('A call whose caller cancels it', () => {
   });
 });
 
-test('a paid call that is still running after the drain of a shutdown is aborted and logged with its price', async ({
-  upstream,
-  server,
-}) => {
+test('a paid call that is aborted at shutdown is logged with its price', async ({ upstream, server }) => {
   upstream.respondWith(documentedResponse, () => {});
   await server.call('get_ad', opening);
   const lost = server.call('get_ad', { ...opening, fresh: true });

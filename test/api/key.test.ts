@@ -52,8 +52,8 @@ function bodiesWith(text: string): [[number, object], ...[status: number, body: 
   ];
 }
 
-describe.each(forms)('The key %s', (form, text) => {
-  test(`the key ${form} is never shown or logged, wherever the service sends it back`, async ({ upstream, server }) => {
+describe.each(forms)('The API key %s', (form, text) => {
+  test(`the API key ${form} never appears in results or logs`, async ({ upstream, server }) => {
     // This verifies that the decoder of the test finds the key.
     expect(decodeAllForms(text)).toContain('canary');
     const shown: unknown[] = [];
@@ -79,7 +79,7 @@ describe.each(forms)('The key %s', (form, text) => {
   });
 });
 
-test('over HTTP, the key of each call is masked in results and in the log', async ({ upstream }) => {
+test('the HTTP server masks the API key of each call in results and logs', async ({ upstream }) => {
   const http = await startHttp({ baseUrl: upstream.baseUrl });
   const client = await connectHttp('v2 auto', http.url, canaryKey);
   for (const [name, text] of forms) {
@@ -95,7 +95,7 @@ test('over HTTP, the key of each call is masked in results and in the log', asyn
   await http.close();
 });
 
-test('the text around a masked key stays unchanged', async ({ upstream, start }) => {
+test('masking an API key leaves the surrounding text unchanged', async ({ upstream, start }) => {
   const headline = `Bad key ${canaryKey}, they say — größer als "je" zuvor`;
   const body = `see https://x.example/?k=${encodeURIComponent(canaryKey)} now`;
   upstream.respondWith(json({ ...ad, headline, body, note: 'svc_live_other & 100 %' }));
@@ -108,10 +108,7 @@ test('the text around a masked key stays unchanged', async ({ upstream, start })
   });
 });
 
-test('a key in a deeply nested answer is masked, and the answer is shown with its charge', async ({
-  upstream,
-  start,
-}) => {
+test('an API key in a deeply nested response is masked', async ({ upstream, start }) => {
   const depth = 20_000;
   const deep = `${'['.repeat(depth)}"${canaryKey}"${']'.repeat(depth)}`;
   upstream.respondWith(
@@ -124,7 +121,7 @@ test('a key in a deeply nested answer is masked, and the answer is shown with it
   expect(JSON.stringify(raw)).not.toContain(canaryKey);
 });
 
-test('a call with the key in an argument is refused before anything is sent or stored', async ({ upstream, start }) => {
+test('a call whose arguments contain the API key is rejected before anything is sent', async ({ upstream, start }) => {
   const server = await start();
   const before = upstream.requests.length;
   for (const [name, text] of forms)
@@ -141,13 +138,13 @@ test('a call with the key in an argument is refused before anything is sent or s
   expect(upstream.requests.length).toBe(before);
 });
 
-test('a short key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
+test('a short API key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
   const server = await start({ apiKey: 'shoes' });
   upstream.respondWith(json({ ...ad, headline: 'New shoes' }));
   expect((await server.call('get_ad', { adId: ad.id })).text).toContain('New shoes');
 });
 
-test('the process never writes the key, not even at log level debug', async ({ upstream }) => {
+test('the API key never appears in the process output, even at log level debug', async ({ upstream }) => {
   const settings = { AD_LIBRARY_API_KEY: usualKey, AD_LIBRARY_BASE_URL: upstream.baseUrl };
   const echo = { message: `Bad key ${usualKey}`, code: usualKey, requestId: usualKey, details: { [usualKey]: 1 } };
   upstream.respondWith(errorResponse(422, echo));
@@ -168,10 +165,7 @@ test('the process never writes the key, not even at log level debug', async ({ u
   expect(stdout + stderr).not.toContain('CANARY');
 });
 
-test('a key that the service sends back is in no stored file, no export and no SQL result', async ({
-  upstream,
-  start,
-}) => {
+test('an API key in a response never reaches stored files, exports or SQL results', async ({ upstream, start }) => {
   const check = async (apiKey: string, plain: string[], escapedOnes: string[]) => {
     const texts = [...plain, ...escapedOnes];
     const files = join(folder, `${readdirSync(folder).length}`);
@@ -210,7 +204,7 @@ test('a key that the service sends back is in no stored file, no export and no S
   await check(usualKey, [], [usualKey, `${usualKey}\u00e9`]);
 });
 
-test('every form of a key is masked in a body, and a body without the key is returned unchanged', () => {
+test('the key masker finds the API key in every encoding and leaves other text unchanged', () => {
   const otherTexts = [
     'größer',
     'https://x.example/?a=%2F&b=%C3%A9&c=1',

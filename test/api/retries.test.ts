@@ -54,10 +54,7 @@ function requestsFor(
   return sent;
 }
 
-test('for any sequence of outcomes, a call is retried exactly as often as the rules allow', async ({
-  upstream,
-  server,
-}) => {
+test('a call is retried exactly as often as the retry rules allow', async ({ upstream, server }) => {
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
@@ -74,10 +71,7 @@ test('for any sequence of outcomes, a call is retried exactly as often as the ru
   );
 });
 
-test('a paid call is repeated after a 503 with a charge of 0, and the charge of its answer counts once', async ({
-  upstream,
-  start,
-}) => {
+test('a paid call is retried after a 503 that charged nothing', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 10 });
   upstream.credits = documentedResponse;
   upstream.respondWith(
@@ -92,7 +86,7 @@ test('a paid call is repeated after a 503 with a charge of 0, and the charge of 
 });
 
 test.for(['nonsense', '-1', ''])(
-  'a paid call is not repeated after a 503 with the unreadable charge "%s", and counts as charged',
+  'a paid call is not retried after a 503 with the unreadable charge "%s"',
   async (charge, { upstream, start }) => {
     const own = await start({ creditBudget: 10 });
     upstream.credits = documentedResponse;
@@ -108,12 +102,12 @@ test.for(['nonsense', '-1', ''])(
   },
 );
 
-describe('add_collection_item', () => {
+describe('Retries of add_collection_item', () => {
   const saving = { collectionId: deriveUuid('c'), itemType: 'ads', itemId: deriveUuid('x') };
   const answer = (added: boolean, headers = {}) =>
     json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added }, { headers });
 
-  test('the text of a saved page calls the item a page', async ({ upstream, server }) => {
+  test('add_collection_item calls a saved advertiser page a page', async ({ upstream, server }) => {
     upstream.respondWith(
       faults.resets,
       json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }),
@@ -123,7 +117,7 @@ describe('add_collection_item', () => {
   });
 
   test.for(['resets', 'turns down (504)'] as const)(
-    'if the service %s, a save is repeated once and does not claim that the item was there before',
+    'add_collection_item retries once if the API %s, and does not claim that the item existed before',
     async (failure, { upstream, server }) => {
       upstream.respondWith(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
@@ -139,7 +133,10 @@ describe('add_collection_item', () => {
     },
   );
 
-  test('a free save that fails twice says that saving again is safe', async ({ upstream, server }) => {
+  test('add_collection_item says that saving again is safe after two failures without a charge', async ({
+    upstream,
+    server,
+  }) => {
     upstream.respondWith(answer(true, creditHeaders(0)), faults.resets);
     await server.call('add_collection_item', saving);
     const { text, error } = await server.call('add_collection_item', saving);
@@ -148,7 +145,7 @@ describe('add_collection_item', () => {
     expect(text).toContain('Saving it again is safe');
   });
 
-  test('a save that was sent once does not claim that nothing was sent if its retry cannot connect', async ({
+  test('add_collection_item does not claim that nothing was sent if only its retry cannot connect', async ({
     start,
   }) => {
     const leaving = await startUpstream((_, response) => {
@@ -161,7 +158,7 @@ describe('add_collection_item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
-  test('a save that times out between two attempts does not claim that nothing was sent', async ({
+  test('add_collection_item does not claim that nothing was sent if it times out between attempts', async ({
     upstream,
     start,
   }) => {
@@ -172,10 +169,7 @@ describe('add_collection_item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
-  test('the list of a collection is read again after a save that was perhaps carried out before it was refused', async ({
-    upstream,
-    start,
-  }) => {
+  test('a collection is read again after a save whose outcome is unknown', async ({ upstream, start }) => {
     const own = await start({ cacheSeconds: 900 });
     const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
     const readList = () => own.call('list_collection_items', { collectionId: saving.collectionId, itemType: 'ads' });
@@ -193,7 +187,7 @@ describe('add_collection_item', () => {
     ['gets an incomplete answer', faults['ends in the middle of the body']],
     ['gets no answer', delays.hangs],
     ['is answered by a gateway', errorResponse(502)],
-  ])('a save that %s is not repeated if earlier saves were charged', async ([_, fault], { upstream, start }) => {
+  ])('a save that %s is not retried if earlier saves were charged', async ([_, fault], { upstream, start }) => {
     const own = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
     upstream.respondWith(answer(true, creditHeaders(3)), fault);
     await own.call('add_collection_item', saving);
@@ -205,10 +199,7 @@ describe('add_collection_item', () => {
   });
 });
 
-test('the wait between attempts is random up to a limit that doubles, and ends at the deadline', async ({
-  upstream,
-  start,
-}) => {
+test('retries wait a random time with a doubling limit and stop at the deadline', async ({ upstream, start }) => {
   let draws = 0;
   const random = () => {
     draws++;

@@ -14,7 +14,7 @@ test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 const started = (settings: Record<string, string>) =>
   startServer({ config: readConfig({ AD_LIBRARY_API_KEY: 'svc_live_address', ...settings }) });
 
-describe('The base address', () => {
+describe('The base URL of the API', () => {
   test.for([
     'http://127.1:PORT',
     'HTTP://127.0.0.1:PORT/',
@@ -23,14 +23,14 @@ describe('The base address', () => {
     'http://2130706433:PORT',
     'http://127.0.0.1:PORT/a/../',
     ' http://127.0.0.1:PORT// ',
-  ])('the server accepts the base address in the form "%s"', async (spelling, { upstream }) => {
+  ])('the base URL may be written as "%s"', async (spelling, { upstream }) => {
     const port = new URL(upstream.baseUrl).port;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: spelling.replace('PORT', port) });
     expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);
     await close();
   });
 
-  test('the error for an unreachable service names the origin of the base address without its path', async () => {
+  test('a connection error names the origin of the base URL without its path', async () => {
     const address = `http://127.0.0.1:${await freePort()}`;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: `${address}/prefix` });
     const { text, error } = await call('search_ads');
@@ -41,7 +41,7 @@ describe('The base address', () => {
     await close();
   });
 
-  test('a missing base address and a missing key are named in the error, and nothing is sent', async ({ upstream }) => {
+  test('a call without a base URL or API key fails and names the missing settings', async ({ upstream }) => {
     const key = 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")';
     const address = 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")';
     for (const [settings, missing] of [
@@ -62,7 +62,7 @@ describe('The base address', () => {
   });
 });
 
-describe('The URL of a call', () => {
+describe('Request URLs', () => {
   const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
     urlOf(
       { operation: operations[operation], path: { adId: id, pageId: id, collectionId: id }, query: {} },
@@ -79,7 +79,7 @@ describe('The URL of a call', () => {
     }),
   );
 
-  test('no id changes the endpoint of a URL, not even behind a proxy that decodes slashes', () => {
+  test('no id can change the endpoint of a request URL', () => {
     expect(() => addressFor('x'.repeat(301))).toThrow(/is not an id/);
     fc.assert(
       fc.property(ids, fc.constantFrom('getPage', 'getAd', 'listCollectionItems'), (id, operation) => {

@@ -7,7 +7,7 @@ import { upstreamTest } from '../support/fixtures.ts';
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 test.for([301, 302, 303, 307, 308])(
-  'every tool names the target of a redirect with status %i and does not follow it',
+  'every tool reports the target of a %i redirect without following it',
   async (status, { upstream, server }) => {
     for (const { tool, args } of singleCallTools) {
       upstream.respondWith(documentedResponse);
@@ -31,10 +31,7 @@ test('a relative redirect target is shown as an absolute URL', async ({ upstream
   expect((await server.call('whoami')).text).toContain(`It redirects to "${upstream.baseUrl}/elsewhere";`);
 });
 
-test('the shown target of a redirect contains no secrets, no spaces and no protocol other than http or https', async ({
-  upstream,
-  server,
-}) => {
+test('the reported redirect target contains no secrets and only http or https URLs', async ({ upstream, server }) => {
   const shown = async (location: string) => {
     upstream.respondWith((_, response) => response.writeHead(302, { location }).end());
     return (await server.call('whoami')).text;
@@ -55,7 +52,7 @@ test('the shown target of a redirect contains no secrets, no spaces and no proto
 });
 
 test.for(['/v1', '/v1/', '/api/v1'])(
-  'if the service does not know the path, the error names a base address that ends in "%s" as the cause',
+  'a 404 for the base URL "%s" is explained by its version suffix',
   async (ending, { upstream, start }) => {
     const server = await start({ baseUrl: `${upstream.baseUrl}${ending}` });
     for (const answer of [errorResponse(404), errorResponse(405), json('<h1>Not here</h1>', { status: 404 })]) {
@@ -68,10 +65,7 @@ test.for(['/v1', '/v1/', '/api/v1'])(
   },
 );
 
-test('a base address that ends in /v1 works if the paths of the service begin with /v1/v1', async ({
-  upstream,
-  start,
-}) => {
+test('a base URL that ends in /v1 works if the API paths start with /v1/v1', async ({ upstream, start }) => {
   const server = await start({ baseUrl: `${upstream.baseUrl}/v1` });
   upstream.respondWith((request, response) => {
     request.url = (request.url ?? '').replace('/v1/v1/', '/v1/');

@@ -24,7 +24,7 @@ const listPaidCalls = ({ calls }: ShownBoard) => calls.filter(({ name }) => name
 inChromium('Actions on the board', () => {
   const boards = boardTest(createAds(30));
 
-  test('a question about selected ads names the ads by number, and the ids are sent with it as context', async () => {
+  test('a question about selected ads refers to them by number and sends their ids as context', async () => {
     const shown = await boards.show(searchOfSixAds);
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -54,7 +54,7 @@ inChromium('Actions on the board', () => {
   test.each([
     ['takes no context for the model', { capabilities: { message: {} } }],
     ['never answers to it', { script: slowDownTimers('ms / 10') }],
-  ])('if a host %s, the message contains the ids of the ads once', async (_, host) => {
+  ])('a question contains the ad ids itself if the host %s', async (_, host) => {
     const shown = await boards.show({ ...searchOfSixAds, ...host });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.ignore('ui/update-model-context');
@@ -72,7 +72,7 @@ inChromium('Actions on the board', () => {
     expect(contexts.length > 0).toBe('script' in host);
   });
 
-  test('the board offers no questions, links or full screen if the host supports none of them', async () => {
+  test('the board hides questions, links and full screen if the host does not support them', async () => {
     const shown = await boards.show({ ...searchOfSixAds, capabilities: {} });
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -83,7 +83,7 @@ inChromium('Actions on the board', () => {
     expect(await getButton(shown, /^Ask|^Open |^Expand/).count()).toBe(0);
   });
 
-  test('selected ads are saved to a collection of the member unless the person undoes the action in time', async () => {
+  test('selected ads are saved to a collection unless the user clicks Undo', async () => {
     // A busy machine must not take longer than the time to undo.
     const shown = await boards.show({ ...searchOfSixAds, script: slowDownTimers('ms * 20') });
     await waitForAdCount(shown, '6 of 30 ads');
@@ -112,7 +112,7 @@ inChromium('Actions on the board', () => {
     expect(listSaves()).toEqual([...ads, ...ads]);
   });
 
-  test('the host opens landing pages, the board states each refusal of the host, and a read-only server offers no saving', async () => {
+  test('landing pages open through the host, and a refusal by the host is shown', async () => {
     const shown = await boards.show(searchOfSixAds, { readOnly: true });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.refuse('ui/message', 'Not now.');
@@ -131,7 +131,7 @@ inChromium('Actions on the board', () => {
       .toBe('shop.example was not opened: Not allowed.');
   });
 
-  test('ads that the server has evicted are shown as the result lists them', async () => {
+  test('ads that the server no longer stores are shown as the search result lists them', async () => {
     const lost = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
       ...searchOfSixAds,
@@ -153,7 +153,7 @@ inChromium('Actions on the board', () => {
     ['drops it from every result', { passOn: removeMeta }, notPassedOn],
     ['makes no calls', { passOn: removeMeta, beforeCall: interceptCall }, 'Not now.'],
     ['makes no calls, and drops nothing', { beforeCall: interceptCall }, 'Not now.'],
-  ])('if a host %s, the board shows the ads of the result, or states why it cannot', async (_, host, problem) => {
+  ])('if a host %s, the board shows the ads of the result or an error', async (_, host, problem) => {
     const listed = await boards.show({ ...searchOfSixAds, ...host });
     await waitForAdCount(listed, '6 of 30 ads');
     expect(listed.calls[0]).toMatchObject({
@@ -178,7 +178,7 @@ inChromium('Actions on the board', () => {
     ],
     ['is late', (ids) => ({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] })],
     ['brings nothing', (ids) => ({ pictures: [], left: ids })],
-  ])('the pictures of a call that %s are asked for again when they next come into sight', async (_, unable) => {
+  ])('pictures are requested again when they scroll into view if the first call %s', async (_, unable) => {
     const asked: string[][] = [];
     const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
       if (name === 'board_pictures') asked.push(ids as string[]);
@@ -200,7 +200,7 @@ inChromium('Actions on the board', () => {
     expect(again.filter((id) => asked[0]?.includes(id)).toSorted()).toEqual(asked[0]?.toSorted());
   });
 
-  test('loading more ads needs a second click on a button that names the price, and neither a held key nor a double click pays', async () => {
+  test('loading more ads needs a second click on a button that names the price', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
     await waitForAdCount(shown, '12 of 30 ads');
     const more = getButton(shown, 'More ads for 2 credits …');
@@ -230,19 +230,16 @@ inChromium('Actions on the board', () => {
   test.each([
     ['of a page that is cached', 30, {}, 'at most 3 credits', '0 credits charged'],
     ['of a page that has expired', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
-  ])(
-    'the button names the price of more ads %s, and the board then states their cost',
-    async (_, limit, cache, price, charged) => {
-      const args = { limit, detail: 'full' };
-      const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
-      await getButton(shown, `More ads for ${price} …`).click();
-      await getButton(shown, `Search for ${price}`).click();
-      await waitForStatus(shown, charged);
-      expect(listPaidCalls(shown)).toHaveLength(1);
-    },
-  );
+  ])('the button for more ads names the price %s', async (_, limit, cache, price, charged) => {
+    const args = { limit, detail: 'full' };
+    const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
+    await getButton(shown, `More ads for ${price} …`).click();
+    await getButton(shown, `Search for ${price}`).click();
+    await waitForStatus(shown, charged);
+    expect(listPaidCalls(shown)).toHaveLength(1);
+  });
 
-  test('loading more ads is free for an unmetered account, and each new result asks for confirmation again', async () => {
+  test('loading more ads is free for an account without credit metering', async () => {
     const { key } = boards.service.library.keys.create({ unmetered: true });
     const shown = await boards.show(searchOfSixAds, { apiKey: key });
     await getButton(shown, 'More ads, free …').click();
@@ -258,7 +255,7 @@ inChromium('Actions on the board', () => {
     }
   });
 
-  test('when the search for more ads fails, the board states the reason and offers a retry if it can help', async () => {
+  test('an error while loading more ads is shown with a retry button if a retry can help', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
     await waitForAdCount(shown, '5 of 30 ads');
     await getButton(shown, /^More ads/).click();

@@ -36,8 +36,8 @@ const callBoardTool = async <Data>(name: string, args: object, client: Pick<Test
   return meta<Data>(result);
 };
 
-describe.each(outputs)('with output %s', (output) => {
-  test('the data for the board state the ads, the total and the price that the board shows', async () => {
+describe.each(outputs)('The tools of the board with output %s', (output) => {
+  test('a tool result contains the ads, the total and the price for the board', async () => {
     const own = servers[output];
     const found = await own.call('search_ads', { limit: 7 });
     expect(meta<BoardContext>(found)).toMatchObject({
@@ -61,7 +61,7 @@ describe.each(outputs)('with output %s', (output) => {
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
-  test('the tools of the board return one sentence and no data if the page token is missing', async () => {
+  test('the tools of the board return no data without the page token', async () => {
     const own = servers[output];
     const { ids } = meta<BoardContext>(await own.call('search_ads', { limit: 5 }));
     const { gathering } = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
@@ -81,7 +81,7 @@ describe.each(outputs)('with output %s', (output) => {
     expect(service.requests.length + service.pictures.length).toBe(before);
   });
 
-  test('data that other tools send to the board contain no text of an advertiser', async () => {
+  test('board data from other tools contains no text from advertisers', async () => {
     const own = servers[output];
     const { ids = [] } = meta<BoardContext>(await own.call('search_ads', { limit: 30, detail: 'full' }));
     const collectionId = meta<BoardContext>(await own.call('list_collections')).collections?.[0]?.id;
@@ -105,7 +105,7 @@ describe.each(outputs)('with output %s', (output) => {
   });
 });
 
-test('board_ads marks the ads that the last check of a watch listed and the check before did not', async () => {
+test('board_ads marks ads that are new in the latest check of a watch', async () => {
   const service = await startBoardService(createAds(30));
   const own = await service.start({ cacheSeconds: 0 });
   await own.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
@@ -124,7 +124,7 @@ test('board_ads marks the ads that the last check of a watch listed and the chec
   await service.close();
 });
 
-test('board_ads costs nothing, returns ads with their labels, and lists the ids that the dataset does not contain', async () => {
+test('board_ads returns stored ads with their labels at no charge', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
   const { ads, missingIds, left, offeredTools } = await callBoardTool<BoardAds>('board_ads', {
@@ -161,7 +161,7 @@ test('board_ads costs nothing, returns ads with their labels, and lists the ids 
   });
 });
 
-test('board_ads states what the ads of a gathering cannot support, and nothing for complete ads', async () => {
+test('board_ads states the gaps in the data of a gathering', async () => {
   const own = await startBoardService((mediaUrl) =>
     createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, countries: index < 20 ? ['DE'] : [] })),
   );
@@ -181,7 +181,7 @@ test('board_ads states what the ads of a gathering cannot support, and nothing f
   }
 });
 
-test('board_ads returns the ads of a gathering, and an error for an unknown gathering', async () => {
+test('board_ads returns the ads of a gathering and rejects an unknown gathering id', async () => {
   const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   const { gathering, ads } = await callBoardTool<BoardAds>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
@@ -191,7 +191,7 @@ test('board_ads returns the ads of a gathering, and an error for an unknown gath
   expect(unknown.text).toContain('gather_ads reads its ads again');
 });
 
-test('board_ads states when the ads were read, even if the board is opened weeks later', async () => {
+test('board_ads states when the ads were read', async () => {
   let time = now;
   const { baseUrl, apiKey } = service;
   const own = await startServer({ config: { baseUrl, apiKey }, now: () => time });
@@ -205,7 +205,7 @@ test('board_ads states when the ads were read, even if the board is opened weeks
   await own.close();
 });
 
-test('board_ads returns every ad of a large gathering exactly once, over several calls of limited size', async () => {
+test('board_ads returns a large gathering over several calls without duplicates', async () => {
   const own = await startBoardService(createAds(2100));
   const large = await own.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
@@ -226,7 +226,7 @@ test('board_ads returns every ad of a large gathering exactly once, over several
   await own.close();
 });
 
-test('board_pictures returns the cards of an ad in their order, and the reason for each missing picture', async () => {
+test('board_pictures returns the pictures of an ad in card order, with a reason for each missing one', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const asked = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
@@ -239,7 +239,7 @@ test('board_pictures returns the cards of an ad in their order, and the reason f
   expect(service.pictures).toEqual(['/pictures/2-3.jpg', '/pictures/2-1.jpg']);
 });
 
-test('board_pictures returns the other pictures if one picture fails', async () => {
+test('board_pictures returns the other pictures if one fails', async () => {
   const host = await startPictureHost();
   const [quick, slow] = createAds(2)('');
   const createMedia = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
@@ -266,7 +266,7 @@ test('board_pictures returns the other pictures if one picture fails', async () 
   await host.close();
 });
 
-test('a server without a tool that shows the board serves no board, and no text for a model names the tools of the board', async () => {
+test('a server without board support does not list or mention the board tools', async () => {
   const plain = await service.start({ tools: ['whoami', 'get_ad'] });
   await expect(plain.client.readResource({ uri: 'ui://ad-library/board' })).rejects.toThrow('no resource');
   expect((await plain.call('board_ads', { ids: [] })).text).toContain('There is no tool');
@@ -274,7 +274,7 @@ test('a server without a tool that shows the board serves no board, and no text 
   expect(server.client.getInstructions()).not.toContain('board_');
 });
 
-test('board_ads limits the number and the length of unknown ids', async () => {
+test('board tools reject too many or too long ids', async () => {
   const expectRefusal = async (name: string, args: object) => {
     const { isError, text } = await server.call(name, { page, ...args });
     expect([isError, text.length < 500]).toEqual([true, true]);

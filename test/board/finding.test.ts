@@ -30,7 +30,7 @@ const readText = ({ sentence }: Finding) =>
 /** Node versions spell September in two ways. */
 const normalizeSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
 
-describe('The finding above the cards', () => {
+describe('The finding above the ads', () => {
   test.each<[string, BriefAd[], string | undefined, object?]>([
     ['no ads', [], undefined],
     ['seven ads, though all are the same', repeated(7, 7), undefined],
@@ -93,36 +93,36 @@ describe('The finding above the cards', () => {
       { values: { advertiser: 'Serra', landing: 'serra.example/boots' } },
     ],
     ['a landing page of a few messages', computeLeadingFinding(4), undefined],
-  ])('of %s is as expected', (_, given, text, opens) => {
+  ])('the finding for %s has the expected text', (_, given, text, opens) => {
     const finding = selectFinding(given, whole);
     expect(finding && normalizeSpelling(readText(finding))).toBe(text);
     if (opens) expect(finding?.opens).toEqual(opens);
   });
 
-  test('the finding does not compare launches if the board shows only some of the ads or filters them by time', () => {
+  test('no finding compares launches if some ads are hidden', () => {
     const given = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(given, { ...whole, hasAllLaunches: false })).toBeUndefined();
   });
 
-  test('the finding does not compare launches if the time at which the ads were read is unknown', () => {
+  test('no finding compares launches if the reading time is unknown', () => {
     const given = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(given, { ...whole, readAt: undefined })).toBeUndefined();
   });
 
-  test('the finding does not count the month in which the ads were read, or later months, as months with few launches', () => {
+  test('no finding reports a month with few launches if the month was not over when read', () => {
     const given = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
       expect(selectFinding(given, { ...whole, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
   });
 
-  test('the finding does not compare launches if all ads were last seen on one day long before they were read', () => {
+  test('no finding compares launches if all ads were last seen long before they were read', () => {
     const createLastSeenAds = (day: string) =>
       startOn(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
     expect(selectFinding(createLastSeenAds('2026-07-01'), whole)).toBeUndefined();
     expect(selectFinding(createLastSeenAds('2026-11-20'), whole)).toBeDefined();
   });
 
-  test('the figures of the advertiser that the finding names match its ads on the board, for any ads', () => {
+  test('the figures in a finding match the ads on the board', () => {
     const month = fc.constantFrom('2026-05', '2026-06', '2026-07', '2026-08', '2026-09', '2026-10', '2026-11');
     const anyAd = fc.record({
       pageName: fc.constantFrom('Serra', 'Acme'),
@@ -186,14 +186,14 @@ test.each<[string[], string[]]>([
     ['', 'x'],
     ['', 'x'],
   ],
-])('the differing words of the texts %j are marked', (texts, marked) => {
+])('the word comparison marks the differing words of %j', (texts, marked) => {
   const shown = markDifferences(texts).map((parts) =>
     parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
   );
   expect(shown.map((parts) => parts.join(''))).toEqual(marked);
 });
 
-test('two ad texts of the largest size are compared quickly, whatever they contain', () => {
+test('comparing two ad texts of maximum size takes less than five seconds', () => {
   const writeAdText = (word: string) => `${word} `.repeat(5000);
   const since = performance.now();
   markDifferences([writeAdText('one'), writeAdText('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);

@@ -74,7 +74,7 @@ inChromium('Hostile ad text on the board', () => {
   const boards = boardTest(createHostileAd);
   const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
 
-  test('hostile ad text is shown as plain text on wide and narrow screens', async () => {
+  test('the board shows hostile ad text as plain text', async () => {
     const server = await boards.server();
     await server.call('gather_ads', shownAds.args);
     const labels = [...scripts, ...writing].flatMap((text, index) =>
@@ -118,7 +118,7 @@ inChromium('Hostile ad text on the board', () => {
     expect(await page.evaluate('window.broken')).toBeUndefined();
   });
 
-  test('hostile ad text keeps its reading direction, states how much of it is cut, and never reaches the conversation', async () => {
+  test('hostile ad text keeps its reading direction and never reaches the conversation', async () => {
     const shown = await boards.show(shownAds);
     await waitForAdCount(shown, `${copies.length + 1} ads`);
     const readDirections = (text: string) =>
@@ -138,7 +138,7 @@ inChromium('Hostile ad text on the board', () => {
     await heading.waitFor();
   });
 
-  test('hostile ad text in the arguments of a search is shown as plain text', async () => {
+  test('the board shows hostile search arguments as plain text', async () => {
     const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
     await shown.board.getByRole('alert').locator('p').first().waitFor();
@@ -165,7 +165,7 @@ inChromium('Hostile ids on the board', () => {
       { host: '127.0.0.1', port: 0 },
     );
 
-  test.each([{}, { passOn: removeMeta }])('hostile ad texts are not passed to the conversation: %o', async (host) => {
+  test.each([{}, { passOn: removeMeta }])('hostile ad text is never sent to the conversation: %o', async (host) => {
     const service = await listenWithIds();
     onTestFinished(() => service.close(0));
     const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.url });

@@ -108,7 +108,7 @@ inChromium('The layout of the board', () => {
     ['ar-EG', 'dark', 1100, 820],
     ['de-DE', 'dark', 360, 500],
   ] as const)(
-    'no element overlaps another, is cut or leaves the window (%s, %s, %d by %d pixels)',
+    'no element of the board overlaps another or is cut off (%s, %s, %d by %d pixels)',
     async (locale, theme, width, height) => {
       const inline = height === 500 && { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
       const shown = await boards.show({ ...gathered, width, height, context: { locale, theme, ...inline } });
@@ -152,7 +152,7 @@ inChromium('The layout of the board', () => {
     },
   );
 
-  test('the board shows no charts or filters for two ads, states the search if no ad matched, and states the error if the call failed', async () => {
+  test('the board shows no charts or filters for only two ads', async () => {
     const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
     await waitForAdCount(two, '2 of 44 ads');
     expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
@@ -172,7 +172,7 @@ inChromium('The layout of the board', () => {
     await hasNoFaults(wrong);
   });
 
-  test("a click on the finding opens the variant that it names, with the figures of that variant's ads", async () => {
+  test('clicking the finding opens the ads that it is about', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await getButton(
@@ -198,7 +198,7 @@ inChromium('The layout of the board', () => {
     await waitForStatus(shown, 'The text was copied.');
   });
 
-  test('a person compares ads word by word with the keyboard alone, and asks about them together', async () => {
+  test('a user can compare ads word by word with the keyboard alone', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     for (const offer of [20, 23, 26]) await getCheckbox(shown, `Walk ${offer}`).check();
@@ -220,7 +220,7 @@ inChromium('The layout of the board', () => {
     expect(await getButton(shown, 'Compare').count()).toBe(0);
   });
 
-  test('the drawer shows what changed between the versions of an ad', async () => {
+  test('the ad details show what changed between the versions of an ad', async () => {
     const server = await boards.server();
     const gather = () => server.call('gather_ads', { ...gathered.args, fresh: true });
     await gather();

@@ -27,7 +27,7 @@ inChromium('Dates on the board', () => {
     createAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
   );
 
-  test('the timeline shows no months for ads without dates', async () => {
+  test('the timeline has no month axis for ads without dates', async () => {
     const shown = await withoutDates.show({ tool: 'search_ads', args: { limit: 10 } });
     await shown.board.getByLabel('Timeline').click();
     await shown.board.locator('.row').first().waitFor();
@@ -35,7 +35,7 @@ inChromium('Dates on the board', () => {
     expect(await shown.board.locator('main').textContent()).not.toContain('1970');
   });
 
-  test('the chart of launches names its months even if the server does not answer, and marks the month of the last reading as unfinished', async () => {
+  test('the launch chart marks the current month as unfinished', async () => {
     const call = { tool: 'search_ads', args: { limit: 20 } };
     const readLaunches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
     const shown = await withDates.show({
@@ -59,18 +59,15 @@ inChromium('The board of an incomplete result', () => {
       { tool: 'gather_ads', args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 } },
       ...([10, 45, 'not complete'] as const),
     ],
-  ] as const)(
-    'the heading and the charts of the board state how many ads they show of %s',
-    async (_, call, ads, all, words) => {
-      const shown = await boards.show(call);
-      await waitForAdCount(shown, `${ads} of ${all} ads`);
-      const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
-      expect(await readText(shown, '#part')).toBe(part);
-      expect(await readText(shown, '#subtitle')).toContain(words);
-    },
-  );
+  ] as const)('the board heading states how many ads are shown of %s', async (_, call, ads, all, words) => {
+    const shown = await boards.show(call);
+    await waitForAdCount(shown, `${ads} of ${all} ads`);
+    const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
+    expect(await readText(shown, '#part')).toBe(part);
+    expect(await readText(shown, '#subtitle')).toContain(words);
+  });
 
-  test('the board states that more ads exist if the service tells no total', async () => {
+  test('the board says that more ads exist if the total is unknown', async () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 20 },
@@ -85,7 +82,7 @@ inChromium('The board of an incomplete result', () => {
   test.each([
     ['ads', {}, '^45 ads in 1 page'],
     ['demo ads', { demo: true }, String.raw`^[\d,]+ demo ads in \d+ pages?`],
-  ])('the estimate of %s takes at most one line, or two lines in a narrow window', async (_, config, size) => {
+  ])('the estimate note for %s takes one line, or two lines in a narrow window', async (_, config, size) => {
     const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
     const shown = await boards.show({ tool: 'gather_ads', args }, config);
     const line = new RegExp(String.raw`${size}, (?:between \d+ and )?[\d,]+ credits?$`);
@@ -103,7 +100,7 @@ inChromium('The board of an incomplete result', () => {
     expect(shown.calls).toEqual([]);
   });
 
-  test('the estimate for an incomplete gathering covers the missing ads, and the board draws the ads that were read', async () => {
+  test('the estimate for an incomplete gathering covers the ads that were not read', async () => {
     const filters = { countries: ['US'] };
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const { call } = await boards.server();
@@ -120,36 +117,31 @@ inChromium('The board of an incomplete result', () => {
   test.each([
     [false, 0],
     [true, 1],
-  ])(
-    'the board explains an error in one sentence, folds the details, and offers a retry only if it can help (%s)',
-    async (retryable, offers) => {
-      const forwardCall = (result: Record<string, unknown>) => ({
-        ...result,
-        _meta: { 'ad-library/error': { retryable } },
-      });
-      const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
-      const shown = await boards.show({ ...search, passOn: forwardCall }, { demo: true });
-      const problem = shown.board.getByRole('alert');
-      await problem.getByText("Unknown filter key 'colour'.", { exact: true }).waitFor();
-      expect(await problem.locator('details p').textContent()).toMatch(
-        /^The call is not valid.*\n.*Known keys: cursor/,
-      );
-      expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads|Known keys/);
-      await expect.poll(() => readHeight(shown)).toBeLessThan(500);
-      expect(await getButton(shown, 'Try again').count()).toBe(offers);
-      if (!retryable) return;
-      await getButton(shown, 'Try again').click();
-      await waitForStatus(shown, 'The conversation was asked to try again.');
-      const [message] = await shown.messages('ui/message');
-      expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
-    },
-  );
+  ])('the board explains an error in one sentence (%s)', async (retryable, offers) => {
+    const forwardCall = (result: Record<string, unknown>) => ({
+      ...result,
+      _meta: { 'ad-library/error': { retryable } },
+    });
+    const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
+    const shown = await boards.show({ ...search, passOn: forwardCall }, { demo: true });
+    const problem = shown.board.getByRole('alert');
+    await problem.getByText("Unknown filter key 'colour'.", { exact: true }).waitFor();
+    expect(await problem.locator('details p').textContent()).toMatch(/^The call is not valid.*\n.*Known keys: cursor/);
+    expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads|Known keys/);
+    await expect.poll(() => readHeight(shown)).toBeLessThan(500);
+    expect(await getButton(shown, 'Try again').count()).toBe(offers);
+    if (!retryable) return;
+    await getButton(shown, 'Try again').click();
+    await waitForStatus(shown, 'The conversation was asked to try again.');
+    const [message] = await shown.messages('ui/message');
+    expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
+  });
 });
 
 inChromium('The board of a large gathering', () => {
   const boards = boardTest(createAds(2600));
 
-  test('after a failed call the board shows the loaded ads, continues there on request, and sorts, filters and draws all ads together', async () => {
+  test('the board keeps its loaded ads after a failed call and can load the rest', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
     let calls = 0;
     const interceptCall = ({ name }: { name: string }) => {
@@ -241,81 +233,77 @@ const someAd = fc.record({
 inChromium('Figures on the board', () => {
   const boards = boardTest(() => []);
 
-  test.each([1, 2, 3])(
-    'the figures on the board equal the figures that SQL counts for the same gathering: %d',
-    async (seed) => {
-      const page = `page ${seed}`;
-      const [given = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
-      const own = (_: object, index: number) => ({
-        id: deriveUuid(`${page} ${index}`),
-        pageId: page,
-        headline: `Ad ${index}`,
-      });
-      await boards.service.add(given.map((ad, index) => ({ ...ad, ...own(ad, index) })));
-      const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
-      const shown = await boards.show({ tool: 'gather_ads', args });
-      const { board } = shown;
-      const server = await boards.server();
-      const rows = async (select: string) => {
-        const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
-        const own = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
-        return (await server.call('query_ads', { sql: `${own} ${select}`, limit: 1000 })).data.rows as unknown[][];
-      };
-      const countRows = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
-        const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
-        return Object.fromEntries(counted.map(([name, ads]) => [read(String(name)), Number(ads)]));
-      };
-      const [[messages, median] = []] = await rows(
-        'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
-      );
-      await waitForAdCount(shown, `${messages} messages, 70 ads`);
+  test.each([1, 2, 3])('the figures on the board equal the figures from SQL (seed %d)', async (seed) => {
+    const page = `page ${seed}`;
+    const [given = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
+    const own = (_: object, index: number) => ({
+      id: deriveUuid(`${page} ${index}`),
+      pageId: page,
+      headline: `Ad ${index}`,
+    });
+    await boards.service.add(given.map((ad, index) => ({ ...ad, ...own(ad, index) })));
+    const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
+    const shown = await boards.show({ tool: 'gather_ads', args });
+    const { board } = shown;
+    const server = await boards.server();
+    const rows = async (select: string) => {
+      const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
+      const own = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
+      return (await server.call('query_ads', { sql: `${own} ${select}`, limit: 1000 })).data.rows as unknown[][];
+    };
+    const countRows = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
+      const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
+      return Object.fromEntries(counted.map(([name, ads]) => [read(String(name)), Number(ads)]));
+    };
+    const [[messages, median] = []] = await rows(
+      'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
+    );
+    await waitForAdCount(shown, `${messages} messages, 70 ads`);
 
-      const facets = {
-        State: await countRows('state'),
-        Format: await countRows('displayFormat', formatConstant),
-        'Call to action': await countRows('ctaType', formatConstant),
-        Country: await countRows('country', formatCountry, 'own JOIN ad_countries USING (id)'),
-        'Landing page': await countRows('landing'),
-        Started: await countRows('startedMonth', formatMonth),
-      };
-      for (const [facet, values] of Object.entries(facets))
-        expect(await readChips(shown, facet), facet).toEqual(values);
+    const facets = {
+      State: await countRows('state'),
+      Format: await countRows('displayFormat', formatConstant),
+      'Call to action': await countRows('ctaType', formatConstant),
+      Country: await countRows('country', formatCountry, 'own JOIN ad_countries USING (id)'),
+      'Landing page': await countRows('landing'),
+      Started: await countRows('startedMonth', formatMonth),
+    };
+    for (const [facet, values] of Object.entries(facets)) expect(await readChips(shown, facet), facet).toEqual(values);
 
-      const readFigure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
-      await expectColumns(readFigure('Launches by month'), await countRows('startedMonth'), isOfMonth);
-      await expectColumns(readFigure('Days running'), await countRows('daysRunning'), isOfDays);
-      await readFigure('Days running')
-        .getByText(`median ${formatNumber(Number(median))}`)
-        .waitFor();
-      for (const title of ['Format', 'Call to action'] as const) {
-        const rows = await readCounts(readFigure(title).locator('.shares :is(.name, b)'));
-        const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
-        const values = Object.values(facets[title]).sort((a, b) => b - a);
-        const largest = values.slice(0, Object.keys(named).length);
-        expect([Object.values(named), none, sumCounts(rows)]).toEqual([largest, 70 - sumCounts(facets[title]), 70]);
-        expect(others).toBe(sumCounts(facets[title]) - sumCounts(named));
-      }
+    const readFigure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
+    await expectColumns(readFigure('Launches by month'), await countRows('startedMonth'), isOfMonth);
+    await expectColumns(readFigure('Days running'), await countRows('daysRunning'), isOfDays);
+    await readFigure('Days running')
+      .getByText(`median ${formatNumber(Number(median))}`)
+      .waitFor();
+    for (const title of ['Format', 'Call to action'] as const) {
+      const rows = await readCounts(readFigure(title).locator('.shares :is(.name, b)'));
+      const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
+      const values = Object.values(facets[title]).sort((a, b) => b - a);
+      const largest = values.slice(0, Object.keys(named).length);
+      expect([Object.values(named), none, sumCounts(rows)]).toEqual([largest, 70 - sumCounts(facets[title]), 70]);
+      expect(others).toBe(sumCounts(facets[title]) - sumCounts(named));
+    }
 
-      await getChip(shown, 'Running').click();
-      await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
-      const running = await countRows('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
-      expect(await readChips(shown, 'Format')).toEqual(running);
-      await getChip(shown, 'Running').click();
+    await getChip(shown, 'Running').click();
+    await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
+    const running = await countRows('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
+    expect(await readChips(shown, 'Format')).toEqual(running);
+    await getChip(shown, 'Running').click();
 
-      await getButton(shown, 'Ads').click();
-      await board.getByLabel('Sort').selectOption('Days running');
-      await getButton(shown, 'Timeline').click();
-      const sharesOf = await board.locator('.row').evaluateAll((all) =>
-        all.map((row) => {
-          const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());
-          return [row.querySelector('.open')?.textContent, (bar?.width ?? 0) / (track?.width ?? 1)] as const;
-        }),
-      );
-      const drawn = new Map(sharesOf);
-      const ran = await rows('SELECT headline, daysRunning FROM own ORDER BY daysRunning DESC LIMIT 10');
-      const share = ([headline]: unknown[] = []) => drawn.get(String(headline)) ?? 0;
-      for (const row of ran)
-        expect(share(row) / share(ran[0]), String(row[0])).toBeCloseTo(Number(row[1]) / Number(ran[0]?.[1]), 2);
-    },
-  );
+    await getButton(shown, 'Ads').click();
+    await board.getByLabel('Sort').selectOption('Days running');
+    await getButton(shown, 'Timeline').click();
+    const sharesOf = await board.locator('.row').evaluateAll((all) =>
+      all.map((row) => {
+        const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());
+        return [row.querySelector('.open')?.textContent, (bar?.width ?? 0) / (track?.width ?? 1)] as const;
+      }),
+    );
+    const drawn = new Map(sharesOf);
+    const ran = await rows('SELECT headline, daysRunning FROM own ORDER BY daysRunning DESC LIMIT 10');
+    const share = ([headline]: unknown[] = []) => drawn.get(String(headline)) ?? 0;
+    for (const row of ran)
+      expect(share(row) / share(ran[0]), String(row[0])).toBeCloseTo(Number(row[1]) / Number(ran[0]?.[1]), 2);
+  });
 });

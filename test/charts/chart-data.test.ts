@@ -51,9 +51,9 @@ function formatIsoWeek(iso: string): string {
   return `${thursday.getUTCFullYear()}-W${String(Math.floor(dayOfYear / 7) + 1).padStart(2, '0')}`;
 }
 
-describe('The axis of a chart by dates', () => {
+describe('The date axis of a chart', () => {
   test.each(Object.entries(units))(
-    'a count by %s has zero for each time without a row, and the numbers of all others',
+    'a chart of counts by %s shows zero for dates without rows',
     (_, { sql, nameOf }) => {
       const days = fc.uniqueArray(fc.integer({ min: 0, max: 1000 }), { minLength: 2, maxLength: 60 });
       fc.assert(
@@ -73,7 +73,7 @@ describe('The axis of a chart by dates', () => {
   );
 
   test.each(['longest', 'p90', 'price', 'reach', 'typical', 'ads'])(
-    'a column named %s is not a count, so its chart has a gap for a month without a row',
+    'a chart of the column %s has a gap for a month without rows',
     (name) => {
       const sql = `SELECT startedMonth AS month, max(daysRunning) AS ${name} FROM ads GROUP BY 1`;
       const rows = [
@@ -88,7 +88,7 @@ describe('The axis of a chart by dates', () => {
     },
   );
 
-  test('values of a few separate days are not drawn as a daily series with gaps', () => {
+  test('values of a few separate days are not charted as a daily series', () => {
     const rows = [
       ['2026-01-03', 3],
       ['2026-03-09', 5],
@@ -97,7 +97,7 @@ describe('The axis of a chart by dates', () => {
     expect(listPlaces({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
   });
 
-  test('a series of quarters named by their first month is not filled with the other months', () => {
+  test('a series of quarters is not filled with the months in between', () => {
     const sql = 'SELECT quarter, count(*) AS ads FROM x GROUP BY 1';
     const rows = [
       ['2026-01', 3],
@@ -108,7 +108,7 @@ describe('The axis of a chart by dates', () => {
     expect(listPlaces({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
   });
 
-  test('a value such as 2026-47 is a name unless all values of its column are weeks', () => {
+  test('values such as 2026-47 are week numbers only if the whole column has weeks', () => {
     const rows = [
       ['2026-47', 3],
       ['2026-80', 5],
@@ -116,7 +116,7 @@ describe('The axis of a chart by dates', () => {
     expect(readTable({ columns: ['model', 'ads'], rows }).x).toBe('names');
   });
 
-  test('a bar chart of too many days is refused with a remedy', () => {
+  test('a bar chart with too many days is rejected with a suggestion', () => {
     const sql = 'SELECT date(startedAt) AS day, count(*) AS ads FROM ads GROUP BY 1';
     const table = {
       columns: ['day', 'ads'],
@@ -137,7 +137,7 @@ describe('The axis of a chart by dates', () => {
     ['2026-11', '2026-12-01', false],
     ['2026-09', '2026-09-10', true],
     ['2026-12', '2026-11-20', false],
-  ])('the last month %s of ads read on %s is unfinished: %s', (month, readOn, isOpen) => {
+  ])('the last month %s of ads read on %s is marked as unfinished: %s', (month, readOn, isOpen) => {
     const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
     expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
     expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
@@ -145,7 +145,7 @@ describe('The axis of a chart by dates', () => {
 });
 
 describe('The rows of a chart', () => {
-  test('each row of a chart has its own place, and a row that cannot be drawn is named in the refusal', () => {
+  test('a chart with two rows for the same position is rejected', () => {
     const cell = fc.constantFrom('Acme', 'Serra', '2026-01', '2026-02', '2026-W03', null, 1, 2);
     const name = fc.constantFrom('x', 'y', null);
     const table = fc.array(fc.tuple(cell, name, fc.integer({ min: 1, max: 99 })), { minLength: 1, maxLength: 12 });
@@ -166,7 +166,7 @@ describe('The rows of a chart', () => {
   });
 });
 
-describe('Columns with counts', () => {
+describe('Count columns of a chart', () => {
   test.each<[string, string[]]>([
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1', ['ads']],
     ['select month, COUNT( DISTINCT pageId ) "ads" from ads', ['ads']],
@@ -186,11 +186,11 @@ describe('Columns with counts', () => {
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC LIMIT 3', []],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
     ['', []],
-  ])('in the statement %s they are %j', (sql, expected) => {
+  ])('the count columns of the statement %s are %j', (sql, expected) => {
     expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
   });
 
-  test('a column without a name is treated as a count if it contains counts', () => {
+  test('a result column such as count(*) is treated as a count', () => {
     expect([...findCountColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
   });
 });

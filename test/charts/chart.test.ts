@@ -108,7 +108,7 @@ const anyTable = fc
   .map((read) => read.map(([name, values]) => [name, ...values]));
 
 describe('A chart', () => {
-  test('drawings.html contains every kind of chart, for a wide screen and for a phone with the note on demo data', async () => {
+  test('every kind of chart matches the snapshot in drawings.html', async () => {
     const readAt = Date.UTC(2026, 10, 20);
     const shown = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
       const table = { columns, rows, ...(sql !== undefined && { sql }) };
@@ -120,7 +120,7 @@ describe('A chart', () => {
     await expect(`${shown.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
   });
 
-  test('a chart has a fallback label with the row or column number for each name that its font may lack', () => {
+  test('a chart label that the font cannot draw is replaced by its row or column number', () => {
     const { shapes } = drawChart('line', {
       columns: ['day', '広告', 'ads'],
       rows: createRows('"一", 1, 2', '"二", 3, 4'),
@@ -131,7 +131,7 @@ describe('A chart', () => {
     expect(instead).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
-  test('every shape of a chart lies inside the picture, for any rows, column names and kinds', () => {
+  test('every shape of a chart lies inside the image', () => {
     const names = fc.array(fc.string({ unit: 'grapheme', maxLength: 200 }), { minLength: 10, maxLength: 10 });
     fc.assert(
       fc.property(anyTable, names, fc.constantFrom(...chartKinds), fc.boolean(), (rows, names, kind, isNarrow) => {
@@ -152,7 +152,7 @@ describe('A chart', () => {
     );
   });
 
-  test('the highest bar has the same height with one name as with eight long names, on a phone and on a wide screen', () => {
+  test('long names do not shrink the bars of a chart', () => {
     const listBars = ({ shapes }: Chart) =>
       shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
     const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });

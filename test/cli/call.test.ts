@@ -66,7 +66,7 @@ async function startService(adCount: number) {
   };
 }
 
-test('the command call prints the text for a model or the data, and exits with 0, 1 or 2', async () => {
+test('the call command prints a tool result and exits with 0, 1 or 2', async () => {
   const env = { AD_LIBRARY_API_KEY: 'svc_live_one', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:1' };
   const [textRun, dataRun, failedRun, wrongRun] = await Promise.all([
     runCommand(['call', 'search_ads', '{"limit": 2}', '--demo']),
@@ -85,9 +85,9 @@ test('the command call prints the text for a model or the data, and exits with 0
   expect(wrongRun.stderr).toMatch(/^ad-library-mcp: there is no tool [^\n\P{ASCII}]+\n$/u);
 });
 
-describe('The command call', () => {
+describe('The call command', () => {
   test.each(['text', 'structured'])(
-    'a call with --output %s still prints the whole text, and with --json the whole data',
+    'call with --output %s prints the full text, and with --json the full data',
     async (output) => {
       const { call, readData } = await startService(30);
       const search = ['search_ads', '{"limit": 2}', '--output', output];
@@ -101,7 +101,7 @@ describe('The command call', () => {
     },
   );
 
-  test('a call whose result is an error prints the error and exits with 1', async () => {
+  test('call exits with 1 and prints the error if the tool fails', async () => {
     const { upstream, call, env } = await startService(1);
     upstream.respondWith(errorResponse(403));
     const text = await call(['get_page', '{"pageId": "p"}']);
@@ -128,19 +128,19 @@ describe('The command call', () => {
     [['query_ads', '--out', folder], 'is a folder'],
     [['query_ads', '--out', '-'], '--out: name a file. Standard output already has the text'],
     [['query_ads', '--out', join(folder, 'none', 'x')], 'is not a folder that can be written'],
-  ])('the arguments %j are refused with exit code 2 and the reason', async (words, problem) => {
+  ])('call rejects the arguments %j with exit code 2', async (words, problem) => {
     expect(await demo(...words)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
   });
 
   test.each(['watch_ads', 'check_watches', 'label_ads'])(
-    '%s without a folder is refused and the message names AD_LIBRARY_FILES',
+    'call rejects %s without a folder and names AD_LIBRARY_FILES',
     async (tool) => {
       const stderr = expect.stringContaining('AD_LIBRARY_FILES (or --files) must name a folder');
       expect(await call([tool])).toEqual({ code: 2, stdout: '', stderr });
     },
   );
 
-  test('--out writes the picture or file of a result, and replaces a file only with --force', async () => {
+  test('call --out replaces an existing file only with --force', async () => {
     const sql = 'SELECT 1 AS n, 2 AS m';
     const [csvPath, pngPath, unusedPath] = [createPath('.csv'), createPath('.png'), createPath()];
     const exportWords = ['export_ads', JSON.stringify({ sql }), '--out', csvPath];
@@ -165,7 +165,7 @@ describe('The command call', () => {
     expect(stderr).toContain('contains no picture and no file');
   });
 
-  test('the folder stores the dataset, labels, cached answers and spending for the next call', async () => {
+  test('call with a folder stores ads, labels, cached results and spending', async () => {
     const { call, readData, service } = await startService(30);
     const folderFlags = ['--files', createPath()];
     const queryRows = async (sql: string) =>
@@ -188,7 +188,7 @@ describe('The command call', () => {
     expect(thisServer).toMatchObject({ charged: service.chargedCredits, day: new Date().toISOString().slice(0, 10) });
   });
 
-  test('with a folder, a budget limits the calls of one key over a whole day', async () => {
+  test('the credit budget counts all calls of a day if a folder is set', async () => {
     const { service, call } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number, env?: Environment) =>
@@ -204,8 +204,8 @@ describe('The command call', () => {
   });
 });
 
-describe('A process of the command call', () => {
-  test('a process that waits for arguments on standard input ends on SIGTERM', async () => {
+describe('A running call command', () => {
+  test('call exits on SIGTERM while it waits for standard input', async () => {
     const waitingProcess = startCommand(['call', 'whoami', '-']);
     const repeatedSignal = setInterval(() => waitingProcess.child.kill('SIGTERM'), 300);
     const { code, stdout } = await waitingProcess.ended;
@@ -214,7 +214,7 @@ describe('A process of the command call', () => {
     expect([1, null]).toContain(code);
   });
 
-  test('a gathering that receives SIGTERM returns its partial result', async () => {
+  test('call returns the partial result of gather_ads on SIGTERM', async () => {
     const { service, start, upstream } = await startService(10_000);
     service.priceSearch = () => 1;
     // Answers are slow, so that the gathering is never finished when the signal arrives.
@@ -231,12 +231,12 @@ describe('A process of the command call', () => {
   });
 
   // Creating nested folders in /proc in one step never returns.
-  test.runIf(existsSync('/proc/self'))('a process whose folder cannot be created ends with exit code 1', async () => {
+  test.runIf(existsSync('/proc/self'))('call exits with 1 if its folder cannot be created', async () => {
     const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
     expect((await runCommand(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
   });
 
-  test('check_watches --html writes new ads as a mail, and --exit-code exits with 3 only if there are any', async () => {
+  test('check_watches --exit-code exits with 3 only if there are new ads', async () => {
     const { service, call } = await startService(3);
     const [folder, mailPath] = [createPath(), createPath('.html')];
     const files = ['--files', folder, '--cache-seconds', '0'];
@@ -267,7 +267,7 @@ describe('A process of the command call', () => {
     expect(await call(['whoami', '--html'])).toMatchObject({ code: 2, stderr: problem });
   });
 
-  test('after a process is killed during a paid call, its reserved credits count as spent', async () => {
+  test('credits reserved by a killed process count as spent', async () => {
     const { service, call, start } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];

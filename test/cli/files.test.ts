@@ -27,7 +27,7 @@ async function clear(files: string) {
   return { code, printed };
 }
 
-test('files clear lists and deletes the stored data and leaves the files of others', async () => {
+test('files clear deletes the stored data and leaves foreign files', async () => {
   const folder = newFolder();
   await addAds(await openDataset(folder), 1, { id: 'x' }, { id: 'y' });
   await addAds(await openDataset(folder), 2, { id: 'x', headline: 'new' });
@@ -55,7 +55,7 @@ test('files clear lists and deletes the stored data and leaves the files of othe
   expect((await (await openDataset(folder)).readContents()).ads).toEqual([]);
 });
 
-test('files clear empties the dataset of a running server, which continues to store ads', async () => {
+test('files clear empties the dataset of a running server', async () => {
   const folder = newFolder();
   const { datasets } = openState(folder);
   const openRunning = () => datasets.open({ tenantId: 't', apiKey: 'k' });
@@ -68,7 +68,7 @@ test('files clear empties the dataset of a running server, which continues to st
     expect((await dataset.readContents()).ads.map(({ id }) => id)).toEqual(['new']);
 });
 
-test('files clear leaves exported files and says where they are', async () => {
+test('files clear keeps exported files and prints their folder', async () => {
   const folder = newFolder();
   const exports = openFolderExports({ folder: getExportsFolder(folder) }, Date.now).forTenant('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
@@ -79,7 +79,7 @@ test('files clear leaves exported files and says where they are', async () => {
   expect(await readdir(getExportsFolder(folder))).toHaveLength(2);
 });
 
-test('files clear without a folder is refused and names the setting', async () => {
+test('files clear fails without a folder setting', async () => {
   await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow(
     'AD_LIBRARY_FILES (or --files) must name the folder',
   );

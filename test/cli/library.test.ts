@@ -11,8 +11,8 @@ import { startServer } from '../support/server.ts';
 
 const databaseFlag = (database: string) => ['--database', database];
 
-describe('The command library key', () => {
-  test('a key can be created, listed and revoked, and only create prints the whole key', async ({ database }) => {
+describe('The library key command', () => {
+  test('a key can be created, listed and revoked', async ({ database }) => {
     const creation = await run([
       'key',
       'create',
@@ -34,7 +34,7 @@ describe('The command library key', () => {
     expect((await run(['key', 'list', ...databaseFlag(database)])).out).toContain('revoked 2026-03-15');
   });
 
-  test('all keys of several concurrent commands are created', async ({ database }) => {
+  test('concurrent library key commands all create their keys', async ({ database }) => {
     const creations = await Promise.all(
       Array.from({ length: 3 }, () => runCommand(['library', 'key', 'create', ...databaseFlag(database)])),
     );
@@ -43,7 +43,7 @@ describe('The command library key', () => {
     for (const { stdout } of creations) expect(out).toContain(stdout.slice(0, 17));
   });
 
-  test('a key has an account with the credits, limits and subscription of its options', async ({ database }) => {
+  test('a created key has the credits, limits and subscription from its options', async ({ database }) => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
     const { out: subscribedKey } = await run(['key', 'create', ...limits, ...databaseFlag(database)]);
     const { out: unsubscribedKey } = await run(['key', 'create', '--no-subscription', ...databaseFlag(database)]);
@@ -65,7 +65,7 @@ describe('The command library key', () => {
     [['--hourly-limit', '-1'], /^--hourly-limit takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
   ] as const)(
-    'creating a key with %j is refused before a database is created',
+    'library key create rejects %j before creating a database',
     async ([options, problem], { folder, database }) => {
       await expect(run(['key', 'create', ...options, ...databaseFlag(database)])).rejects.toThrow(problem);
       expect(await readdir(folder)).toEqual([]);
@@ -73,7 +73,7 @@ describe('The command library key', () => {
   );
 });
 
-describe('The command library import', () => {
+describe('The library import command', () => {
   const validLine = '{"pageId":"p","pageName":"P"}\n';
 
   test.for([
@@ -116,14 +116,14 @@ describe('The command library import', () => {
       /: 1 ad and 0 pages, 1 record with the id of another/,
     ],
   ] as const)(
-    'an import %s prints its report and returns the exit code',
+    'library import %s prints its report and sets its exit code',
     async ([_, input, code, err], { database }) => {
       const result = await run(['import', '-', ...databaseFlag(database)], { input });
       expect(result).toEqual({ code, out: '', err: expect.stringMatching(err) });
     },
   );
 
-  test('library formats lists the names that library import takes with --format', async ({ database }) => {
+  test('library formats lists the names that --format accepts', async ({ database }) => {
     const { out } = await run(['formats']);
     const names = out.split('\n').filter((line) => /^\S/.test(line));
     expect(names).toContain('meta-ad-library');
@@ -132,7 +132,7 @@ describe('The command library import', () => {
     );
   });
 
-  test('an import with --format reads a table that no format recognises', async ({ database }) => {
+  test('library import --format reads a table with an unknown layout', async ({ database }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';
     const importTable = (options: string[]) => run(['import', '-', ...options, ...databaseFlag(database)], { input });
     expect((await importTable([])).err).toMatch(/neither JSON nor a table of ads/);
@@ -141,7 +141,7 @@ describe('The command library import', () => {
     expect(err).toMatch(/line 2: neither a headline nor a body/);
   });
 
-  test('an import of a missing file is refused and names the path', async ({ folder, database }) => {
+  test('library import rejects a missing file and names its path', async ({ folder, database }) => {
     const missingFile = join(folder, 'nowhere.jsonl');
     await expect(run(['import', missingFile, ...databaseFlag(database)])).rejects.toThrow(
       `${missingFile} does not exist`,
@@ -149,7 +149,7 @@ describe('The command library import', () => {
   });
 });
 
-test('a served library refuses foreign host names, and ends although a request is unfinished', async ({ database }) => {
+test('a served library rejects foreign host names', async ({ database }) => {
   const { origin, close } = await serveDatabase(database, ['--allowed-hosts', 'ads.example.com']);
   const url = new URL(origin);
   const getStatus = async (host: string) =>
@@ -163,7 +163,7 @@ test('a served library refuses foreign host names, and ends although a request i
   expect(await close()).toBe(0);
 });
 
-test('a served demo prints its key and its URLs, and ends on a stop request', async () => {
+test('library serve --demo prints its key and its URLs', async () => {
   // macOS has only one loopback address.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
   const { origin, readStderr, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
@@ -176,9 +176,7 @@ test('a served demo prints its key and its URLs, and ends on a stop request', as
   expect(await close()).toBe(0);
 });
 
-test('the output of library filters, used as a search filter file, describes the same tools as the demo', async ({
-  folder,
-}) => {
+test('the output of library filters works as a search filter file', async ({ folder }) => {
   const { code, out, err } = await run(['filters']);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const filterFile = join(folder, 'filters.json');
@@ -203,7 +201,7 @@ describe.skipIf(process.platform === 'win32')('The library on a full disk', () =
     [['import', '-'], 1],
     [['key', 'create'], 0],
   ] as const)(
-    'the command %j ends with exit code 1 and the reason, if files may have at most %i kB',
+    'the command %j exits with 1 and the reason if files are limited to %i kB',
     async ([words, kilobytes], { folder, database }) => {
       await run(['key', 'list', ...databaseFlag(database)]);
       const filesBefore = await readdir(folder);

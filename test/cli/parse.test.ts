@@ -21,7 +21,7 @@ function readWords(words: string[]) {
 }
 const read = (line: string) => readWords(line.split(' ').filter(Boolean));
 
-test('each server takes the flags of its settings, and the names of flags follow from the names of variables', () => {
+test('every setting of a server has a flag that matches its variable name', () => {
   for (const [name, { variable, flag, valueName, onlyFor }] of Object.entries<Setting>(settings)) {
     if (flag === undefined) continue;
     expect(variable).toBe(`AD_LIBRARY${flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
@@ -45,7 +45,7 @@ describe('The command line', () => {
     ['stdio', { name: 'stdio', flags: {} }],
     ['--demo stdio', { name: 'stdio', flags: { demo: 'true' } }],
     ['http --port 0 --demo', { name: 'http', flags: { port: '0', demo: 'true' } }],
-  ])('the line "%s" is parsed to its command and flags', (line, job) => {
+  ])('the command line "%s" is parsed into a command and flags', (line, job) => {
     expect(read(line)).toMatchObject(job);
     expect(written.stdout + written.stderr).toBe('');
   });
@@ -66,7 +66,7 @@ describe('The command line', () => {
     ['library', 'library needs a command'],
     ['help htpp', "unknown command 'htpp' (Did you mean http?)"],
     ['help library kez', "unknown command 'kez' (Did you mean key?)"],
-  ])('the line "%s" is refused with exit code 2 and an explanation on standard error', (line, problem) => {
+  ])('the command line "%s" is rejected with exit code 2 and an explanation', (line, problem) => {
     expect(read(line)).toEqual({ exit: 2 });
     expect(written.stderr).toContain(`ad-library-mcp: ${problem}\n`);
     expect(written.stderr).toMatch(/\nSee ad-library-mcp.* --help\.\n$|\nUsage: /);
@@ -80,7 +80,7 @@ describe('The command line', () => {
     ['a\0b'],
     ['x'.repeat(1_000_000)],
     ['htpp\n(Did you mean rm?)'],
-  ])('an unknown word with control characters (case %#) is reported as plain text on one short line', (word) => {
+  ])('an unknown option with control characters (case %#) is reported on one clean line', (word) => {
     expect(readWords([word])).toEqual({ exit: 2 });
     const [problem = ''] = written.stderr.split('\n');
     expect(written.stderr.split('\n')).toHaveLength(3);
@@ -90,7 +90,7 @@ describe('The command line', () => {
 
 const commands = Object.keys(commandLines);
 
-test.each(commands)('the command "%s" has help of at most 80 columns, and the examples in it can be parsed', (line) => {
+test.each(commands)('the help of the command "%s" fits 80 columns and has valid examples', (line) => {
   for (const word of ['--help', '-h', 'help']) {
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });
@@ -113,12 +113,12 @@ test.each([
   ['help http', 'Usage: ad-library-mcp http '],
   ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
   ['library import --help', 'JSON Lines'],
-])('the line "%s" prints help that contains: %s', (line, text) => {
+])('the help for "%s" contains: %s', (line, text) => {
   expect(read(line)).toEqual({ exit: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
-test('help lists every setting by its flag, or by its variable if it has no flag', () => {
+test('the help lists every setting', () => {
   const help = commands.map((line) => read(`${line} --help`) && written.stdout).join('\n');
   for (const setting of Object.values(settings))
     expect(help).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);

@@ -28,8 +28,8 @@ async function callOnce(args: string[], env: Record<string, string>) {
   return { code, stderr, text: content[0].text as string, isError: isError === true, tools: findResult(2).tools };
 }
 
-describe('The server over stdio', () => {
-  test('missing settings are named at the start and in results, by variable and by their title in the host', async () => {
+describe('The start of the stdio server', () => {
+  test('the stdio server starts without settings and names the missing ones', async () => {
     const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
     // The build computes the descriptions of the tools in advance. They are the same.
@@ -46,7 +46,7 @@ describe('The server over stdio', () => {
     expect(await runCommand(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  test('all invalid variables are named at the start and in results, without control characters and secrets', async () => {
+  test('the stdio server names all invalid variables without showing secrets', async () => {
     const env = {
       AD_LIBRARY_CREDIT_BUDGET: '2.5',
       AD_LIBRARY_TOOLS: 'a\u001b[2J\nad-library-mcp: fine,b\u009b',
@@ -66,21 +66,21 @@ describe('The server over stdio', () => {
   test.each([
     [['--credit-budget', '2.5'], '--credit-budget must be a whole number from 0 to 1000000000'],
     [['--outptu', 'text'], "unknown option '--outptu' (Did you mean --output?)"],
-  ])('the arguments %j are refused with exit code 2 and nothing is served', async (args, problem) => {
+  ])('the arguments %j are rejected with exit code 2', async (args, problem) => {
     const { code, stdout, stderr } = await runCommand(args, { input: session });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`ad-library-mcp: ${problem}`);
   });
 });
 
-test('http without a base URL or with a folder refuses to start and names the settings', async () => {
+test('the http command refuses to start without a base URL or with a folder', async () => {
   const { code, stderr } = await runCommand(['http'], { env: { AD_LIBRARY_FILES: 'kept' } });
   expect(code).toBe(2);
   expect(stderr).toMatch(/AD_LIBRARY_BASE_URL \(or --base-url\) must be set[^\n]*--demo\n/);
   expect(stderr).toContain('AD_LIBRARY_FILES must be left out');
 });
 
-test('a server whose port is in use ends with exit code 1 and one sentence', async () => {
+test('a server exits with 1 and one sentence if its port is in use', async () => {
   const { port, close } = await startHttpCommand(['--base-url', baseUrl]);
   const database = join(folder, 'unused.db');
   for (const words of [
@@ -95,7 +95,7 @@ test('a server whose port is in use ends with exit code 1 and one sentence', asy
   await close();
 });
 
-test('a server prints its URL, and a library also prints its file and the number of records', async () => {
+test('a started server prints its URL', async () => {
   const database = join(folder, 'ads.db');
   const readStartLines = async (words: string[], host: string) => {
     const serverProcess = startCommand([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
@@ -119,7 +119,7 @@ test('a server prints its URL, and a library also prints its file and the number
   expect(await readStartLines(http, '::1')).toBe('ad-library-mcp: listening on http://[::1]:PORT/mcp');
 });
 
-test('with AD_LIBRARY_LOG_FORMAT=json, every message except the ready line is JSON', async () => {
+test('AD_LIBRARY_LOG_FORMAT=json logs every message except the ready line as JSON', async () => {
   const env = { AD_LIBRARY_LOG_FORMAT: 'json', AD_LIBRARY_KEYS: 'x' };
   const parseLines = (stderr: string) =>
     stderr
@@ -142,7 +142,7 @@ test('with AD_LIBRARY_LOG_FORMAT=json, every message except the ready line is JS
   expect(parseLines(lines.join('\n'))).toHaveLength(1);
 });
 
-test('variables that look like settings are reported with the nearest setting and without their values', async () => {
+test('a misspelled variable is reported with the nearest setting', async () => {
   const env = {
     AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
     AD_LIBRARY_KEY: 'svc_live_CANARY',
@@ -160,7 +160,7 @@ test('variables that look like settings are reported with the nearest setting an
 });
 
 // Windows has no signals: a process that is killed ends immediately.
-describe.skipIf(process.platform === 'win32')('A server that finishes a call after the first signal', () => {
+describe.skipIf(process.platform === 'win32')('Signals to a server with a running call', () => {
   async function startDraining(signal: NodeJS.Signals) {
     const gate = createGate();
     const upstream = await startUpstream(answerWhenOpen(gate));
@@ -180,18 +180,15 @@ describe.skipIf(process.platform === 'win32')('A server that finishes a call aft
     return { gate, answer, running };
   }
 
-  test.each(['SIGTERM', 'SIGINT'] as const)(
-    'a SIGTERM after %s does not interrupt the running call',
-    async (signal) => {
-      const { gate, answer, running } = await startDraining(signal);
-      running.child.kill('SIGTERM');
-      gate.open();
-      expect((await answer)?.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
-      const { code, stderr } = await running.ended;
-      expect(code).toBe(0);
-      expect(stderr).toMatch(/^ad-library-mcp: listening on \S+\n$/);
-    },
-  );
+  test.each(['SIGTERM', 'SIGINT'] as const)('a SIGTERM after %s lets the running call finish', async (signal) => {
+    const { gate, answer, running } = await startDraining(signal);
+    running.child.kill('SIGTERM');
+    gate.open();
+    expect((await answer)?.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^ad-library-mcp: listening on \S+\n$/);
+  });
 
   test.each(['SIGTERM', 'SIGINT'] as const)('a SIGINT after %s ends the server immediately', async (signal) => {
     const { answer, running } = await startDraining(signal);

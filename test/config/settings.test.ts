@@ -20,20 +20,20 @@ const findHttpProblems = (environment: NodeJS.ProcessEnv) => findProblems(enviro
 const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 const secret = 'a secret of at least 32 characters';
 
-test('a variable that is empty or an unexpanded placeholder counts as absent', () => {
+test('an empty variable or an unexpanded placeholder counts as absent', () => {
   for (const { variable } of Object.values(settings))
     for (const text of ['', '   ', '${user_config.value}', '${}', ' ${API_KEY} '])
       expect(readConfig({ [variable]: text })).toEqual(readConfig({}));
 });
 
-test('a flag overrides its variable, and secrets have no flag', () => {
+test('a flag overrides its environment variable, and secrets have no flag', () => {
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '2000' }).port).toBe(2000);
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '' }).port).toBe(1000);
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const)
     expect(settings[name]).not.toHaveProperty('flag');
 });
 
-test('a secret can be read from the file that its _FILE variable names', () => {
+test('a secret can be read from the file named by its _FILE variable', () => {
   const folder = createTemporaryFolder();
   const file = join(folder, 'secret');
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const) {
@@ -104,7 +104,7 @@ test.each(
   Object.entries(acceptedTexts).flatMap(([name, rows]) =>
     rows.map(([text, value]) => [name as SettingName, text, value] as const),
   ),
-)('the setting %s accepts the text "%s"', (name, text, value) => {
+)('the setting %s accepts the value "%s"', (name, text, value) => {
   expect(readConfig({ [settings[name].variable]: text })[name]).toEqual(value);
 });
 
@@ -175,18 +175,15 @@ test.each(
       texts.map((text) => [`AD_LIBRARY_${name}`, text, reason] as const),
     ),
   ),
-)(
-  'the variable %s refuses the text "%s" with one problem that says what is allowed and repeats no secret',
-  (variable, text, reason) => {
-    const [problem, ...more] = findProblems({ [variable]: text });
-    expect(problem).toMatch(new RegExp(`^${variable} must `));
-    expect(problem).toContain(reason);
-    expect(problem).not.toContain('secret');
-    expect(more).toEqual([]);
-  },
-);
+)('the variable %s rejects "%s" and says what is allowed', (variable, text, reason) => {
+  const [problem, ...more] = findProblems({ [variable]: text });
+  expect(problem).toMatch(new RegExp(`^${variable} must `));
+  expect(problem).toContain(reason);
+  expect(problem).not.toContain('secret');
+  expect(more).toEqual([]);
+});
 
-test('a problem names at most five unknown tools, so that a long list does not hide other problems', () => {
+test('an error about unknown tools names at most five of them', () => {
   expect(findProblems({ AD_LIBRARY_PORT: 'x' }, { timeoutMs: 'w', tools: 'nope,search_ads,x' })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_PORT must/),
     expect.stringMatching(/^--timeout-ms must/),
@@ -195,7 +192,7 @@ test('a problem names at most five unknown tools, so that a long list does not h
   expect(findProblems({}, { tools: 'nope,'.repeat(100_000) }).join().length).toBeLessThan(200);
 });
 
-test('a command that listens on a host other than loopback requires a list of allowed hosts', () => {
+test('listening on a non-loopback host requires a list of allowed hosts', () => {
   // Without a command, nothing listens, so the host needs no list.
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
   for (const host of ['0.0.0.0', '::'])
@@ -205,7 +202,7 @@ test('a command that listens on a host other than loopback requires a list of al
     expect(findProblems({ AD_LIBRARY_HOST: host })).toEqual([]);
 });
 
-test('sign-in requires a public URL and cannot be combined with demo data', () => {
+test('sign-in requires a public URL and rejects demo data', () => {
   const url = { ...base, AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
   const both = { ...url, AD_LIBRARY_SIGN_IN_SECRET: secret };
   expect(findHttpProblems(both)).toEqual([]);
@@ -218,7 +215,7 @@ test('sign-in requires a public URL and cannot be combined with demo data', () =
   expect(findHttpProblems({ ...both, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
 });
 
-test('a shared state requires a secret over HTTP, is refused over stdio, and is ignored by library commands', () => {
+test('AD_LIBRARY_STATE_URL requires a secret and works only over HTTP', () => {
   const url = { ...base, AD_LIBRARY_STATE_URL: 'redis://redis' };
   expect(findHttpProblems(url)).toEqual([
     expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
@@ -228,7 +225,7 @@ test('a shared state requires a secret over HTTP, is refused over stdio, and is 
   expect(findProblems(url)).toEqual([]);
 });
 
-test('no problem with a setting contains the API key', () => {
+test('no settings error contains the API key', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       for (const problem of findProblems({ AD_LIBRARY_API_KEY: `svc_live_CANARY ${text}` }))
@@ -244,12 +241,12 @@ const typingErrors = [
   (name: string, at: number) => name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2),
 ];
 
-test('a folder that contains an unexpanded placeholder counts as absent', () => {
+test('a folder with an unexpanded placeholder counts as absent', () => {
   for (const text of ['${DOCUMENTS}/Ad Library', '/home/x/${user_config.files}'])
     expect(readConfig({ AD_LIBRARY_FILES: text }).files).toBeUndefined();
 });
 
-test('for a variable with one typing error, the warning suggests the setting that was meant', () => {
+test('a misspelled variable gets a suggestion with the intended name', () => {
   const variables = Object.values(settings).map(({ variable }) => variable);
   const prefix = 'AD_LIBRARY_';
   fc.assert(

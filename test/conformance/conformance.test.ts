@@ -48,7 +48,7 @@ afterAll(async () => {
 
 // The runner fails if a scenario fails unexpectedly, and also if a scenario that is expected to fail passes.
 test.each(['2025-11-25', '2026-07-28'])(
-  'the HTTP endpoint passes the official conformance suite for revision %s, except for the listed scenarios',
+  'the HTTP endpoint passes the MCP conformance suite for revision %s, except for known failures',
   { timeout: 120_000 },
   async (revision) => {
     const url = listener.url.replace('127.0.0.1', 'localhost');

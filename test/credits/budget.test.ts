@@ -3,16 +3,13 @@ import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
-describe('A budget of the local library', () => {
+describe('A credit budget with the local library', () => {
   const test = freshServiceTest({ config: { cacheSeconds: 0 } });
   test.beforeEach(({ service }) => {
     service.requests.length = 0;
   });
 
-  test('a call that would exceed the budget is refused with the credits spent and a way to raise the budget', async ({
-    service,
-    start,
-  }) => {
+  test('a call that would exceed the credit budget is rejected with the credits spent', async ({ service, start }) => {
     const { call } = await start({ creditBudget: 4 });
     expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
     expect((await call('search_ads', { limit: 20 })).isError).toBe(false);
@@ -29,10 +26,10 @@ describe('A budget of the local library', () => {
   });
 });
 
-describe('A budget of another service', () => {
+describe('A credit budget with another API', () => {
   const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
-  test('a refusal suggests no smaller limit for a tool without a limit', async ({ upstream, start }) => {
+  test('a budget error suggests no smaller limit for a tool without a limit argument', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 3 });
     upstream.respondWith(json({ id: 'x' }, { headers: creditHeaders(2) }));
     await call('get_ad', { adId: deriveUuid('x') });
@@ -60,10 +57,7 @@ describe('A budget of another service', () => {
     expect(await Promise.all(hanging)).toEqual(['left', 'left']);
   });
 
-  test('a save counts against the budget, although an earlier save of an existing item was free', async ({
-    upstream,
-    start,
-  }) => {
+  test('saves count against the credit budget even if an earlier save was free', async ({ upstream, start }) => {
     const createSaveResponse = (added: boolean) =>
       json({ itemType: 'ads', itemId: deriveUuid('x'), added }, { headers: creditHeaders(added ? 3 : 0) });
     upstream.respondWith(createSaveResponse(false), createSaveResponse(true));
@@ -75,7 +69,7 @@ describe('A budget of another service', () => {
     expect(results.filter(({ isError }) => !isError)).toHaveLength(3);
   });
 
-  test('a call waits for an exclusive call only until its own deadline', async ({ upstream, start }) => {
+  test('a paid call waits for another one only until its own deadline', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5, timeoutMs: 200 });
     upstream.respondWith(() => {});
     const results = await Promise.all(

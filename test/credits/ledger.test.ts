@@ -16,11 +16,8 @@ const createListing = (count: number, charged: number, hasMore = false) => {
   return json({ items, cursor: hasMore ? 'next' : null, hasMore }, { headers: creditHeaders(charged) });
 };
 
-describe('The spending of this server', () => {
-  test('get_credits shows the spending of this server next to the figures of the service', async ({
-    upstream,
-    start,
-  }) => {
+describe('The spending shown by get_credits', () => {
+  test("get_credits shows the spending of this server next to the API's figures", async ({ upstream, start }) => {
     const { call } = await start({ cacheSeconds: 900 });
     for (const [items, price] of [
       [10, 3],
@@ -45,7 +42,7 @@ describe('The spending of this server', () => {
     expect(text).toContain('prices seen: search_ads 3 for 10 items, 4 for 20 items, 7 for 50 items');
   });
 
-  test('the spending is zero and all prices are unknown before the first paid call', async ({ server }) => {
+  test('get_credits shows zero spending and no prices before the first paid call', async ({ server }) => {
     const { data, text } = await server.call('get_credits');
     expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, prices: {} });
     expect(text).toContain('prices are unknown until the first paid call');
@@ -68,7 +65,7 @@ describe('The spending of this server', () => {
       },
       { kind: 'network', status: 200 },
     ],
-  ])('the spending includes the charge of an answer that %s', async ([_, fails, expected], { upstream, server }) => {
+  ])('get_credits counts the charge of a response that %s', async ([_, fails, expected], { upstream, server }) => {
     upstream.respondWith(fails, createListing(1, 1));
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
@@ -78,10 +75,7 @@ describe('The spending of this server', () => {
     expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 2 });
   });
 
-  test('the spending does not include refused calls, and an empty answer adds no price', async ({
-    upstream,
-    start,
-  }) => {
+  test('get_credits does not count rejected calls', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 3 });
     const readSpent = async () => (await call('get_credits')).data.thisServer;
     upstream.respondWith(createListing(0, 0), errorResponse(422), createListing(0, 3));
@@ -93,11 +87,8 @@ describe('The spending of this server', () => {
   });
 });
 
-describe('The known prices', () => {
-  test('the page size with the highest price stays in the table after calls with many other sizes', async ({
-    upstream,
-    start,
-  }) => {
+describe('Expected prices', () => {
+  test('the highest known price is remembered after calls with many other page sizes', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
       upstream.respondWith(createListing(items, items === 40 ? 50 : 1));
@@ -188,7 +179,7 @@ describe('The known prices', () => {
     }
   });
 
-  test('the expected price of collection items uses the page size of the API document', async ({ upstream, start }) => {
+  test('the expected price of collection items uses the documented page size', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 9 });
     const createItems = (collection: string) =>
       server.call('list_collection_items', { collectionId: deriveUuid(collection), itemType: 'ads' });
@@ -197,7 +188,7 @@ describe('The known prices', () => {
     expect((await createItems('b')).text).toContain('this call is expected to cost 5.');
   });
 
-  test('without a limit argument, the next page reserves credits for as many items as the first page had', async ({
+  test('the next page of a search without a limit reserves the price of the first page', async ({
     upstream,
     start,
   }) => {

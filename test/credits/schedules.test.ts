@@ -5,11 +5,11 @@ import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } f
 /** Only a few schedules. `npm run schedules` tries many more. */
 const options = { numRuns: 150 };
 
-test('only one call of unknown price, or a price that rises, can exceed a budget', async () => {
+test('only a call of unknown price or a price increase can exceed a budget', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
 });
 
-test('if the service states charges and does not fail, every call that fits is sent and the ledger agrees with the service', async () => {
+test('every call that fits the budget is sent if the API states all charges', async () => {
   await fc.assert(fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted), options);
 });
 

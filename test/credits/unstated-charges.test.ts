@@ -94,10 +94,7 @@ test.for<[string, Case]>([
   expect({ charged, uncertain }).toEqual(spent);
 });
 
-test('a larger page without a charge counts as the highest cost that smaller pages allow', async ({
-  upstream,
-  start,
-}) => {
+test('a larger page without a stated charge counts at its highest possible price', async ({ upstream, start }) => {
   const items = Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` }));
   const page = { items, cursor: null, hasMore: false };
   const server = await start({ creditBudget: 50 });
@@ -107,7 +104,7 @@ test('a larger page without a charge counts as the highest cost that smaller pag
   expect(await readSpent(server)).toMatchObject({ charged: 3, uncertain: 30 });
 });
 
-test('a refusal states the credits that are counted for calls with an unknown charge', async ({ upstream, start }) => {
+test('a budget error states the credits counted for calls of unknown charge', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 12 });
   upstream.respondWith(createAnswer());
   await makeCalls(server, 1);
@@ -115,10 +112,7 @@ test('a refusal states the credits that are counted for calls with an unknown ch
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
 
-test('paid calls never request the balance, with or without a budget and with or without stated charges', async ({
-  upstream,
-  start,
-}) => {
+test('paid calls never request the credit balance', async ({ upstream, start }) => {
   for (const config of [{ creditBudget: 100 }, {}])
     for (const behaviour of [createAnswer(1), createAnswer(), faults.resets]) {
       upstream.respondWith(behaviour);
@@ -127,7 +121,7 @@ test('paid calls never request the balance, with or without a budget and with or
     }
 });
 
-test('without a budget, a call of unknown charge and unknown price adds nothing to the spending', async ({
+test('a call of unknown charge and price adds nothing to the spending without a budget', async ({
   upstream,
   start,
 }) => {
@@ -138,7 +132,7 @@ test('without a budget, a call of unknown charge and unknown price adds nothing 
   expect(await readSpent(server)).toMatchObject({ charged: 0 });
 });
 
-test('a balance request that fails is repeated at most once a minute for each key', async ({ upstream, start }) => {
+test('a failed balance request is repeated at most once a minute', async ({ upstream, start }) => {
   upstream.respondWith(errorResponse(402));
   upstream.credits = delays.hangs;
   const { call, connectAs } = await start({ timeoutMs: 3000 });

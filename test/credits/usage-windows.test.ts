@@ -24,11 +24,8 @@ test.beforeEach(({ upstream }) => {
 
 const listPaths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
 
-describe('A usage limit', () => {
-  test('a usage limit is explained with its window, its numbers, its estimated end and the tools that still work', async ({
-    upstream,
-    server,
-  }) => {
+describe('A usage limit error', () => {
+  test('a usage limit error names the full window and the tools that still work', async ({ upstream, server }) => {
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({
       kind: 'usage_limit',
@@ -44,7 +41,7 @@ describe('A usage limit', () => {
     expect(listPaths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
-  test('if neither window is full, the error says that a cheaper call may still fit', async ({ upstream, server }) => {
+  test('a usage limit error suggests a smaller request if no window is full', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(createUsageLimit(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
@@ -62,7 +59,7 @@ describe('A usage limit', () => {
   });
 });
 
-test('calls that meet the limit at once request the credits only once', async ({ upstream, server }) => {
+test('concurrent usage limit errors request the credit status only once', async ({ upstream, server }) => {
   const gate = createGate();
   upstream.respondWith(
     errorResponse(429),
@@ -78,16 +75,13 @@ test('calls that meet the limit at once request the credits only once', async ({
   expect(listPaths(upstream).filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
 });
 
-describe('A usage window that is known to be full', () => {
+describe('A full usage window', () => {
   test.beforeEach(async ({ upstream, server }) => {
     await server.call('search_ads');
     upstream.respondWith(documentedResponse);
   });
 
-  test('gated calls of the key are refused without a request, and all other calls are sent', async ({
-    upstream,
-    server,
-  }) => {
+  test('a full usage window blocks only the paid calls of its API key', async ({ upstream, server }) => {
     for (const limit of [1, 2, 3]) {
       const { error, text } = await server.call('search_ads', { limit });
       expect(error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
@@ -102,13 +96,13 @@ describe('A usage window that is known to be full', () => {
     expect((await other.call('search_ads')).isError).toBe(false);
   });
 
-  test('a get_credits result with an open window ends the refusals immediately', async ({ upstream, server }) => {
+  test('paid calls resume as soon as get_credits shows an open window', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(createUsageLimit(0)));
     await server.call('get_credits');
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('the credits are requested once a minute, however many calls come', async ({ upstream, server }) => {
+  test('the credit status is requested once a minute while the usage window is full', async ({ upstream, server }) => {
     clock += 59_999;
     await server.call('search_ads');
     expect(listPaths(upstream)).toEqual([]);
@@ -120,24 +114,21 @@ describe('A usage window that is known to be full', () => {
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('a paid call is sent although the request for the credit status fails', async ({ upstream, server }) => {
+  test('a paid call is sent even if the credit status cannot be read', async ({ upstream, server }) => {
     upstream.credits = errorResponse(500);
     clock += 60_000;
     for (const limit of [1, 2]) expect((await server.call('search_ads', { limit })).isError).toBe(false);
   });
 });
 
-test('get_credits that shows a full window stops the next paid call', async ({ upstream, server }) => {
+test('the next paid call is blocked after get_credits shows a full window', async ({ upstream, server }) => {
   upstream.respondWith(documentedResponse);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
   expect(listPaths(upstream)).toEqual(['GET /v1/credits']);
 });
 
-test('a window with too few credits for a call is explained, and such calls are refused until the window has more', async ({
-  upstream,
-  server,
-}) => {
+test('calls that cost more than the usage window has left are blocked', async ({ upstream, server }) => {
   upstream.respondWith(
     json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: creditHeaders(5) }),
     errorResponse(429),

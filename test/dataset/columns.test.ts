@@ -11,8 +11,8 @@ const test = freshUpstreamTest();
 
 const toDay = (day: number) => new Date(Date.UTC(2026, 6, day)).toISOString();
 
-describe('activeWhenLastRead', () => {
-  test('activeWhenLastRead tells which ads ran on the last day of an archive, whenever the archive is read', async ({
+describe('The column activeWhenLastRead', () => {
+  test('activeWhenLastRead marks the ads that ran on the last day of an imported archive', async ({
     upstream,
     start,
   }) => {
@@ -37,10 +37,7 @@ describe('activeWhenLastRead', () => {
     expect(await server.queryRows(range)).toEqual([['2026-06-30T23:59:59.000Z', '2026-07-01T22:00:00.000Z']]);
   });
 
-  test('activeWhenLastRead measures all parts of a question against the last day of the whole question', async ({
-    upstream,
-    server,
-  }) => {
+  test('activeWhenLastRead compares all parts of a search with the same last day', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     const [early, late] = [createAd(1, { lastSeenAt: toDay(1) }), createAd(2, { lastSeenAt: toDay(9) })];
     service.selectAds = ({ query }) => (query === 'early' ? [early] : [late]);
@@ -52,10 +49,7 @@ describe('activeWhenLastRead', () => {
     ]);
   });
 
-  test('activeWhenLastRead equals a comparison with the latest day among the ads of the gathering', async ({
-    upstream,
-    start,
-  }) => {
+  test('activeWhenLastRead compares each ad with the latest date in its gathering', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 }, { now: () => now });
     const service = serveAds(upstream, 0);
     const days = fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined, freq: 4 });
@@ -85,10 +79,7 @@ describe('activeWhenLastRead', () => {
   });
 });
 
-test('texts with placeholders are flagged, and are neither the same copy nor a text in a language', async ({
-  upstream,
-  server,
-}) => {
+test('ads whose text is only a template placeholder have no language and no variant', async ({ upstream, server }) => {
   const service = serveAds(upstream, 0);
   const text = 'The best running boots for every trail, made to last for many years.';
   const common = { pageId: 'p', headline: null };
@@ -111,10 +102,7 @@ test('texts with placeholders are flagged, and are neither the same copy nor a t
   expect(await server.queryRows('SELECT count(DISTINCT variant) FROM ads')).toEqual([[1]]);
 });
 
-test('pictureState says whether the picture of an ad came, did not come, has expired or never existed', async ({
-  upstream,
-  start,
-}) => {
+test('pictureState says whether a picture is available, expired, failed or missing', async ({ upstream, start }) => {
   const host = await startPictureHost();
   try {
     const time = { now };
@@ -168,7 +156,7 @@ describe('Columns of imported ads', () => {
   };
   const buildColumns = (ad: object) => buildAdRows({ id: 'a', ...ad }, { gatheredAt: now }).ad;
 
-  test('payer, beneficiary and reach come from the fields of the European Union and add up without repetition', () => {
+  test('payer, beneficiary and reach are read from the EU fields', () => {
     const { ad, reach } = buildAdRows(importedAd, { gatheredAt: now });
     expect(ad).toMatchObject({ payer: 'Boots Ltd', beneficiary: 'Boots' });
     expect(ad.publicUrl).toBe('https://www.facebook.com/ads/library/?id=1234567890');
@@ -180,14 +168,14 @@ describe('Columns of imported ads', () => {
     ]);
   });
 
-  test('a disclaimer names the payer if no other field does', () => {
+  test('the payer is read from the disclaimer if no other field names it', () => {
     expect(buildColumns({ bylines: 'Paid for by Boots' })).toMatchObject({
       payer: 'Paid for by Boots',
       beneficiary: null,
     });
   });
 
-  test('publicUrl is an https address without a user name, or the page of the archive id', () => {
+  test('publicUrl is an https URL or the ad library page of the archive id', () => {
     const urls = [
       { adLibrary: 'google', adArchiveId: 'CR12', adSnapshotUrl: 'https://adstransparency.example/CR12' },
       { adLibrary: 'google', adArchiveId: '12', adSnapshotUrl: 'javascript:alert(1)' },
@@ -201,7 +189,7 @@ describe('Columns of imported ads', () => {
     expect(urls).toEqual(['https://adstransparency.example/CR12', null, null, null, null, ofMeta, null]);
   });
 
-  test('fields of any shape never produce a wrong row of payers or reach', () => {
+  test('fields of any shape never produce an invalid payer or reach', () => {
     const anything = fc.anything();
     const fields = fc.record(
       {

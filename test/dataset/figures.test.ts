@@ -9,14 +9,11 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const startedIn = (month: string, index: number, more: object = {}) =>
   createAd(index, { startedAt: `${month}-05T00:00:00Z`, lastSeenAt: `${month}-09T00:00:00Z`, ...more });
 
-describe('The table months', () => {
+describe('The months table', () => {
   const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
     GROUP BY 1 ORDER BY 1`;
 
-  test('the table months ends with the unfinished month of the last reading if a statement runs months later', async ({
-    upstream,
-    start,
-  }) => {
+  test('the months table ends with the month in which the ads were last read', async ({ upstream, start }) => {
     let clock = Date.parse('2026-09-10T10:00:00Z');
     const server = await start({}, { now: () => clock });
     const service = serveAds(upstream, 0);
@@ -46,7 +43,7 @@ describe('The table months', () => {
     ]);
   });
 
-  test('the table months lists a month as unfinished until every question was read after its end', async ({
+  test('a month stays unfinished in the months table until every search was read after its end', async ({
     upstream,
     start,
   }) => {
@@ -64,7 +61,7 @@ describe('The table months', () => {
     expect(await server.queryRows(unfinished)).toEqual([['2026-11']]);
   });
 
-  test('the table months ends with the month of the last answer if nothing was gathered', async ({
+  test('the months table ends with the month of the last response if nothing was gathered', async ({
     upstream,
     start,
   }) => {
@@ -79,7 +76,7 @@ describe('The table months', () => {
     ]);
   });
 
-  test('the table months has each month from the first launch to the last answer exactly once', () => {
+  test('the months table contains every month from the first launch exactly once', () => {
     const time = fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2030, 0) });
     fc.assert(
       fc.property(time, time, time, (launch, one, other) => {
@@ -100,11 +97,8 @@ describe('The table months', () => {
   });
 });
 
-describe('The method of a report', () => {
-  test('a report of a question that was read each week states the period and the cost of all readings', async ({
-    upstream,
-    start,
-  }) => {
+describe('The method section of a report', () => {
+  test('a report on a weekly gathering states the period and cost of all readings', async ({ upstream, start }) => {
     let clock = Date.parse('2026-11-02T10:00:00Z');
     const server = await start({}, { now: () => clock });
     serveAds(upstream, 60);
@@ -123,13 +117,10 @@ describe('The method of a report', () => {
   });
 });
 
-describe('A gathering with overlapping parts', () => {
+describe('A gathering with overlapping searches', () => {
   const split = { split: [{ part: 'a' }, { part: 'b' }], maxCredits: 50 };
 
-  test('a gathering with overlapping parts states how many ads its total counts twice', async ({
-    upstream,
-    server,
-  }) => {
+  test('gather_ads states how many ads were counted twice by overlapping searches', async ({ upstream, server }) => {
     const service = serveAds(upstream, 31);
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     const { data, text } = await server.call('gather_ads', split);
@@ -139,7 +130,7 @@ describe('A gathering with overlapping parts', () => {
     expect((await server.readResource(report.uri)).text).toContain('counts an ad of several parts several times');
   });
 
-  test('the coverage of an incomplete gathering with overlapping parts states how many ads are counted twice', async ({
+  test('the coverage of an incomplete gathering states how many ads were counted twice', async ({
     upstream,
     server,
   }) => {
@@ -151,8 +142,8 @@ describe('A gathering with overlapping parts', () => {
   });
 });
 
-describe('SQL and the summary of a gathering', () => {
-  test('SQL and the summary of a gathering compute the same percentiles', async ({ upstream, start }) => {
+describe('The summary of gather_ads compared with SQL', () => {
+  test('the summary of gather_ads shows the same percentiles as SQL', async ({ upstream, start }) => {
     const server = await start({}, { now: () => Date.parse('2026-11-20T10:00:00Z') });
     const days = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 89];
     serveAds(upstream, 0).ads = days.map((ran, at) =>
@@ -165,10 +156,7 @@ describe('SQL and the summary of a gathering', () => {
     expect(summary).toContain(`Days running: min 1, median ${median}, 90th percentile ${high}, max 89`);
   });
 
-  test('SQL and the summary ignore the case of formats, calls to action, countries and advertisers', async ({
-    upstream,
-    server,
-  }) => {
+  test('the summary of gather_ads and SQL ignore letter case', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     service.ads = ['VIDEO', 'video', 'Video'].map((displayFormat, at) =>
       createAd(at, {
@@ -206,22 +194,16 @@ describe('The method note of an export', () => {
     "SELECT id, 'gathering' AS kind FROM gatherings",
     'SELECT 1 AS id',
     'SELECT country AS id FROM ad_countries',
-  ])(
-    'the method note lists every gathering if the result of %s has no ids of ads',
-    async (sql, { upstream, server }) => {
-      serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
-      const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
-      const { data } = await server.call('export_ads', { sql });
-      const note = (await server.readResource(data.methods)).text;
-      expect(note).toContain(String(gathering));
-      expect(note).not.toContain('read none of these ads');
-    },
-  );
+  ])('the method note lists every gathering for an export without ad ids: %s', async (sql, { upstream, server }) => {
+    serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
+    const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
+    const { data } = await server.call('export_ads', { sql });
+    const note = (await server.readResource(data.methods)).text;
+    expect(note).toContain(String(gathering));
+    expect(note).not.toContain('read none of these ads');
+  });
 
-  test('the method note lists only the gatherings of the exported ads if some ids are not ids of ads', async ({
-    upstream,
-    server,
-  }) => {
+  test('the method note lists only the gatherings that contain exported ads', async ({ upstream, server }) => {
     const service = serveAds(upstream, 2);
     service.selectAds = ({ query }) => service.ads.slice(query === 'a' ? 0 : 1).slice(0, 1);
     const gather = async (query: string) =>
@@ -235,10 +217,7 @@ describe('The method note of an export', () => {
   });
 });
 
-test('coverage counts uncovered advertisers without naming them if the ids of a result are not ids of ads', async ({
-  upstream,
-  server,
-}) => {
+test('the coverage counts uncovered advertisers for a result without ad ids', async ({ upstream, server }) => {
   serveAds(upstream, 4).ads = [0, 1, 2, 3].map((at) => createAd(at, { pageId: `p${at % 2}` }));
   await server.call('gather_ads', { maxAds: 1, maxCredits: 50 });
   await server.call('search_ads');

@@ -8,7 +8,7 @@ const listing = fc.array(fc.tuple(...orderFields.map(() => value)), { minLength:
 const compare = (index: number, sign: number) => (left: OrderValues, right: OrderValues) =>
   sign * ((left[index] ?? -1) - (right[index] ?? -1));
 
-test('the field that a listing is sorted by is found, with the range of its values', () => {
+test('the sort field of a listing is detected together with its range of values', () => {
   fc.assert(
     fc.property(listing, fc.nat(orderFields.length - 1), fc.boolean(), (ads, index, isDescending) => {
       const order = findListingOrder(ads.toSorted(compare(index, isDescending ? -1 : 1)));
@@ -21,7 +21,7 @@ test('the field that a listing is sorted by is found, with the range of its valu
   );
 });
 
-test('no order is found in an unsorted listing, a short listing, or a listing of ads with equal values', () => {
+test('no sort field is detected in an unsorted or short listing', () => {
   const shuffled = (count: number) =>
     Array.from({ length: count }, (_, index) => orderFields.map((_, field) => (index * 37 + field) % 101));
   expect(findListingOrder(shuffled(60))).toBeUndefined();
@@ -30,7 +30,7 @@ test('no order is found in an unsorted listing, a short listing, or a listing of
   expect(findListingOrder([])).toBeUndefined();
 });
 
-test('the order of a listing is found although one of a hundred ads has changed its value since', () => {
+test('the sort field of a listing is detected even if one value is out of order', () => {
   const ads = Array.from({ length: 200 }, (_, index) =>
     orderFields.map((field) => (field === 'duplicates' ? index : null)),
   );

@@ -26,7 +26,7 @@ const findLine = (label: string, rows: Parameters<typeof formatSummary>[0]) =>
     .split('\n')
     .find((line) => line.startsWith(label));
 
-test('a line of the summary counts the ads with each value, with other values and without a value', () => {
+test('the summary counts ads for each value, for other values and for no value', () => {
   const formats = 'ABCDEFGHIJ'.split('').flatMap((format, index) => Array.from({ length: 12 - index }, () => format));
   const ads = formats.map((displayFormat, index) => ({ id: `${index}`, displayFormat }));
   expect(findLine('Formats', buildRows([...ads, { id: 'x' }, { id: 'y' }]))).toBe(
@@ -34,7 +34,7 @@ test('a line of the summary counts the ads with each value, with other values an
   );
 });
 
-test('the line of days running has the same median and percentile as SQLite and counts unknown ads', () => {
+test('the summary shows the same median and percentile of days running as SQLite', () => {
   const known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...createRunDates(days) }));
   const rows = buildRows([...known, { id: 'x' }]);
   expect(findLine('Days', rows)).toBe(
@@ -46,7 +46,7 @@ test('the line of days running has the same median and percentile as SQLite and 
 
 const repeat = (value: string, count: number) => Array.from({ length: count }, () => value);
 
-test('a line of the summary names every value that is as frequent as a named value, and a single remaining value', () => {
+test('a summary line names all values that are equally frequent', () => {
   const months = [...repeat('2026-07', 13), ...repeat('2026-06', 298), ...repeat('2026-05', 3689)];
   const ads = months.map((month, index) => ({
     id: `${index}`,
@@ -65,7 +65,7 @@ test('a line of the summary names every value that is as frequent as a named val
   }
 });
 
-test('the summary never leaves out a value that is more frequent than a named value, in any order and with any number of tokens', () => {
+test('the summary never omits a value that is more frequent than a named value', () => {
   const counts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(counts, fc.constantFrom(700, 250, 120, 40), (monthCounts, tokens) => {
@@ -102,7 +102,7 @@ test('the summary never leaves out a value that is more frequent than a named va
   );
 });
 
-test('the summary counts ads that were running when last read, placeholders, picture states and unknown dates', () => {
+test('the summary counts running ads, placeholders, picture states and unknown dates', () => {
   const date = '2026-01-02T00:00:00.000Z';
   const picture = (url: string) => ({ media: [{ type: 'THUMB', url }] });
   const ads = [
@@ -128,7 +128,7 @@ test('the summary counts ads that were running when last read, placeholders, pic
   expect(lines).toContain('Pictures: none 1, failed 1, not tried 1');
 });
 
-test('the summary of ads that have all fields contains no line about gaps', () => {
+test('the summary does not mention gaps if all ads have all fields', () => {
   const date = new Date(gatheredAt).toISOString();
   const text = formatSummary(
     buildRows([{ id: 'a', body: 'Walk more.', startedAt: date, lastSeenAt: date }], { lastSeenTo: date }),
@@ -137,13 +137,13 @@ test('the summary of ads that have all fields contains no line about gaps', () =
   expect(text).not.toMatch(/Pictures|Unknown dates|placeholders|last read/);
 });
 
-test('values that differ only behind the cut are counted separately', () => {
+test('the summary counts values separately that differ only after the cut', () => {
   const long = 'the same beginning of a line, which is longer than what a summary shows of it, '.repeat(6);
   const rows = buildRows(['A', 'B', 'B'].map((end, id) => ({ id: `${id}`, body: `${long}${end}` })));
   expect(findLine('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
 });
 
-test('a format named "none" is counted separately from ads without a format', () => {
+test('the summary distinguishes a format named "none" from a missing format', () => {
   const rows = buildRows([
     { id: 'a', page: { pageName: 'Trail "House"' }, displayFormat: 'VIDEO', body: 'Walk more.\nBuy less.' },
     { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.' },
@@ -155,7 +155,7 @@ test('a format named "none" is counted separately from ads without a format', ()
   expect(findLine('First lines', rows)).toBe('First lines (1): "Walk more." 2, none 1');
 });
 
-test('ads of one page count as one advertiser although their page names differ', () => {
+test('the summary counts ads of one page as one advertiser', () => {
   const ad = (pageId: string | undefined, pageName: string | undefined, index: number) => ({
     id: `${index}`,
     ...(pageId && { pageId }),
@@ -178,7 +178,7 @@ test('ads of one page count as one advertiser although their page names differ',
   expect(findLine('Advertisers', rows)).toBe('Advertisers (5): "Acme" 5, "4" 1, "Beta" 1, "Beta" 1, "beta" 1, none 1');
 });
 
-test('codes that differ only in upper and lower case are counted together', () => {
+test('the summary counts codes that differ only in letter case together', () => {
   const rows = buildRows([
     { id: 'a', displayFormat: 'VIDEO', ctaType: 'SHOP_NOW', countries: ['DE', 'de', 'FR'] },
     { id: 'b', displayFormat: 'video', ctaType: 'shop_now', countries: ['De'] },
@@ -190,7 +190,7 @@ test('codes that differ only in upper and lower case are counted together', () =
 });
 
 test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
-  'an ad whose headline is %s counts as an ad with text',
+  'the summary counts an ad whose headline is %s as an ad with text',
   async (headline) => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
@@ -201,7 +201,7 @@ test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
   },
 );
 
-test('the summary keeps its number of tokens and lines for any texts of advertisers', () => {
+test('the summary stays within its token limit for any ad texts', () => {
   const texts = Object.values(languages).map(({ text }) => text);
   const ads = Array.from({ length: 600 }, (_, index) => ({
     id: `${index}`,

@@ -149,7 +149,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
   },
 );
 
-test('the event loop runs other calls while many ads are read', async () => {
+test('the event loop stays responsive while many ads are loaded', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...many);
@@ -173,7 +173,7 @@ test('the event loop runs other calls while many ads are read', async () => {
   expect(eventLoopTurns).toBeGreaterThan(3);
 });
 
-test('active and daysRunning refer to the time of gathering, not to the time of the statement', () => {
+test('active and daysRunning refer to the time of gathering', () => {
   const ended = { ...ad, endDate: '2026-11-10' };
   expect(buildAdRows(ended, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
@@ -198,7 +198,7 @@ test.each([
   });
 });
 
-test('a cell is a non-empty text, a finite number or null for any field that the service sends', () => {
+test('every cell is non-empty text, a finite number or null', () => {
   const names = fc.constantFrom(...Object.keys(ad), ...getColumnNames('ads'), ...getColumnNames('pages'));
   const fields = fc.dictionary(
     names,

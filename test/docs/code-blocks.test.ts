@@ -189,14 +189,14 @@ function readFilters(text: string): void {
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
   const blocks = listCodeBlocks(page).filter(({ notRun }) => !notRun);
 
-  test('every code block runs, or states why it does not run', () => {
+  test('every code block runs or says why it does not', () => {
     expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
   });
 
   test.each(blocks.filter(({ language }) => language in runners))('$title', runOnce);
 });
 
-test('the install links of README add servers that answer calls', async () => {
+test('the install links in the README add working servers', async () => {
   for (const link of [createVsCodeLink(true), createCursorLink(true)]) {
     expect(pages[0]?.text).toContain(link);
     const { searchParams: query } = new URL(link);
@@ -207,6 +207,6 @@ test('the install links of README add servers that answer calls', async () => {
 });
 
 // On Windows, the folder has no link to the built command.
-test.skipIf(process.platform === 'win32')('the .mcp.json of this repository serves the demo', () =>
+test.skipIf(process.platform === 'win32')('the .mcp.json file of the repository starts the demo', () =>
   runJson(readFileSync(join(root, '.mcp.json'), 'utf8')),
 );

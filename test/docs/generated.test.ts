@@ -5,13 +5,16 @@ import { generatedFiles } from '../../scripts/docs/write.ts';
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const readme = read('README.md');
 
-test.each(Object.entries(generatedFiles))('%s matches the code (run npm run docs to renew it)', async (file, write) => {
-  // `npm run docs` formats JSON files after it has written them, so only their values are compared.
-  const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
-  expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));
-});
+test.each(Object.entries(generatedFiles))(
+  '%s matches the code (run npm run docs to update it)',
+  async (file, write) => {
+    // `npm run docs` formats JSON files after it has written them, so only their values are compared.
+    const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
+    expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));
+  },
+);
 
-test('README states the tokens of the benchmarks, rounded to hundreds', () => {
+test('the README states the token counts from the benchmarks', () => {
   const row = /search_ads, brief[^|]*\| (\d+) tokens an item +\| (\d+) as the service/.exec(read('BENCHMARKS.md'));
   const [ours, service] = (row ?? [])
     .slice(1)
@@ -21,7 +24,7 @@ test('README states the tokens of the benchmarks, rounded to hundreds', () => {
   expect([text, sent]).toEqual([ours, service]);
 });
 
-test('every message that the help page quotes occurs in the source code', () => {
+test('every message quoted on the help page occurs in the source code', () => {
   const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' });
   const sources = files
     .filter((file) => /\.tsx?$/.test(file))

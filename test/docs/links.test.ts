@@ -22,7 +22,7 @@ const listAnchors = ({ text }: Page): string[] =>
       .replaceAll(' ', '-'),
   );
 
-test.each(pages)('every relative link of $file leads to an existing file and heading', (page) => {
+test.each(pages)('every relative link in $file leads to an existing file and heading', (page) => {
   const broken = listLinks(page).filter((link) => {
     const [path = '', anchor] = link.split('#');
     const file = path === '' ? page.file : join(dirname(page.file), path);
@@ -33,7 +33,7 @@ test.each(pages)('every relative link of $file leads to an existing file and hea
   expect(broken).toEqual([]);
 });
 
-test('every page of docs can be reached by links from README', () => {
+test('every page in docs can be reached by links from the README', () => {
   const linkedFiles = new Set<string>();
   const visit = (file: string): void => {
     const page = pages.find((other) => other.file === file);
@@ -51,6 +51,6 @@ test('every page of docs can be reached by links from README', () => {
 const listPaths = ({ text }: Page): string[] =>
   [...text.matchAll(/`((?:src|test|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
 
-test.each(pages)('every path of the repository in $file exists', (page) => {
+test.each(pages)('every repository path in $file exists', (page) => {
   expect(listPaths(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

@@ -15,7 +15,7 @@ const files = readdirSync(folder);
 const read = (file: string) => readFileSync(join(folder, file), 'utf8');
 const composeFile = readFileSync(join(root, 'compose.yaml'), 'utf8');
 
-test.each(files)('a page of docs links docs/operations/%s', (file) => {
+test.each(files)('docs/operations/%s is linked from a page in docs', (file) => {
   expect(pages.some(({ file: page, text }) => page.startsWith('docs/') && text.includes(`](operations/${file})`))).toBe(
     true,
   );
@@ -29,7 +29,7 @@ test.each([...files.map((file) => ({ file, text: read(file) })), { file: 'compos
   },
 );
 
-describe('Metrics', () => {
+describe('The metrics files', () => {
   const dashboard = JSON.parse(read('grafana-dashboard.json'));
   const { groups } = parse(read('prometheus-rules.yml'));
   const alerts: { alert: string; expr: string }[] = groups.flatMap(({ rules }: { rules: [] }) => rules);
@@ -50,7 +50,7 @@ describe('Metrics', () => {
     page = await (await app.request('/')).text();
   });
 
-  test.each(expressions)('the expression of $title reads only metrics and labels that the server has', ({ expr }) => {
+  test.each(expressions)('the expression of $title uses only existing metrics and labels', ({ expr }) => {
     const servedNames = new Set([...page.matchAll(/^([a-z]\w+)[ {]/gm)].map(([, name]) => name));
     const names = [...expr.matchAll(/\b(?:ad_library|nodejs|process)_\w+/g)].map(([name]) => name);
     expect(names.filter((name) => !servedNames.has(name))).toEqual([]);
@@ -61,7 +61,7 @@ describe('Metrics', () => {
     expect(labels.map(([, label]) => label).filter((label) => !servedLabels.has(label))).toEqual([]);
   });
 
-  test('the outcomes in expressions are kinds of errors', () => {
+  test('every outcome in a metrics expression is an error kind', () => {
     const outcomes = expressions.flatMap(({ expr }) =>
       [...expr.matchAll(/outcome!?=~?"([\w|]+)"/g)].flatMap(([, words = '']) => words.split('|')),
     );
@@ -69,14 +69,14 @@ describe('Metrics', () => {
     expect(['ok', ...errorKinds]).toEqual(expect.arrayContaining(outcomes));
   });
 
-  test('the dashboard, the alerts and the scrape configuration use the same job', () => {
+  test('the dashboard, alerts and scrape configuration use the same job name', () => {
     const { scrape_configs: jobs, rule_files: ruleFiles } = parse(read('prometheus.yml'));
     const names = expressions.flatMap(({ expr }) => [...expr.matchAll(/job="([^"]+)"/g)].map(([, job]) => job));
     expect([...new Set(names)]).toEqual(jobs.map(({ job_name: name }: { job_name: string }) => name));
     expect(ruleFiles).toEqual(['prometheus-rules.yml']);
   });
 
-  test('docs/replicas.md names only alerts that exist', () => {
+  test('docs/replicas.md names only existing alerts', () => {
     const text = readFileSync(join(root, 'docs/replicas.md'), 'utf8');
     const named = [...text.matchAll(/`(AdLibrary\w+)`/g)].map(([, name]) => name);
     expect(named).not.toEqual([]);
@@ -91,12 +91,12 @@ describe('kubernetes.yaml', () => {
   const { template, selector, replicas } = find('Deployment').spec;
   const [container] = template.spec.containers;
 
-  test('all documents are valid YAML and belong to one namespace', () => {
+  test('kubernetes.yaml is valid YAML with a single namespace', () => {
     expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
     expect(new Set(resources.map(({ metadata }) => metadata.namespace)).size).toBe(1);
   });
 
-  test('the service, the disruption budget and the ingress find the pods of the deployment', () => {
+  test('the selectors in kubernetes.yaml match the pods of the deployment', () => {
     const { labels } = template.metadata;
     const service = find('Service');
     const budget = find('PodDisruptionBudget').spec;
@@ -112,7 +112,7 @@ describe('kubernetes.yaml', () => {
     expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name);
   });
 
-  test('Kubernetes waits for the preStop delay and for the ten seconds of the shutdown before it kills the pod', () => {
+  test('the grace period in kubernetes.yaml covers the shutdown of the server', () => {
     const delay = container.lifecycle.preStop.sleep.seconds;
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
     expect(container.readinessProbe.periodSeconds).toBeLessThan(delay);
@@ -120,7 +120,7 @@ describe('kubernetes.yaml', () => {
     expect(container.livenessProbe.httpGet.path).toBe('/healthz');
   });
 
-  test('every file of a secret is created by a command of the comment and mounted', () => {
+  test('every secret file in kubernetes.yaml is created and mounted', () => {
     const comment = read('kubernetes.yaml').split('apiVersion')[0];
     const [{ mountPath }] = container.volumeMounts;
     const paths: string[] = container.env.flatMap(({ name, value }: { name: string; value: string }) =>
@@ -134,29 +134,26 @@ describe('kubernetes.yaml', () => {
   });
 });
 
-describe('Proxies', () => {
-  test.each(['nginx.conf', 'Caddyfile'])(
-    '%s hides probes and metrics, and never repeats a POST that was sent',
-    (file) => {
-      const lines = read(file)
-        .split('\n')
-        .filter((line) => !line.trim().startsWith('#'))
-        .join('\n');
-      for (const name of ['healthz', 'readyz', 'metrics']) expect(lines).toContain(name);
-      expect(lines).not.toMatch(/non_idempotent|lb_retry_match/);
-    },
-  );
+describe('The proxy configurations', () => {
+  test.each(['nginx.conf', 'Caddyfile'])('%s hides probes and metrics and never retries a POST', (file) => {
+    const lines = read(file)
+      .split('\n')
+      .filter((line) => !line.trim().startsWith('#'))
+      .join('\n');
+    for (const name of ['healthz', 'readyz', 'metrics']) expect(lines).toContain(name);
+    expect(lines).not.toMatch(/non_idempotent|lb_retry_match/);
+  });
 });
 
 /** Programs that check a file. The checks of programs that are not installed are skipped. */
-describe('Checks by the programs that read the files', () => {
+describe('Checks with the original programs', () => {
   const isInstalled = (program: string) => spawnSync('which', [program]).status === 0;
   const check = (program: string, ...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
     expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
   };
 
-  test.skipIf(!isInstalled('promtool'))('promtool accepts the configuration, and the alerts fire as described', () => {
+  test.skipIf(!isInstalled('promtool'))('promtool accepts the alerts, and they fire as documented', () => {
     check('promtool', 'check', 'config', join(folder, 'prometheus.yml'));
     check('promtool', 'test', 'rules', join(root, 'test/docs/prometheus-rules.test.yml'));
   });
@@ -184,7 +181,7 @@ describe('Checks by the programs that read the files', () => {
     check('caddy', 'adapt', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile'));
   });
 
-  test.skipIf(!isInstalled('systemd-analyze'))('systemd accepts the unit', () => {
+  test.skipIf(!isInstalled('systemd-analyze'))('systemd accepts the service unit', () => {
     const temporary = createTemporaryFolder();
     const unit = join(temporary, 'ad-library-mcp.service');
     writeFileSync(unit, read('ad-library-mcp.service').replace('/usr/bin/node', process.execPath));

@@ -25,18 +25,18 @@ describe('Opening a database file', () => {
       ['PRAGMA user_version = 1'],
       /made by another version of ad-library-mcp. Name another/,
     ],
-  ])('a file of %s is refused and stays unchanged', async ([_, statements, message], { folder, database }) => {
-    await createChangedLibrary(database, ...statements);
-    const originalBytes = await readFile(database);
-    await expect(openDatabase(database)).rejects.toThrow(message);
-    expect(await readFile(database)).toEqual(originalBytes);
-    expect(await readdir(folder)).toEqual(['ad-library.db']);
-  });
+  ])(
+    'opening a file of %s fails and leaves the file unchanged',
+    async ([_, statements, message], { folder, database }) => {
+      await createChangedLibrary(database, ...statements);
+      const originalBytes = await readFile(database);
+      await expect(openDatabase(database)).rejects.toThrow(message);
+      expect(await readFile(database)).toEqual(originalBytes);
+      expect(await readdir(folder)).toEqual(['ad-library.db']);
+    },
+  );
 
-  test('a file that is not a database and a path in a missing folder are refused with the reason', async ({
-    folder,
-    database,
-  }) => {
+  test('opening a database fails for a foreign file or a missing folder', async ({ folder, database }) => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
     await expect(openDatabase(database)).rejects.toThrow(/is not a database of the ad library/);
     await expect(openDatabase(join(folder, 'nowhere', 'a.db'))).rejects.toThrow(/cannot be written: .*no such file/);

@@ -44,8 +44,8 @@ afterAll(() => demo.library.close());
 const ads = await readAll<Ad>(demo, 'ads');
 const pages = await readAll<Page>(demo, 'pages');
 
-describe('The market of the demo', () => {
-  test('a demo that is opened a day later contains the same ads with dates one day later', async () => {
+describe('The demo ads', () => {
+  test('a demo opened a day later has the same ads with dates moved by one day', async () => {
     const laterDemo = await openDemoLibrary({ now: () => testStartTime + 86_400_000 });
     const stringifyWithoutDates = (someAds: Ad[]) => JSON.stringify(someAds).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     const laterAds = await readAll<Ad>(laterDemo, 'ads');
@@ -59,7 +59,7 @@ describe('The market of the demo', () => {
     laterDemo.library.close();
   });
 
-  test('the demo contains many different advertisers, languages, scripts, industries and formats', () => {
+  test('the demo covers many advertisers, languages, industries and formats', () => {
     const countDistinct = (key: 'name' | 'domain' | 'language' | 'industry') =>
       new Set(advertisers.map((advertiser) => advertiser[key])).size;
     expect([countDistinct('name'), countDistinct('domain')]).toEqual([advertisers.length, advertisers.length]);
@@ -73,7 +73,7 @@ describe('The market of the demo', () => {
       expect(ads.some(({ body }) => new RegExp(`\\p{Script=${script}}`, 'u').test(body ?? ''))).toBe(true);
   });
 
-  test('every page and ad of the demo fits its schema and has plausible links, dates and amounts', () => {
+  test('every demo ad has plausible links, dates and amounts', () => {
     for (const page of pages) {
       Page.parse(page);
       const adsOfPage = ads.filter(({ pageId }) => pageId === page.pageId);
@@ -95,7 +95,7 @@ describe('The market of the demo', () => {
   });
 });
 
-test('the data of the demo is identical each time it is made, and after packing and unpacking', async () => {
+test('the demo data is identical each time it is generated', async () => {
   const demoData = await makeDemoData();
   for (const [file, bytes] of Object.entries(packDemoData(demoData)))
     writeFileSync(new URL(file, packedDataFolder), bytes);
@@ -105,7 +105,7 @@ test('the data of the demo is identical each time it is made, and after packing 
 });
 
 describe('The demo library', () => {
-  test('an open demo library leaves no file in the temporary folder', async () => {
+  test('an open demo library leaves no temporary files', async () => {
     const listDemoFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
     const foldersBefore = listDemoFolders();
     const openedDemo = await openDemoLibrary({ now: () => testStartTime });
@@ -116,7 +116,7 @@ describe('The demo library', () => {
     openedDemo.library.close();
   });
 
-  test('a demo library has the same key each time, and the key has 10,000 credits at the first request', async () => {
+  test('a demo library always has the same API key with 10,000 credits', async () => {
     const secondDemo = await openDemoLibrary({ now: () => testStartTime });
     expect(await request(secondDemo, '/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
     secondDemo.library.close();
@@ -125,7 +125,7 @@ describe('The demo library', () => {
     (await openDemoLibrary({ now: () => testStartTime })).library.close();
   });
 
-  test('the demo contains collections of the user and of a colleague, with items', async () => {
+  test('the demo contains collections of the user and of a colleague', async () => {
     const { items } = await request(demo, '/v1/collections');
     expect(items.length).toBeGreaterThanOrEqual(5);
     expect(items.some(({ isOwner }: { isOwner: boolean }) => !isOwner)).toBe(true);
@@ -138,14 +138,14 @@ describe('The demo library', () => {
 
 const pictureFiles = readdirSync(new URL('../../src/library/demo/pictures/', import.meta.url));
 
-describe('The pictures of the demo', () => {
+describe('The demo pictures', () => {
   async function fetchPicture(address: string): Promise<Uint8Array> {
     const response = await demo.library.fetch(new Request(address));
     expect([address, response.status, response.headers.get('content-type')]).toEqual([address, 200, 'image/webp']);
     return new Uint8Array(await response.arrayBuffer());
   }
 
-  test('every picture address of an ad returns a picture of the stated size', async () => {
+  test('every picture URL of a demo ad returns a picture of the stated size', async () => {
     const sizes = new Map<string, object>();
     for (const ad of ads) {
       for (const { url = '', width, height } of ad.media ?? []) {
@@ -158,7 +158,7 @@ describe('The pictures of the demo', () => {
     expect(sizes.size).toBeGreaterThan(0.95 * pictureFiles.length);
   });
 
-  test('the picture of an ad shows its product, a sticker if the text offers a discount, and a tall still for a video', () => {
+  test('the picture of a demo ad matches its product, discount and format', () => {
     const pictureKinds = new Set<string>();
     const stillsAndVideos = ads.filter(({ displayFormat }) => displayFormat === 'IMAGE' || displayFormat === 'VIDEO');
     for (const ad of stillsAndVideos) {
@@ -180,7 +180,7 @@ describe('The pictures of the demo', () => {
   });
 });
 
-test('in demo mode, the HTTP server serves the pictures of the ads and no other path of the library', async () => {
+test('in demo mode, the HTTP server serves the demo pictures but no other library path', async () => {
   const { origin, close } = await startHttp({ demo: true });
   const pictureUrl = `${origin}/media/demo/${pictureFiles[0]}`;
   const response = await fetch(pictureUrl);

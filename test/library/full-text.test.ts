@@ -49,13 +49,13 @@ test.each<[query: string, matches: string[]]>([
   ),
   ...['세분', 'コー豆', '"shipping free"', '"run"', 'shoes -returns', 'sh'].map((query) => [query, []] as [string, []]),
   ['-e -shoes', names.filter((name) => name !== 'english')],
-])('the query %s finds the ad texts %j and no others', async (query, matches) => {
+])('the query %s finds exactly the ad texts %j', async (query, matches) => {
   expect((await searchIds({ query, pageId })).map((id) => names[Number(id.slice(-6))]).sort()).toEqual(
     matches.toSorted(),
   );
 });
 
-test('a search for any text is answered with 200 or 422 and causes no internal error', async () => {
+test('a full-text search for any text causes no internal error', async () => {
   const pieces = ['"', '-', '*', 'a b', '세럼', ' ', ':', '(', ')', 'NOT', 'AND', 'OR', '^', '{', '}', '\0', "'"];
   const text = fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),
@@ -71,7 +71,7 @@ test('a search for any text is answered with 200 or 422 and causes no internal e
   expect(libraryServer.errors).toEqual([]);
 });
 
-test('a search for any word of a stored text finds the text', async () => {
+test('a full-text search for a word of an ad finds the ad', async () => {
   const letters = fc.constantFrom(...'abcßéñ수분세럼後味コのعطرकाไทИж1 -,.!🔥\u0301\u200d');
   const texts = fc.array(
     fc.array(letters, { minLength: 1, maxLength: 30 }).map((characters) => characters.join('')),

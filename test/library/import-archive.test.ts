@@ -107,23 +107,18 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     { daysRunningFrom: 2, daysRunningTo: 2 },
     (record) => ({ data: [record], paging: {} }),
   ],
-])(
-  'an import converts %s to an ad in the shape of the API',
-  async ([_, mappings, filters, wrap], { libraryServer }) => {
-    const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
-    const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
-    expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
-    expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
-    const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
-    expect(await findAds(libraryServer, filters)).toEqual([ad]);
-    // The library also makes a page from the ad.
-    expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
-  },
-);
+])('library import converts %s to an ad in the API format', async ([_, mappings, filters, wrap], { libraryServer }) => {
+  const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
+  const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
+  expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
+  expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
+  const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
+  expect(await findAds(libraryServer, filters)).toEqual([ad]);
+  // The library also makes a page from the ad.
+  expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
+});
 
-test('an import stores values without a field under their own names and lists them in the report', async ({
-  libraryServer,
-}) => {
+test('library import keeps unknown values under their original names', async ({ libraryServer }) => {
   const { notes } = await libraryServer.importRecords({
     ad_archive_id: '2002',
     is_active: false,
@@ -158,7 +153,7 @@ test('an import stores values without a field under their own names and lists th
 });
 
 test.for(['tel:+3510000', 'shop now'])(
-  'an ad whose link (%s) is not a web address has no domain',
+  'an imported ad has no domain if its link (%s) is not a web URL',
   async (link, { libraryServer }) => {
     await libraryServer.importRecords({
       ad_archive_id: '1',
@@ -176,12 +171,12 @@ test.for([
   ['with an end date that is not a date', { ad_archive_id: '3', end_date: 'soon' }, /^endDate:/],
   ['with a rounded archive id', '{"ad_archive_id":1.2345678901234567e19}', /is a rounded number, so the id is lost/],
   ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
-] as const)('an import rejects an ad %s', async ([_, record, problem], { libraryServer }) => {
+] as const)('library import rejects an ad %s', async ([_, record, problem], { libraryServer }) => {
   const report = await libraryServer.importRecords(record);
   expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
 });
 
-test('an import counts every malformed ad as stored or skipped and never fails', async ({ libraryServer }) => {
+test('library import counts every malformed ad as stored or skipped', async ({ libraryServer }) => {
   const names = ['page_id', 'start_date', 'end_date', 'is_active', 'spend', 'publisher_platform', 'body', 'cards'];
   const record = fc.dictionary(fc.constantFrom(...names, 'images'), fc.jsonValue({ maxDepth: 4 }));
   await fc.assert(
@@ -223,7 +218,7 @@ test.for([
   ['commas and CRLF', ',', '\r\n'],
   ['semicolons and LF', ';', '\n'],
 ] as const)(
-  'an import reads ads of the Meta Ad Library from CSV with %s',
+  'library import reads Meta Ad Library ads from CSV with %s',
   async ([_, delimiter, lineEnd], { libraryServer }) => {
     const lines = [tableMappings.map(([column]) => column), tableMappings.map(([, cell]) => cell)].map((row) =>
       row.join(delimiter),
@@ -236,7 +231,7 @@ test.for([
   },
 );
 
-test('the report names each unusable row by its line', async ({ libraryServer }) => {
+test('the import report names the line of each unusable row', async ({ libraryServer }) => {
   const rows = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
   const report = await libraryServer.importRecords(rows.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
@@ -247,9 +242,7 @@ test('the report names each unusable row by its line', async ({ libraryServer })
   ]);
 });
 
-test('after a quotation mark that is not closed, an import skips this line and reads the following rows', async ({
-  libraryServer,
-}) => {
+test('library import skips a row with an unclosed quote and reads the next rows', async ({ libraryServer }) => {
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
     const rowCount = rows.split('\n').length - 1;
     const report = await libraryServer.importRecords(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
@@ -259,9 +252,7 @@ test('after a quotation mark that is not closed, an import skips this line and r
   }
 });
 
-test('an import rejects a table without ads, and the message names the columns that a table of ads needs', async ({
-  libraryServer,
-}) => {
+test('library import rejects a table without ads and names the missing columns', async ({ libraryServer }) => {
   const { skipped, problems } = await libraryServer.importRecords('Name,Age\nA,1\n');
   const problem = expect.stringMatching(
     /^neither JSON nor a table of ads: no line of column names contains .* "body" .*"ad_archive_id"/,
@@ -269,7 +260,7 @@ test('an import rejects a table without ads, and the message names the columns t
   expect([skipped, problems]).toEqual([1, [{ line: 1, path: '', problem }]]);
 });
 
-test('an ad with a planned end in the future was last seen at the time of the import', async ({ libraryServer }) => {
+test('an imported ad with a future end date was last seen at the time of the import', async ({ libraryServer }) => {
   const record = { ad_creative_bodies: ['Text'], ad_delivery_start_time: '2026-02-18' };
   await libraryServer.importRecords({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
   expect(await findAds(libraryServer)).toMatchObject([
@@ -278,7 +269,7 @@ test('an ad with a planned end in the future was last seen at the time of the im
   expect(await findAds(libraryServer, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
 });
 
-test('the domain of a redirect link of Facebook is the domain of its target', async ({ libraryServer }) => {
+test('an imported Facebook redirect link gets the domain of its target', async ({ libraryServer }) => {
   const link = `https://l.facebook.com/l.php?u=${encodeURIComponent('https://www.shop.example/a?x=1')}&h=AT0`;
   await libraryServer.importRecords({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
   expect(await findAds(libraryServer, { domain: ['shop.example'] })).toMatchObject([
@@ -294,7 +285,7 @@ test.for<[query: string, storedQuery: string]>([
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET%26id%3D1&h=2', '?u=https%3A%2F%2Fa.example%3Fid%3D1&h=2'],
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET&h=2', '?u=https%3A%2F%2Fa.example&h=2'],
 ])(
-  'an import of any format removes the access token from a URL with the query %s',
+  'library import removes the access token from a URL with the query %s',
   async ([query, storedQuery], { libraryServer }) => {
     const buildUrl = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
     await libraryServer.importRecords({

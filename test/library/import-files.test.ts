@@ -387,12 +387,12 @@ const expectedImports: Record<string, ExpectedImport> = {
   },
 };
 
-test('the tests import every file of the folder import-files', () => {
+test('every file in the import-files folder has an expected result', () => {
   expect(readdirSync(folder).sort()).toEqual(Object.keys(expectedImports).sort());
 });
 
 test.for(Object.entries(expectedImports))(
-  'an import of %s gives the expected ads and report',
+  'library import of %s gives the expected ads and report',
   async ([name, expected], { libraryServer }) => {
     const report = await libraryServer.library.import(createReadStream(new URL(name, folder)));
     const [, ...lines] = formatImportReport({ name, ...report }).split('\n  ');
@@ -408,9 +408,7 @@ test.for(Object.entries(expectedImports))(
   },
 );
 
-test('an import of an exported CSV file does not store the columns that the dataset computed', async ({
-  libraryServer,
-}) => {
+test('library import ignores computed columns in an exported CSV file', async ({ libraryServer }) => {
   await libraryServer.library.import(createReadStream(new URL('own-export.csv', folder)));
   const { items } = await libraryServer.searchAll({});
   for (const computedColumn of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])

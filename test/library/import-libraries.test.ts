@@ -30,7 +30,7 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
 };
 
 test.for(Object.entries(records))(
-  'an import counts every malformed record of the format %s as stored or skipped',
+  'library import counts every malformed %s record as stored or skipped',
   async ([format, { keys, fixed }], { libraryServer }) => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 4 }),
@@ -50,9 +50,7 @@ test.for(Object.entries(records))(
   },
 );
 
-test('ads and pages with equal ids in different libraries stay apart, and searches tell the libraries apart', async ({
-  libraryServer,
-}) => {
+test('ads with the same id in different ad libraries stay separate', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     { ad_archive_id: '1', page_id: '7', snapshot: { page_name: 'Tea' } },
     { ad: { id: 1, first_shown_date: 20250102 }, advertiser: { business_id: 7, business_name: 'Tea' } },
@@ -72,7 +70,7 @@ test('ads and pages with equal ids in different libraries stay apart, and search
   expect(body.counts.values).toHaveLength(3);
 });
 
-test('an import removes access tokens from ads of every library', async ({ libraryServer }) => {
+test('library import removes access tokens from the ads of every ad library', async ({ libraryServer }) => {
   const url = 'https://media.example/1.jpg?access_token=SECRET&id=1';
   await libraryServer.importRecords(
     { creative_id: 'CR1', details_link: url, image: url, advertiser_id: 'AR1' },

@@ -16,16 +16,14 @@ test.for<[name: string, fields: object, query?: string]>([
     { body: `caf\u0065${'\u0301\u0316'.repeat(400_000)} cr\u00e8me` },
     'cafe creme',
   ],
-])('an ad with %s is stored unchanged', async ([_, fields, query], { libraryServer }) => {
+])('library import stores an ad with %s unchanged', async ([_, fields, query], { libraryServer }) => {
   const ad = { id: createUuid(1), ...fields };
   expect(await libraryServer.importRecords(ad)).toMatchObject({ ads: 1, skipped: 0 });
   expect((await libraryServer.get(`/v1/ads/${createUuid(1)}`)).body).toEqual(ad);
   if (query) expect((await libraryServer.search({ query })).body.totalHits).toBe(1);
 });
 
-test('an import rejects records of more than 64 levels with their line, and stores a record of 64 levels', async ({
-  libraryServer,
-}) => {
+test('library import rejects records with more than 64 levels', async ({ libraryServer }) => {
   const report = await libraryServer.library.import(
     (async function* () {
       yield `{"id":"${createUuid(1)}","x":${nestArrays(63)}}\n{"id":"${createUuid(2)}","x":${nestArrays(64)}}\n`;
@@ -48,7 +46,7 @@ function measureMemory(): number {
   return heapUsed + external;
 }
 
-test('an import does not hold a line of 128 MB in memory', async ({ libraryServer }) => {
+test('library import does not load a line of 128 MB into memory', async ({ libraryServer }) => {
   const megabyte = Buffer.alloc(2 ** 20, 'x');
   let [bytesBefore, bytesAfter] = [0, 0];
   async function* source() {
@@ -62,7 +60,7 @@ test('an import does not hold a line of 128 MB in memory', async ({ libraryServe
   expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
 });
 
-test('an import reads a compressed document of 40 MB within 64 MB of memory', async ({ libraryServer }) => {
+test('library import reads a compressed file of 40 MB within 64 MB of memory', async ({ libraryServer }) => {
   const emptyObjectCount = 40_000;
   const emptyObjects = JSON.stringify(Array.from({ length: emptyObjectCount }, () => ({}))).slice(1, -1);
   let bytesAfter = 0;
@@ -79,7 +77,7 @@ test('an import reads a compressed document of 40 MB within 64 MB of memory', as
   expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
 });
 
-test('an import stops reading after 100,000 unusable records', async ({ libraryServer }) => {
+test('library import stops after 100,000 unusable records', async ({ libraryServer }) => {
   const emptyObjects = gzipSync('{},'.repeat(100_000));
   let chunkCount = 0;
   async function* source() {
@@ -94,9 +92,7 @@ test('an import stops reading after 100,000 unusable records', async ({ libraryS
   expect(chunkCount).toBeLessThan(500);
 });
 
-test('an import rejects a table of 40,001 columns and reads a table of 4,001 columns within ten seconds', async ({
-  libraryServer,
-}) => {
+test('library import rejects a table with 40,001 columns', async ({ libraryServer }) => {
   const tableOf = (columns: number) => `headline${',date'.repeat(columns)}\n${'5\n'.repeat(20_000)}`;
   expect(await libraryServer.importRecords(tableOf(40_000))).toMatchObject({
     skipped: 1,
@@ -120,7 +116,7 @@ test.for<[name: string, records: () => unknown[]]>([
     'ads with long texts',
     () => Array.from({ length: 25 }, (_, index) => ({ id: createUuid(index), body: makeWords(index * 50_000) })),
   ],
-])('the library answers other requests during an import of %s', async ([_, records], { libraryServer }) => {
+])('the local library stays responsive during an import of %s', async ([_, records], { libraryServer }) => {
   const events: string[] = [];
   const importing = libraryServer.importRecords(...records()).then(() => events.push('imported'));
   expect((await libraryServer.get('/v1/whoami')).status).toBe(200);

@@ -102,9 +102,7 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   ['the text of a JavaScript date', (date) => `${new Date(toIsoDateTime(date)).toUTCString()}`, () => true],
 ];
 
-test('an import reads the dates of a column correctly, or rejects the column and lists both meanings', async ({
-  libraryServer,
-}) => {
+test('library import reads a date column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...notations),
@@ -125,9 +123,7 @@ test('an import reads the dates of a column correctly, or rejects the column and
   );
 });
 
-test('a date with dots begins with the day, even if other dates of the column begin with the month', async ({
-  libraryServer,
-}) => {
+test('a date with dots starts with the day, even in a column with month-first dates', async ({ libraryServer }) => {
   const { fieldValues } = await importColumn(
     libraryServer,
     'start',
@@ -138,7 +134,7 @@ test('a date with dots begins with the day, even if other dates of the column be
 });
 
 test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970-01-01', '0x68000000'])(
-  'an import rejects a row with the date %s and names its line',
+  'library import rejects a row with the date %s and names its line',
   async (value, { libraryServer }) => {
     const { report } = await importColumn(libraryServer, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -169,9 +165,7 @@ const decorations: ((text: string) => string)[] = [
   (text) => ` ${text} `,
 ];
 
-test('an import reads the amounts of a column correctly, or rejects the column and lists both meanings', async ({
-  libraryServer,
-}) => {
+test('library import reads an amount column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
   const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });
   await fc.assert(
     fc.asyncProperty(
@@ -208,7 +202,7 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   ['spend', ['1e5', '1E+05'], 'adSpendMax', [100_000, 100_000]],
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
 ])(
-  'an import reads the column %s with the values %j into the field %s as %j',
+  'library import reads the column %s with the values %j into %s as %j',
   async ([column, values, field, expected], { libraryServer }) => {
     expect((await importColumn(libraryServer, column, values, field)).fieldValues).toEqual(expected);
   },
@@ -222,7 +216,7 @@ test.for([
   ['spend', '12%', /^spend: "12%" is not a number/],
   ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
 ] as const)(
-  'an import rejects a row whose column %s contains %s and names its line',
+  'library import rejects a row whose column %s contains %s',
   async ([column, value, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, [value, '7'], 'audienceReach');
     expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
@@ -234,14 +228,14 @@ test.for([
   ['reach', ['12.000', '5.000'], /^the column "reach" has numbers such as 12.000, which may be 12 or 12000;/],
   ['spend', ['1.234,50', '1,234.50'], /^the column "spend" has numbers such as 1.234,50 and 1,234.50, which cannot/],
 ] as const)(
-  'an import rejects a column %s with the values %j and stores nothing',
+  'library import rejects a column %s with the values %j',
   async ([column, values, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
   },
 );
 
-test('an import of JSON decides the order of day and month from all records together', async ({ libraryServer }) => {
+test('library import infers the date order of JSON from all records', async ({ libraryServer }) => {
   const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
   const ambiguousReport = await libraryServer.importRecords(createRecord(1, '05/04/2026'));
   expect(ambiguousReport).toMatchObject({
@@ -273,9 +267,7 @@ const toPython = (value: unknown): string => {
     .join(', ')}}`;
 };
 
-test('an import reads objects in the notation of Python like JSON, on lines and in cells of a table', async ({
-  libraryServer,
-}) => {
+test('library import reads objects in Python notation', async ({ libraryServer }) => {
   const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((json) => JSON.parse(JSON.stringify(json)));
   await fc.assert(
     fc.asyncProperty(value, fc.string({ unit: 'grapheme' }), async (extra, body) => {
@@ -300,7 +292,7 @@ test('an import reads objects in the notation of Python like JSON, on lines and 
 /** All spaces of Unicode that JSON does not allow between tokens. */
 const unusualSpaces = [...'\u000b\u000c\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'];
 
-test('records of JSON are read although unusual spaces stand between its tokens', async ({ libraryServer }) => {
+test('library import accepts JSON with unusual spaces between tokens', async ({ libraryServer }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...unusualSpaces), { minLength: 5, maxLength: 5 }),
@@ -322,7 +314,7 @@ test('records of JSON are read although unusual spaces stand between its tokens'
   );
 });
 
-test('access tokens are removed from URLs however their parameter is written', async ({ libraryServer }) => {
+test('library import removes access tokens from URLs in any spelling', async ({ libraryServer }) => {
   const names = ['access_token', 'ACCESS_TOKEN', 'accessToken', 'access-token', 'access%5Ftoken', 'access_token[]'];
   const separators = ['&', '&amp;', '&#38;', '#'];
   const urls = ['fb_access_token', ...names].flatMap((name) =>

@@ -27,9 +27,7 @@ const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
     JSON.stringify([{ data: ads.slice(0, 1), paging: {} }, { data: ads.slice(1) }], null, indent),
 };
 
-test('an import stores records unchanged from any JSON layout, wherever the bytes are split into chunks', async ({
-  libraryServer,
-}) => {
+test('library import stores records unchanged from any JSON layout', async ({ libraryServer }) => {
   const text = fc.string({ unit: 'binary' });
   const extraFields = fc.dictionary(
     fc.oneof(
@@ -67,9 +65,7 @@ test('an import stores records unchanged from any JSON layout, wherever the byte
   );
 });
 
-test('an imported page replaces a page that was made from an ad, and an ad never replaces an imported page', async ({
-  libraryServer,
-}) => {
+test('an imported page replaces a page derived from an ad', async ({ libraryServer }) => {
   const ad = { id: createUuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
   const pageFromAd = { pageId: 'p', pageName: 'From the ad', adsAmount: 3, countries: ['FR'], detailsEstimated: true };
   const importedPage = { pageId: 'p', pageName: 'Itself' };
@@ -93,7 +89,7 @@ test.for([
   ['UTF-16 with a byte order mark', Buffer.from(`\uFEFF${text}`, 'utf16le')],
   ['UTF-16 without a byte order mark', Buffer.from(text, 'utf16le').swap16()],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
-] as const)('an import recognizes %s by its content', async ([_, bytes], { libraryServer }) => {
+] as const)('library import recognizes %s by its content', async ([_, bytes], { libraryServer }) => {
   for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
     expect(await libraryServer.library.import(toStream(chunks))).toMatchObject({ ads: 2, skipped: 0 });
     expect((await libraryServer.searchAll({ sort: 'duplicates', order: 'asc' })).items).toEqual(
@@ -219,7 +215,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
-  'for %s, an import stores the valid records and reports the place of each problem',
+  'library import stores the valid records and locates each problem for %s',
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
@@ -230,7 +226,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   },
 );
 
-test('an import rejects page ids that cannot be part of a URL', async ({ libraryServer }) => {
+test('library import rejects page ids that cannot be part of a URL', async ({ libraryServer }) => {
   const invalidIds = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
   const validIds = ['x'.repeat(300), 'ü z'];
   const report = await libraryServer.importRecords(
@@ -242,7 +238,7 @@ test('an import rejects page ids that cannot be part of a URL', async ({ library
   for (const id of validIds) expect((await libraryServer.get(`/v1/pages/${encodeURIComponent(id)}`)).status).toBe(200);
 });
 
-test('the report counts repeated records, and counts skipped records by reason', async ({ libraryServer }) => {
+test('the import report counts repeated and skipped records', async ({ libraryServer }) => {
   const invalidRecords = Array.from({ length: 100 }, (_, index) => (index % 2 ? { id: `no uuid ${index}` } : 7));
   const report = await libraryServer.importRecords(createAd(1), createAd(1), createAd(2), ...invalidRecords);
   const lines = formatImportReport({ name: 'file', ...report }).split('\n');
@@ -254,15 +250,13 @@ test('the report counts repeated records, and counts skipped records by reason',
   expect(lines.slice(-3)).toEqual(['  and 50 more:', notAnObject, invalidId]);
 });
 
-test('the report about one record has at most 500 characters, however many values are invalid', async ({
-  libraryServer,
-}) => {
+test('the import report uses at most 500 characters per record', async ({ libraryServer }) => {
   const { problems } = await libraryServer.importRecords({ id: createUuid(1), countries: Array(50_000).fill(1) });
   expect(problems[0]?.problem).toMatch(/^countries\.0: /);
   expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
 });
 
-test('a page that was made from an ad of the same import does not count as updated', async ({ libraryServer }) => {
+test('a page derived from an ad of the same import does not count as updated', async ({ libraryServer }) => {
   const page = { pageId: 'p', pageName: 'P' };
   expect(await libraryServer.importRecords({ ...createAd(1), pageId: 'p' }, page)).toMatchObject({
     ads: 1,
@@ -281,14 +275,11 @@ test.for([
   { audienceReach: -5 },
   { duplicates: -1 },
   { adSpendMin: -0.5 },
-])(
-  'an import rejects an ad in the shape of the API with %j, and the report names the key',
-  async (fields, { libraryServer }) => {
-    const [key] = Object.keys(fields);
-    const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));
-    expect({ ads, problems }).toEqual({
-      ads: 1,
-      problems: [{ line: 1, path: '', problem: expect.stringMatching(`^${key}: `) }],
-    });
-  },
-);
+])('library import rejects an API ad with %j and names the key', async (fields, { libraryServer }) => {
+  const [key] = Object.keys(fields);
+  const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));
+  expect({ ads, problems }).toEqual({
+    ads: 1,
+    problems: [{ line: 1, path: '', problem: expect.stringMatching(`^${key}: `) }],
+  });
+});

@@ -27,10 +27,7 @@ async function startServer(database: string) {
   return { kill, getStatus };
 }
 
-test('a database that is served through a symbolic link is also locked under its real path', async ({
-  folder,
-  database,
-}) => {
+test('a database opened through a symbolic link is locked under its real path', async ({ folder, database }) => {
   const link = join(folder, 'link.db');
   await symlink(database, link);
   const served = await serve(link);
@@ -38,7 +35,7 @@ test('a database that is served through a symbolic link is also locked under its
   await expect(serve(database)).rejects.toThrow(`held by process ${process.pid} of`);
 });
 
-test('after a server is killed, every reported key works and a revoked key stays revoked', async ({ database }) => {
+test('created and revoked keys survive a killed server', async ({ database }) => {
   const server = await startServer(database);
   const reportedKeys: string[] = [];
   const revokedKey = await createKey(createTarget(database), { name: 'Revoked' });
@@ -58,10 +55,7 @@ test('after a server is killed, every reported key works and a revoked key stays
   expect((await listKeyNames(database)).length).toBeGreaterThanOrEqual(reportedKeys.length + 1);
 });
 
-test('a command names the process of a running import, and works without data loss after that process is killed', async ({
-  folder,
-  database,
-}) => {
+test('library commands name the process of a running import', async ({ folder, database }) => {
   await createKey(createTarget(database), { name: 'Saved' });
   const importProcess = startCommand(['library', 'import', '-', '--database', database]);
   onTestFinished(() => void importProcess.child.kill('SIGKILL'));
@@ -78,10 +72,7 @@ test('a command names the process of a running import, and works without data lo
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
-test('commands reach a server only with the token from the lock file, which only its user can read', async ({
-  folder,
-  database,
-}) => {
+test('library commands reach a running server only with the token from its lock file', async ({ folder, database }) => {
   const { url, close } = await serve(database);
   const lockPath = `${database}.owner`;
   expect((await stat(lockPath)).mode & 0o777).toBe(0o600);
@@ -114,7 +105,7 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
     (file) => replaceFile(file, (newPath) => copyFile(file, newPath)),
   ],
   ['lock is deleted', 'database_taken_over', (file) => rm(`${file}.owner`)],
-])('a server whose %s answers every further request with 503', async ([_, code, damage], { database }) => {
+])('a server whose %s responds to every request with 503', async ([_, code, damage], { database }) => {
   const { key } = await createKey(createTarget(database), {});
   const served = await serve(database);
   const ask = () => fetch(`${served.url}/v1/collections`, withToken(key));
@@ -125,10 +116,7 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
   await served.close();
 });
 
-test('a server whose file was moved writes to the moved file and not to a new file in its place', async ({
-  folder,
-  database,
-}) => {
+test('a server whose database file was moved writes to the moved file', async ({ folder, database }) => {
   const served = await serve(database);
   await createKey(createTarget(database), { name: 'Saved' });
   await rename(database, `${database}.old`);

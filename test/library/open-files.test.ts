@@ -36,10 +36,7 @@ async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buff
   return Buffer.concat(chunks);
 }
 
-test('an import reads each readable entry of a ZIP archive and names it in the report', async ({
-  folder,
-  database,
-}) => {
+test('library import reads each entry of a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   await writeFile(
     archive,
@@ -61,7 +58,7 @@ test('an import reads each readable entry of a ZIP archive and names it in the r
   ]);
 });
 
-test('after a damaged entry of a ZIP archive, an import reports the damage', async ({ folder, database }) => {
+test('library import reports a damaged entry of a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   const bytes = zipSync({
     'a.csv': strToU8(toCsv(...Array.from({ length: 2000 }, (_, index) => `Ad ${index * 7919}`))),
@@ -72,10 +69,7 @@ test('after a damaged entry of a ZIP archive, an import reports the damage', asy
   expect(files[0]?.problems.at(-1)?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
 });
 
-test('an import reads the first sheet of a workbook, and refuses ids that the spreadsheet has rounded', async ({
-  folder,
-  database,
-}) => {
+test('library import reads the first sheet of a workbook and rejects rounded ids', async ({ folder, database }) => {
   const workbook = join(folder, 'ads.xlsx');
   await writeFile(
     workbook,
@@ -95,7 +89,7 @@ test('an import reads the first sheet of a workbook, and refuses ids that the sp
   ]);
 });
 
-test('an import names a file that is no readable workbook', async ({ folder, database }) => {
+test('library import names an unreadable workbook', async ({ folder, database }) => {
   const [oldWorkbook, brokenWorkbook] = [join(folder, 'old.xls'), join(folder, 'broken.xlsx')];
   await writeFile(oldWorkbook, Buffer.from('d0cf11e0a1b11ae1', 'hex'));
   await writeFile(brokenWorkbook, zipSync({ '[Content_Types].xml': strToU8('<Types/>') }));
@@ -106,7 +100,7 @@ test('an import names a file that is no readable workbook', async ({ folder, dat
   ]);
 });
 
-test('an import reads a table in Windows-1252, and says so', async ({ folder, database }) => {
+test('library import reads tables in Windows-1252', async ({ folder, database }) => {
   const table = join(folder, 'excel.csv');
   const text = 'advertiser;headline\r\nCafé;Größe M für 5 €\r\n';
   await writeFile(table, Buffer.from(text.replace('€', '\u0080'), 'latin1'));
@@ -115,10 +109,7 @@ test('an import reads a table in Windows-1252, and says so', async ({ folder, da
   expect(await readAds(database)).toMatchObject([{ headline: 'Größe M für 5 €', page: { pageName: 'Café' } }]);
 });
 
-test('an import reads the files of a folder by name, and merges their information about an ad', async ({
-  folder,
-  database,
-}) => {
+test('library import reads the files of a folder and merges their ads', async ({ folder, database }) => {
   const downloads = join(folder, 'downloads');
   await mkdir(join(downloads, 'more'), { recursive: true });
   const write = (name: string, record: object) => writeFile(join(downloads, name), JSON.stringify(record));
@@ -145,7 +136,7 @@ test('an import reads the files of a folder by name, and merges their informatio
   ]);
 });
 
-test('a newer reading of an ad wins in whichever order the files are imported', async ({ folder, database }) => {
+test('a newer reading of an ad wins in any import order', async ({ folder, database }) => {
   const write = async (name: string, headline: string, lastSeenAt: string) => {
     const id = '00000000-0000-4000-8000-000000000001';
     await writeFile(join(folder, name), JSON.stringify({ id, headline, lastSeenAt }));
@@ -163,10 +154,7 @@ test('a newer reading of an ad wins in whichever order the files are imported', 
   ]);
 });
 
-test('the progress counts bytes, then stored records, and estimates the remaining time', async ({
-  folder,
-  database,
-}) => {
+test('the import progress shows bytes, then records and the remaining time', async ({ folder, database }) => {
   const file = join(folder, 'ads.csv');
   await writeFile(file, toCsv(...Array.from({ length: 3000 }, (_, index) => `Ad ${index}`)));
   const steps: object[] = [];

@@ -11,9 +11,7 @@ const exampleTable = /```csv\n(.*?)```/s.exec(archiveGuide)?.[1] ?? '';
 const findAds = async (libraryServer: LibraryServer, filters: object = {}) =>
   (await libraryServer.search(filters)).body.items;
 
-test('an import of the example table in the guide gives ads with dates, pictures and one page per advertiser', async ({
-  libraryServer,
-}) => {
+test('library import reads the example table from the guide', async ({ libraryServer }) => {
   expect(exampleTable).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
   expect(await libraryServer.importRecords(exampleTable)).toMatchObject({ ads: 3, skipped: 0 });
   const [sockAd] = await findAds(libraryServer, { query: 'wales' });
@@ -34,9 +32,7 @@ test('an import of the example table in the guide gives ads with dates, pictures
   expect(await findAds(libraryServer, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
-test('rows without an id are the same ad if they have the same text, and another ad if they do not', async ({
-  libraryServer,
-}) => {
+test('rows without an id are the same ad if their texts are equal', async ({ libraryServer }) => {
   const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 1 });
@@ -45,13 +41,13 @@ test('rows without an id are the same ad if they have the same text, and another
   expect(firstAd.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
 });
 
-test('a row with the id of an earlier row replaces its ad, whatever the form of the id', async ({ libraryServer }) => {
+test('a row with a known id replaces the stored ad', async ({ libraryServer }) => {
   await libraryServer.importRecords('ID,Body,My note\nnumber 7,First,x\n');
   expect(await libraryServer.importRecords('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
   expect(await findAds(libraryServer, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
-test('an import names the lines of invalid rows and stores the other rows', async ({ libraryServer }) => {
+test('library import names the lines of invalid rows and stores the others', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
@@ -89,7 +85,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
     /^the column "First seen" has days such as 31\/03\/2026 and 03\/31\/2026, which are not written in the same order/,
   ],
 ])(
-  'an import reads the dates %j in one order, or rejects the column if the order is unclear',
+  'library import reads the dates %j in one order or rejects the column',
   async ([cells, expected], { libraryServer }) => {
     const report = await libraryServer.importRecords(
       ['Ad headline,First seen', ...cells.map((cell, index) => `Ad ${index},${cell}`)].join('\n'),
@@ -104,9 +100,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
   },
 );
 
-test('an import accepts names and codes of countries, and the report lists which column became which field', async ({
-  libraryServer,
-}) => {
+test('library import accepts country names and country codes', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
@@ -121,9 +115,7 @@ test('an import accepts names and codes of countries, and the report lists which
   ]);
 });
 
-test('an import counts each row as stored, repeated or skipped, whatever its cells contain', async ({
-  libraryServer,
-}) => {
+test('library import counts each row as stored, repeated or skipped', async ({ libraryServer }) => {
   const cell = fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `"${text.replaceAll('"', '""')}"`);
   const columns = ['headline', 'advertiser', 'start', 'copies', 'countries', 'id', '__proto__', 'page id', 'link'];
   await fc.assert(
@@ -136,7 +128,7 @@ test('an import counts each row as stored, repeated or skipped, whatever its cel
   );
 });
 
-test('rows of different advertisers with the same id are different ads', async ({ libraryServer }) => {
+test('rows with the same id from different advertisers are different ads', async ({ libraryServer }) => {
   const buildTable = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
   expect(await libraryServer.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 0 });
   expect(await libraryServer.importRecords(buildTable('Bakery'))).toMatchObject({ ads: 2, updated: 0 });

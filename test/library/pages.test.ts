@@ -62,7 +62,7 @@ const extractText = (text: string) =>
     .replace(/<[^>]*>/g, '|')
     .replace(/\|+/g, '|');
 
-test('the page of an ad shows dates, durations, countries and amounts in a form for people', async () => {
+test('an ad page shows dates, countries and amounts in readable form', async () => {
   const { text } = await library.get(getPath(ads[2]));
   const words = extractText(text);
   for (const expectedText of [
@@ -78,7 +78,7 @@ test('the page of an ad shows dates, durations, countries and amounts in a form 
   expect(extractText((await library.get(getPath(ads[1]))).text)).toContain('last seen 1\u00a0Jan\u00a02026');
 });
 
-test('an advertiser page starts with charts of launches, formats, frequent texts and the longest-running ads', async () => {
+test('an advertiser page starts with charts of launches, formats and texts', async () => {
   const { text } = await library.get(advertiserPath);
   const words = extractText(text);
   expect(words.indexOf('Launches by month')).toBeLessThan(words.indexOf('Socks 68'));
@@ -88,7 +88,7 @@ test('an advertiser page starts with charts of launches, formats, frequent texts
   expect(words).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
 });
 
-test('ads with the same text are one card that states how many they are', async () => {
+test('ads with the same text share a card that shows their number', async () => {
   const { text } = await library.get('/?query=same');
   expect(extractText(text)).toMatch(/\|10 ads\|.*\|×10\|.*\|9 more ads with this message\|/);
   expect(text.match(/<li class="card/g)).toHaveLength(1);
@@ -104,23 +104,20 @@ test.each<[query: string, hits: number, filterLink?: string]>([
   ['startedAtFrom=2026-03-01', 23, 'Started from: |1 Mar 2026| ✕'],
   ['startedAtTo=2026-01-31', 24, 'Started until: |31 Jan 2026| ✕'],
   ['type=pages&query=shop', 1],
-])(
-  'the list page with %s finds %i records, and a link for each filter removes the filter',
-  async (query, hits, filterLink) => {
-    const { text } = await library.get(`/?${query}`);
-    const words = extractText(text);
-    expect(words).toMatch(new RegExp(`\\|${hits} (ads?|advertisers?)\\|`));
-    if (filterLink === undefined) return;
-    expect(words).toContain(filterLink);
-    const removalLinks = [...text.matchAll(/href="(\?[^"]*)"[^>]*>[^<]*<bdi>/g)].map(([, link]) =>
-      link?.replaceAll('&amp;', '&'),
-    );
-    expect(removalLinks.length).toBe(query.split('&').length);
-    for (const link of removalLinks) expect(new URLSearchParams(link).size).toBe(query.split('&').length);
-  },
-);
+])('the list page with %s finds %i records and can remove each filter', async (query, hits, filterLink) => {
+  const { text } = await library.get(`/?${query}`);
+  const words = extractText(text);
+  expect(words).toMatch(new RegExp(`\\|${hits} (ads?|advertisers?)\\|`));
+  if (filterLink === undefined) return;
+  expect(words).toContain(filterLink);
+  const removalLinks = [...text.matchAll(/href="(\?[^"]*)"[^>]*>[^<]*<bdi>/g)].map(([, link]) =>
+    link?.replaceAll('&amp;', '&'),
+  );
+  expect(removalLinks.length).toBe(query.split('&').length);
+  for (const link of removalLinks) expect(new URLSearchParams(link).size).toBe(query.split('&').length);
+});
 
-test('the list page searches words, sorts by days running and links to the next page until the end', async () => {
+test('the list page can search, sort and page through ads', async () => {
   expect((await library.get('/?query=socks+17')).text).toMatch(/1 ad<.*Socks 17/s);
   expect((await library.get('/?query=nothing+of+this')).text).toContain('Nothing matches.');
   const firstPage = (await library.get('/?sort=daysRunning')).text;
@@ -130,14 +127,14 @@ test('the list page searches words, sorts by days running and links to the next 
   expect(new Set([...listAdIds(firstPage), ...listAdIds(secondPage)]).size).toBe(70);
 });
 
-test('an invalid search is explained on its page, and an unknown id returns a page with status 404', async () => {
+test('the list page explains an invalid search', async () => {
   for (const query of ['query=%21%21', 'startedAtFrom=soon', 'displayFormat=%20&cursor=x'])
     expect((await library.get(`/?${query}`)).text).toContain('role="alert"');
   for (const path of ['/ads/nope', '/pages/nope', '/ads/%E0%A4%A'])
     expect(await library.get(path)).toMatchObject({ status: 404 });
 });
 
-test('pages are served only under the random path that the terminal shows, and appUrl points to that path', async () => {
+test('the library pages are served only under a random path', async () => {
   expect(library.home).toMatch(/^\/p\/[\w-]{16}$/);
   for (const path of ['/', getPath(ads[0]), advertiserPath, '/p/', '/p/guess/', `/p/guess${getPath(ads[0])}`])
     for (const headers of [{}, { host: '127.0.0.1' }]) {
@@ -163,7 +160,7 @@ test('pages are served only under the random path that the terminal shows, and a
   await publicLibrary.close();
 });
 
-test('the page of an ad whose picture the library cannot serve states the reason', async () => {
+test('an ad page states why a picture is missing', async () => {
   const database = join(folder, 'odd.db');
   const urls = [
     '{media_url}/größe.jpg',
@@ -198,7 +195,7 @@ test('the page of an ad whose picture the library cannot serve states the reason
   await served.close();
 });
 
-test('every page is rendered without an error for any ads that the import accepts', async () => {
+test('every imported ad can be shown on its page without an error', async () => {
   const word = fc.oneof(
     fc.constantFrom(
       '',
@@ -268,7 +265,7 @@ inChromium('The pages of a library in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('pages with hostile texts run no script, load nothing from other hosts, fit 360 pixels and are accessible', async () => {
+  test('the library pages run no script from hostile ad texts', async () => {
     for (const [width, colorScheme] of [
       [360, 'light'],
       [1100, 'dark'],
@@ -290,7 +287,7 @@ inChromium('The pages of a library in a browser', () => {
     }
   });
 
-  test('a person can search and open an ad and its advertiser by keyboard alone', async () => {
+  test('a user can search and open an ad with the keyboard alone', async () => {
     const page = await browser.newPage();
     await page.goto(`${library.origin}${library.home}/`);
     await page.getByRole('searchbox').focus();

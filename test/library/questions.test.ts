@@ -18,10 +18,7 @@ async function writeDownload(folder: string, name: string, titleById: Record<str
 
 const question = ['--question', 'socks', '--complete'];
 
-test('after the downloads of two weeks, check_watches finds new, changed and gone ads of the question', async ({
-  folder,
-  database,
-}) => {
+test('check_watches finds new, changed and gone ads after two weekly imports', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];
   const firstWeek = await writeDownload(folder, 'week-1.json', { 1: 'Warm', 2: 'Thin', 3: 'Long' });
   const secondWeek = await writeDownload(folder, 'week-2.json', { 2: 'Thin', 3: 'Longer', 4: 'Short' });
@@ -74,7 +71,7 @@ test.for([
   );
 });
 
-test('an ad that another question still lists has not ended', async ({ folder, database }) => {
+test('an ad that another imported search still lists has not ended', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];
   const both = await writeDownload(folder, 'both.json', { 1: 'Warm', 2: 'Thin' });
   const one = await writeDownload(folder, 'one.json', { 2: 'Thin' });
@@ -96,7 +93,7 @@ test('an ad that another question still lists has not ended', async ({ folder, d
   await close();
 });
 
-test('--complete is refused without the name of a question', async ({ database }) => {
+test('library import rejects --complete without --question', async ({ database }) => {
   await expect(run(['import', '-', '--complete', '--database', database])).rejects.toThrow(
     /--complete needs --question/,
   );

@@ -164,7 +164,7 @@ const countableValues: Record<string, (ad: ModelAd) => unknown[]> = {
   active: (ad) => [isStillRunning(ad) ?? []].flat(),
 };
 
-test('a search and its counts agree with a simple model of the filters in every time zone, even after records were replaced', async () => {
+test('a search in the local library agrees with a simple model of its filters', async () => {
   const sortOptions = fc.record(
     { sort: fc.constantFrom(...Object.keys(sortValues)), order: fc.constantFrom('asc', 'desc') },
     { requiredKeys: [] },
@@ -220,7 +220,7 @@ test('a search and its counts agree with a simple model of the filters in every 
   );
 });
 
-test('for every countable key, the count of a value equals the number of records that its filter finds', async () => {
+test('the count of a value equals the number of records its filter finds', async () => {
   const word = fc.constantFrom(
     'a',
     'A',
@@ -290,7 +290,7 @@ test('for every countable key, the count of a value equals the number of records
   );
 });
 
-describe('Filters', () => {
+describe('Filters of the local library', () => {
   const pageId = 'examples';
   const exampleAds = [
     {
@@ -357,19 +357,19 @@ describe('Filters', () => {
     [{ countries: 'de', order: 'ASC' }, [1]],
     [{ startedAtTo: '2026-01-05T12:00+01:00' }, [1]],
     [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],
-  ] as const)('the filters %j find the example ads %j and no others', async (filters, numbers) => {
+  ] as const)('the filters %j find exactly the example ads %j', async (filters, numbers) => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ ...filters, pageId });
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('an ad with an open-ended range is sorted first and an ad without a value last', async () => {
+  test('an ad with an open-ended range sorts first and an ad without a value last', async () => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);
   });
 
-  test('advertiser pages are found by their languages, technologies, likes and names', async () => {
+  test('advertiser pages can be searched by language, technology, likes and name', async () => {
     await libraryServer.importRecords(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },

@@ -90,8 +90,8 @@ const documented: [name: string, call: Call, scope: string | undefined, price: 0
   ];
 const scopes = new Set(documented.flatMap(([, , scope]) => scope ?? []));
 
-describe.each(documented)('The operation %s', (name, call, scope, price, body, headers) => {
-  test('a valid call returns 200 with the documented body and headers', async () => {
+describe.each(documented)('The API operation %s of the local library', (name, call, scope, price, body, headers) => {
+  test('a valid request returns 200 with the documented body and headers', async () => {
     const answer = await send(call, keys.good);
     expect(answer.status).toBe(200);
     body.parse(answer.body);
@@ -101,7 +101,7 @@ describe.each(documented)('The operation %s', (name, call, scope, price, body, h
     if (headers.length > 0) expect(answer.headers.get('x-service-credits-charged')).toBe(String(price));
   });
 
-  test('a call without a valid key returns 401, and a call without the scope of the operation returns 403', async () => {
+  test('a request returns 401 without a valid key and 403 without the scope', async () => {
     await expectError(call, undefined, 401, 'missing_api_key');
     await expectError(call, 'svc_live_0000', 401, 'invalid_api_key');
     await expectError(call, keys.revoked, 401, 'revoked_api_key');
@@ -115,7 +115,7 @@ describe.each(documented)('The operation %s', (name, call, scope, price, body, h
     );
   });
 
-  test('an account that cannot pay gets an error if and only if the operation is gated', async () => {
+  test('an account without credits gets an error only from paid operations', async () => {
     for (const [state, status, code] of [
       ['unsubscribed', 402, 'subscription_required'],
       ['empty', 402, 'credits_exhausted'],
@@ -128,8 +128,8 @@ describe.each(documented)('The operation %s', (name, call, scope, price, body, h
   });
 });
 
-describe('Details that the document states for single operations', () => {
-  test('added is true for the first of two equal additions only, and the collection counts one ad', async () => {
+describe('Details of single API operations', () => {
+  test('adding an item to a collection twice counts it once', async () => {
     const key = libraryServer.createKey();
     const emptyCollection = await readFirstCollection(key);
     const collection = { ...emptyCollection, adCount: 1 };
@@ -141,25 +141,25 @@ describe('Details that the document states for single operations', () => {
     });
   });
 
-  test('only list items have an appUrl, and the last page of a search has no cursor', async () => {
+  test('only list items have an appUrl', async () => {
     const { body } = await libraryServer.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
     expect(body.items[0].appUrl).toBe(`${libraryServer.baseUrl}/ads/${createUuid(1)}`);
     expect((await libraryServer.get(`/v1/ads/${createUuid(1)}`)).body).not.toHaveProperty('appUrl');
   });
 
-  test('an advertiser page that only ads name can be read', async () => {
+  test('an advertiser page known only from ads can be read', async () => {
     const page = { pageId: 'page-1', pageName: 'Sock Shop', detailsEstimated: true };
     expect((await libraryServer.get('/v1/pages/page-1')).body).toEqual(page);
   });
 
-  test('whoami returns the name and prefix of the key but not the key', async () => {
+  test('whoami returns the name and prefix of the API key', async () => {
     const { body } = await libraryServer.get('/v1/whoami', keys.good);
     expect(body.apiKey).toMatchObject({ name: 'Good key', keyPrefix: keys.good.slice(0, 17) });
     expect(JSON.stringify(body)).not.toContain(keys.good);
   });
 
-  test('a key in the query of a request is ignored', async () => {
+  test('an API key in the query string is ignored', async () => {
     await expectError({ path: `/v1/account?api_key=${keys.good}` }, undefined, 401);
   });
 });
@@ -290,11 +290,11 @@ test.each<[string, Call, RegExp]>([
     /key "contries"\. Did you mean "countries"\?/,
   ],
   ['__proto__ inside not', searchCall('{"not":{"__proto__":1}}'), /Unknown filter key "__proto__"/],
-])('%s is refused with a 422 that states what was expected, and nothing is charged', async (_, call, message) => {
+])('%s is rejected with a 422 that says what was expected', async (_, call, message) => {
   expect((await expectError(call, keys.good, 422, 'invalid_request')).message).toMatch(message);
 });
 
-test('a body of another media type or another encoding is refused with a 422', async () => {
+test('a request body with another media type or encoding is rejected', async () => {
   const sendBody = async (contentType: string, body: string | Uint8Array<ArrayBuffer>) => {
     const headers = { Authorization: `Bearer ${keys.good}`, 'Content-Type': contentType };
     const response = await fetch(`${libraryServer.baseUrl}/v1/ads/search`, { method: 'POST', headers, body });
@@ -311,7 +311,7 @@ test('a body of another media type or another encoding is refused with a 422', a
   ]);
 });
 
-test('a request with several problems is refused for the first of key, scope, request, existence and credits', async () => {
+test('several problems of a request are reported in a fixed order', async () => {
   const invalidCall = { path: '/v1/ads/not-a-uuid' };
   await expectError(invalidCall, 'svc_live_x', 401);
   await expectError(invalidCall, libraryServer.createKey({ scopes: ['pages:read'], credits: 0 }), 403);
@@ -321,7 +321,7 @@ test('a request with several problems is refused for the first of key, scope, re
   await expectError({ path: `/v1/ads/${createUuid(1)}` }, libraryServer.createKey({ credits: 0, hourlyLimit: 0 }), 402);
 });
 
-test('a wrong method, HEAD included, returns 405 with the allowed methods and is never charged', async () => {
+test('a request with a wrong method returns 405', async () => {
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST']) {
     await expectError({ method, path: '/v1/account' }, keys.good, 405, 'method_not_allowed');
     expect((await libraryServer.request(method, '/v1/account')).headers.get('allow')).toBe('GET');
@@ -331,7 +331,7 @@ test('a wrong method, HEAD included, returns 405 with the allowed methods and is
   expect((await libraryServer.get('/v1/credits', key)).body.credits).toBe(7);
 });
 
-test('any request gets an answer in the documented form and never an internal error', async () => {
+test('any request gets a documented response without an internal error', async () => {
   const piece = fc.oneof(
     fc.constantFrom(
       'v1',
@@ -362,7 +362,7 @@ test('any request gets an answer in the documented form and never an internal er
   );
 });
 
-test('an advertiser page can be read whatever characters its id has', async () => {
+test('an advertiser page can be read by an id with any characters', async () => {
   const pageId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((id) => !/^\.\.?$/.test(id));
   await fc.assert(
     fc.asyncProperty(pageId, async (pageId) => {
@@ -372,13 +372,13 @@ test('an advertiser page can be read whatever characters its id has', async () =
   );
 });
 
-test('filters.json needs no key and has the form of a search filter file', async () => {
+test('filters.json needs no API key', async () => {
   const { status, body } = await libraryServer.request('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
   expect(readSearchFilters(body)).toEqual(libraryFilters);
 });
 
-test('an internal error is logged in full, and the caller sees only a 500 without details', async () => {
+test('an internal error is logged in full and returned as a 500 without details', async () => {
   // None of the requests of this file has caused an internal error before.
   expect(libraryServer.errors).toEqual([]);
   libraryServer.library.context.database.run('DROP TABLE collection_items');

@@ -48,11 +48,7 @@ const test = databaseTest
     return { origin, key, getAd, pagesUrl };
   });
 
-test('an import with --pictures fetches pictures, and the library serves the stored files', async ({
-  pictureFolder,
-  run,
-  serve,
-}) => {
+test('library import --pictures stores pictures and serves them', async ({ pictureFolder, run, serve }) => {
   const bytes = await createJpeg();
   const input = writeAds([pictureHost.serve(bytes), pictureHost.serve(bytes), pictureHost.serve(createPng())]);
   const imported = await run(['import', '-', '--pictures', '--folder', pictureFolder, ...mediaHosts], input);
@@ -92,7 +88,7 @@ test('an import with --pictures fetches pictures, and the library serves the sto
   expect((await server.call('query_ads', hashQuery)).data.rows).toEqual(rowsBefore);
 });
 
-test('an import stores no file that is not a picture and counts the reasons', async ({ pictureFolder, run }) => {
+test('library import --pictures stores only valid pictures', async ({ pictureFolder, run }) => {
   const webPage = pictureHost.serve(Buffer.from('<html>'));
   const missingPicture = pictureHost.serve((response) => response.writeHead(410).end());
   const input = writeAds([webPage, missingPicture, 'http://127.0.0.1:9/inside.jpg']);
@@ -107,11 +103,7 @@ test('an import stores no file that is not a picture and counts the reasons', as
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
 });
 
-test('a library with stored pictures returns an ad within five seconds if its text contains 120,000 incomplete addresses', async ({
-  pictureFolder,
-  run,
-  serve,
-}) => {
+test('an ad with 120,000 incomplete URLs is returned within five seconds', async ({ pictureFolder, run, serve }) => {
   const [firstLine = ''] = writeAds([pictureHost.serve(createPng())]).split('\n');
   const lineWithLongText = JSON.stringify({
     ...JSON.parse(firstLine),
@@ -130,7 +122,7 @@ test('a library with stored pictures returns an ad within five seconds if its te
   expect(media[0]?.url).toContain('/media/kept/');
 });
 
-test('the command library pictures counts expired addresses and does not fetch them', async ({ run }) => {
+test('library pictures skips and counts expired URLs', async ({ run }) => {
   // The parameter `oe` of a signed address is the Unix time at which the address expires, in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
@@ -140,7 +132,7 @@ test('the command library pictures counts expired addresses and does not fetch t
   );
 });
 
-test('a command that was killed keeps its stored pictures, and the next command fetches only the missing ones', async ({
+test('library pictures continues after it was killed and fetches only missing pictures', async ({
   database,
   pictureFolder,
   run,
@@ -174,10 +166,7 @@ test('a command that was killed keeps its stored pictures, and the next command 
   expect(readFileSync(join(pictureFolder, fileName))).toEqual(Buffer.from(bytes));
 });
 
-test('a fetch of pictures stops when the folder reaches --max-mb, and a larger limit continues it', async ({
-  pictureFolder,
-  run,
-}) => {
+test('library pictures stops at --max-mb and continues with a larger limit', async ({ pictureFolder, run }) => {
   const pictureUrls = await Promise.all(
     Array.from({ length: 20 }, async (_, number) =>
       pictureHost.serve(await createJpeg({ width: 400 + number, height: 400 })),
@@ -199,6 +188,6 @@ test('a fetch of pictures stops when the folder reaches --max-mb, and a larger l
 test.for([
   [['import', '--pictures'], 'name the files to import'],
   [['pictures', '--max-mb', 'many'], '--max-mb takes a number above 0'],
-] as const)('the command line %j is rejected as wrong use', async ([words, problem], { run }) => {
+] as const)('the library command rejects the arguments %j', async ([words, problem], { run }) => {
   await expect(run([...words])).rejects.toThrow(problem);
 });

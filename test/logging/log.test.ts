@@ -12,7 +12,7 @@ describe.each([
     return lines.join('');
   };
 
-  test('every word that begins like an API key and every word after Bearer are masked', () => {
+  test('the log masks API keys and words after Bearer', () => {
     const fields = {
       requestId: canaryKey,
       error: `Error: "${canaryKey}"\n    at Bearer ${canaryKey.slice(9)}`,
@@ -24,7 +24,7 @@ describe.each([
     if (name === 'in JSON') expect(JSON.parse(line)).toMatchObject({ status: 422 });
   });
 
-  test('all other texts are logged unchanged', () => {
+  test('the log does not change other texts', () => {
     const fields = { path: 'C:\\temp\\x', address: 'https://x.example/?a=b%20c&d=é', note: 'a "quoted" 100 % & more' };
     const line = logged('größer', fields);
     expect(line).toContain('größer');

@@ -56,13 +56,10 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['the UUID of an item', 'add_collection_item', { ...listing, itemId: upper }, { itemType: 'ads', itemId: lower }],
   ['the id of a page as it is', 'add_collection_item', { ...listing, ...ofPage }, ofPage],
   ['filters as they are', 'search_pages', { filters, ...paged }, { ...filters, ...paged }],
-])(
-  'the service receives the expected request for %s (%s %j)',
-  async ([_, tool, args, expected], { upstream, server }) => {
-    expect((await server.call(tool, args)).isError).toBe(false);
-    expect(upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)))).toEqual([expected]);
-  },
-);
+])('the API receives the expected request for %s (%s %j)', async ([_, tool, args, expected], { upstream, server }) => {
+  expect((await server.call(tool, args)).isError).toBe(false);
+  expect(upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)))).toEqual([expected]);
+});
 
 const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
 type Refused = [tool: string, args: Record<string, unknown>, words: string | RegExp];
@@ -75,7 +72,7 @@ const unsendable = [
   ['{"not":{"__proto__":1}}', 'the key __proto__ cannot be sent'],
 ] as const;
 
-describe('Invalid arguments', () => {
+describe('Invalid tool arguments', () => {
   test.for<Refused>([
     ['search_ads', { filter: {} }, 'Unknown argument: filter. The tool takes: filters, limit, cursor, detail, fresh'],
     ['whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes no arguments'],
@@ -113,11 +110,11 @@ describe('Invalid arguments', () => {
       { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
       /(?=.*collectionId)(?=.*itemType)(?=.*limit).*what/s,
     ],
-  ])('%s refuses invalid arguments and names them (case %#)', ([tool, args, words], { expectRefused }) =>
+  ])('%s rejects invalid arguments and names them (case %#)', ([tool, args, words], { expectRefused }) =>
     expectRefused(tool, args, words),
   );
 
-  test('an id that is not a UUID is refused before a request is sent', async ({ expectRefused }) => {
+  test('an id that is not a UUID is rejected before a request is sent', async ({ expectRefused }) => {
     const expectRefusal = (name: string) =>
       new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
     const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
@@ -150,7 +147,7 @@ const describedTest = upstreamTest({
   config: { cacheSeconds: 0, searchFilters: { ads: describedFilters, pages: [{ key: 'adsFrom', type: 'integer' }] } },
 });
 
-describe('Texts inside filters', () => {
+describe('Texts inside search filters', () => {
   describedTest.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
   describedTest.for<[what: string, given: object, sent: object]>([
@@ -212,23 +209,20 @@ describe('Texts inside filters', () => {
     );
   });
 
-  test('texts in filters stay unchanged if the filter keys of the service are not described', async ({
-    upstream,
-    server,
-  }) => {
+  test('texts in filters stay unchanged if the filter keys are unknown', async ({ upstream, server }) => {
     const given = { active: 'true', daysRunningFrom: '30', countries: '["DE"]' };
     await server.call('search_ads', { filters: given });
     expect(upstream.requests.map(({ body }) => body && JSON.parse(body))).toContainEqual(given);
   });
 });
 
-test('missing arguments count as an empty object', async ({ server }) => {
+test('missing tool arguments count as an empty object', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
   for (const none of [undefined, null]) expect(readArguments(z.strictObject({}), none)).toEqual({});
 });
 
-test('an unknown tool is an error that names the known ones', async ({ server }) => {
+test('calling an unknown tool returns an error that lists the tools', async ({ server }) => {
   const { text, error } = await server.call('search_adverts');
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');
@@ -236,7 +230,7 @@ test('an unknown tool is an error that names the known ones', async ({ server })
   expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('any JSON as the arguments of any tool leads to a valid result or error', async ({ server }) => {
+test('any JSON as tool arguments leads to a valid result or error', async ({ server }) => {
   const known = 'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
   const names = fc.constantFrom('', ...known.split(' '));
   const values = fc.oneof(

@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts';
 const searching = ['search_ads', 'count_ads', 'gather_ads'];
 const isNamedIn = (text: string) => (tool: string) => new RegExp(`\\b${tool}\\b`).test(text);
 
-test('for every choice of tools, no description names a tool that is not offered', async () => {
+test('descriptions and prompts never name a tool that is turned off', async () => {
   const whole = await startServer({});
   const { prompts } = await whole.client.listPrompts();
   const buildArguments = ({ arguments: takes = [] }: (typeof prompts)[number]) =>

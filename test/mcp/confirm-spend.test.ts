@@ -38,13 +38,10 @@ async function connectWithForms(server: TestServer, key: string, person: Person)
 
 const threeAds = { filters: { countries: ['DE'] }, limit: 30 };
 
-describe('Confirmation of credits before revision 2026-07-28', () => {
+describe('Spending confirmation before revision 2026-07-28', () => {
   const test = freshServiceTest({ config: { confirmCredits: 2, cacheSeconds: 900 } });
 
-  test('a call above the limit shows its price and the balance, and is sent after the person accepts', async ({
-    service,
-    server,
-  }) => {
+  test('a call above the confirmation limit is sent after the user accepts its price', async ({ service, server }) => {
     const person = choose('spend');
     const { call } = await connectWithForms(server, service.createKey(), person);
     await call('search_ads', { limit: 1 });
@@ -64,7 +61,7 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
     'sends a choice that was not offered': { action: 'accept', content: { choice: 'first page only' } },
     'sends no choice': { action: 'accept' },
   }))
-    test(`nothing is sent or charged when the person ${how}`, async ({ service, server }) => {
+    test(`nothing is sent or charged when the user ${how}`, async ({ service, server }) => {
       const { call } = await connectWithForms(
         server,
         service.createKey(),
@@ -78,7 +75,7 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
       expect(service.countPaidRequests()).toBe(0);
     });
 
-  test('if the client cannot answer a form, the error says that nobody answered', async ({ service, server }) => {
+  test('the error says that nobody answered if the client cannot show a form', async ({ service, server }) => {
     const broken = createPerson(() => {
       throw new Error('no screen');
     });
@@ -87,7 +84,7 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(0);
   });
 
-  test('a cached answer, a free call and a call within the limit show no form', async ({ service, start }) => {
+  test('cached results, free calls and cheap calls need no confirmation', async ({ service, start }) => {
     const person = choose('spend');
     const server = await start({ confirmCredits: 3 });
     const { call } = await connectWithForms(server, service.createKey(), person);
@@ -102,15 +99,12 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
     expect(person.forms).toHaveLength(2);
   });
 
-  test('a call of a client that announces no forms is sent without a form', async ({ service, server }) => {
+  test('a call is sent without confirmation if the client does not support forms', async ({ service, server }) => {
     const { call } = await server.connectAs(service.createKey());
     expect((await call('search_ads', threeAds)).isError).toBe(false);
   });
 
-  test('a gathering of unknown size is confirmed by its maxCredits, and can read the first page only', async ({
-    service,
-    server,
-  }) => {
+  test('a gathering of unknown size is confirmed by its maxCredits', async ({ service, server }) => {
     const person = choose('first page only');
     const { call } = await connectWithForms(server, service.createKey(), person);
     const { data } = await call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 40 });
@@ -120,10 +114,7 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
     expect(data.read).toBe(100);
   });
 
-  test('the time until the person answers does not count against the timeout of the call', async ({
-    service,
-    start,
-  }) => {
+  test('waiting for the confirmation does not count against the timeout', async ({ service, start }) => {
     const slow = createPerson(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1500));
       return { action: 'accept', content: { choice: 'spend' } };
@@ -133,7 +124,7 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
     expect((await call('search_ads', threeAds)).isError).toBe(false);
   });
 
-  test('a call that the host cancels while the form is open sends nothing', async ({ service, server }) => {
+  test('a call that the host cancels during the confirmation is never sent', async ({ service, server }) => {
     const caller = new AbortController();
     const person = createPerson(() => {
       caller.abort();
@@ -146,10 +137,10 @@ describe('Confirmation of credits before revision 2026-07-28', () => {
   });
 });
 
-describe('Confirmation of credits over stdio', () => {
+describe('Spending confirmation over stdio', () => {
   const test = freshServiceTest();
 
-  test('a call whose form nobody can answer ends when the input ends', async ({ service }) => {
+  test('a call that waits for a confirmation ends when standard input ends', async ({ service }) => {
     const config = {
       ...readConfig({}),
       baseUrl: service.baseUrl,
@@ -195,7 +186,7 @@ describe('Confirmation of credits over stdio', () => {
   });
 });
 
-describe('Confirmation of credits in revision 2026-07-28', () => {
+describe('Spending confirmation in revision 2026-07-28', () => {
   const test = freshServiceTest().extend('http', async ({ service }, { onCleanup }) => {
     const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2 });
     onCleanup(() => http.close());
@@ -236,7 +227,7 @@ describe('Confirmation of credits in revision 2026-07-28', () => {
   }
   const spend = { confirm: { action: 'accept', content: { choice: 'spend' } } };
 
-  test('a client of the SDK shows the form and repeats the call with the answer', async ({ service, http }) => {
+  test('an SDK client shows the confirmation and repeats the call', async ({ service, http }) => {
     const person = choose('spend');
     const client = new ModernClient(
       { name: 'test', version: '1' },
@@ -256,10 +247,7 @@ describe('Confirmation of credits in revision 2026-07-28', () => {
     await client.close();
   });
 
-  test('a form answer is accepted once, and only for the key, the tool and the arguments of its form', async ({
-    service,
-    http,
-  }) => {
+  test('a confirmation is valid once, for one API key, tool and set of arguments', async ({ service, http }) => {
     const [key, otherKey] = [service.createKey(), service.createKey()];
     service.requests.length = 0;
     const asked = await sendCall(http.url, key);
@@ -285,9 +273,7 @@ describe('Confirmation of credits in revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('a form answer that is sent five times allows one paid call, even without cached answers', async ({
-    service,
-  }) => {
+  test('a confirmation that is sent five times allows only one paid call', async ({ service }) => {
     const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2, cacheSeconds: 0 });
     const key = service.createKey();
     const { requestState } = await sendCall(http.url, key);
@@ -300,7 +286,7 @@ describe('Confirmation of credits in revision 2026-07-28', () => {
     await http.close();
   });
 
-  test('a declined form ends the call without a charge', async ({ service, http }) => {
+  test('a declined confirmation ends the call without a charge', async ({ service, http }) => {
     const key = service.createKey();
     const { requestState } = await sendCall(http.url, key);
     service.requests.length = 0;

@@ -82,8 +82,8 @@ const createEnvelope = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'ca
   'io.modelcontextprotocol/clientCapabilities': capabilities,
 });
 
-describe('The form of results over stdio', () => {
-  test.for(handshakes)('$name gets the form that it reads in revision $revision', async (host) => {
+describe('The result format over stdio', () => {
+  test.for(handshakes)('$name gets its expected result format in revision $revision', async (host) => {
     const { name, revision, capabilities = {}, hasData, drawsBoard } = host;
     const isLatest = revision === '2026-07-28';
     const { ask } = await openSession({ revision: '' });
@@ -126,7 +126,7 @@ const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { 
   };
 });
 
-describe('The form of results over HTTP', () => {
+describe('The result format over HTTP', () => {
   httpServer.for(handshakes.filter(({ revision }) => revision === '2026-07-28'))(
     '$name gets the form that it reads in revision 2026-07-28',
     async (host, { http }) => {
@@ -159,7 +159,7 @@ describe('The form of results over HTTP', () => {
 });
 
 describe('hosts.json', () => {
-  test('hosts.json names each host once and states the evidence for each row', () => {
+  test('hosts.json lists each host once with its evidence', () => {
     const names = hosts.flatMap((host) => host.names);
     expect(new Set(names).size).toBe(names.length);
     for (const { title, source, tried, day, prefixes, names: own } of hosts) {
@@ -170,7 +170,7 @@ describe('hosts.json', () => {
   });
 
   test.for(['Claude-Code', 'constructor', '__proto__', 'qwen-cli-mcp-client', 'a claude-code', ''])(
-    'a client that connects as "%s" counts as unknown',
+    'a client named "%s" counts as unknown',
     (name) => {
       expect(readForm(name)).toEqual({
         output: 'both',
@@ -187,13 +187,13 @@ describe('hosts.json', () => {
     ['copilot-cli', 6500],
     ['@cline/core', 1800],
     ['claude-code', 30_000],
-  ] as const)('a result for %s has at most %i tokens if the setting allows 30,000', ([name, most]) => {
+  ] as const)('a result for %s has at most %i tokens', ([name, most]) => {
     expect(readForm(name, { resultTokens: 30_000 }).resultTokens).toBe(most);
     expect(readForm(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
   });
 });
 
-test('a list for a host that shows few tokens is shortened and ends with a cursor', async ({ server, service }) => {
+test('a long list is cut and ends with a cursor for a host with a low token limit', async ({ server, service }) => {
   const { call } = await server.connectAs(service.createKey(), '@cline/core', {});
   const { text, raw } = await call('search_ads', { limit: 100 });
   // Cline shortens the JSON of the whole result to 8,000 characters.
@@ -201,10 +201,7 @@ test('a list for a host that shows few tokens is shortened and ends with a curso
   expect(text).toContain('cursor');
 });
 
-test('a picture is left out for a host that passes pictures on as text, and the text says so', async ({
-  server,
-  service,
-}) => {
+test('pictures are omitted for a host that would pass them on as text', async ({ server, service }) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
   const listContentTypes = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name, {});
@@ -237,7 +234,7 @@ interface Block {
   uri?: string;
 }
 
-test('only known clients get resource links to exports, and all clients get URLs', async ({ server, service }) => {
+test('only known clients get resource links to exports', async ({ server, service }) => {
   const exportAds = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
@@ -248,7 +245,7 @@ test('only known clients get resource links to exports, and all clients get URLs
   for (const name of takesNoLinks) expect(await exportAds(name), name).toEqual([]);
 });
 
-test('over HTTP, clients get resource links only if the request states their name', async () => {
+test('HTTP clients get resource links only if the request states their name', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = openConnection(server.origin);
   const listLinks = async (client?: string) => {

@@ -55,14 +55,14 @@ const stdio = {
   latest: () => new LatestStdio(demoCommand()),
 };
 
-test.each(modes)('over stdio, the server announces a report that a call has written (%s)', async (mode) => {
+test.each(modes)('the stdio server announces a new report (%s)', async (mode) => {
   const { announced, call } = await connect(mode, stdio);
   await call(report);
   await waitUntil(() => announced.length > 0);
   expect(announced).toEqual([['board', 'ads.html']]);
 });
 
-test.each(modes)('over stdio, the server announces nothing after calls that create no file (%s)', async (mode) => {
+test.each(modes)('the stdio server announces nothing if a call creates no file (%s)', async (mode) => {
   const { announced, call } = await connect(mode, stdio);
   await call({ name: 'query_ads', arguments: { sql: 'SELECT 1' } });
   expect(await call({ name: 'export_ads', arguments: { sql: 'DROP TABLE ads' } })).toMatchObject({ isError: true });
@@ -72,23 +72,20 @@ test.each(modes)('over stdio, the server announces nothing after calls that crea
   expect(announced).toHaveLength(1);
 });
 
-test.each(modes)(
-  'over HTTP, the server promises no announcements, and its list contains a new report (%s)',
-  async (mode) => {
-    const served = await startHttpCommand(['--demo']);
-    onTestFinished(async () => void (await served.close()));
-    const { capabilities, call, listNames, announced } = await connect(mode, {
-      earlier: () => new EarlierHttp(new URL(served.url)),
-      latest: () => new StreamableHTTPClientTransport(new URL(served.url)),
-    });
-    expect(capabilities()?.resources).toEqual({});
-    await call(report);
-    expect(await listNames()).toEqual(['board', 'ads.html']);
-    expect(announced).toEqual([]);
-  },
-);
+test.each(modes)('the HTTP server lists a new report without announcing it (%s)', async (mode) => {
+  const served = await startHttpCommand(['--demo']);
+  onTestFinished(async () => void (await served.close()));
+  const { capabilities, call, listNames, announced } = await connect(mode, {
+    earlier: () => new EarlierHttp(new URL(served.url)),
+    latest: () => new StreamableHTTPClientTransport(new URL(served.url)),
+  });
+  expect(capabilities()?.resources).toEqual({});
+  await call(report);
+  expect(await listNames()).toEqual(['board', 'ads.html']);
+  expect(announced).toEqual([]);
+});
 
-test('a session ends with its input although the client still listens for changes', async () => {
+test('a session ends with its input even if the client still listens for changes', async () => {
   const session = await openSession({ revision: '' });
   const params = { notifications: { resourcesListChanged: true }, _meta: envelope };
   session.send(request(1, 'subscriptions/listen', params));

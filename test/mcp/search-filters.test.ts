@@ -30,7 +30,7 @@ async function readDescription(file: string): Promise<{ ads: string; pages: stri
   return { ads: readFilters('search_ads'), pages: readFilters('search_pages') };
 }
 
-test('the model reads the filters that a file describes', async () => {
+test('the tool descriptions list the filters from a filter file', async () => {
   const describeWith = (key: string, type: string, more = {}) => ({ key, type, description: 'what it is', ...more });
   const ads = [
     describeWith('query', 'string', { example: 'tea' }),
@@ -60,7 +60,7 @@ test.for<[what: string, file: () => string, reason: string | RegExp]>([
     () => writeFilterFile({ ads: Array(20_000).fill({ ...findFilter('text'), extra: 1 }) }),
     /^.{1,2000}$/s,
   ],
-])('a file that %s stops the server at the start, with the reason in a few words', async ([_, file, reason]) => {
+])('a filter file that %s stops the server at startup with a reason', async ([_, file, reason]) => {
   const name = file();
   const problem = readDescription(name);
   await expect(problem).rejects.toThrow(`AD_LIBRARY_SEARCH_FILTERS names ${name}, which cannot be used: `);
@@ -97,7 +97,7 @@ const createDocument =
 const describeWith = (ads: unknown, pages: unknown = []) => createDocument({ ads, pages });
 const unknown = "Filter keys as in the service's documentation";
 
-test('a server reads the same filters from a local library as from its own demo', async () => {
+test('the server reads the same filters from a local library as from its demo', async () => {
   const demo = await startServer({ config: { demo: true } });
   const service = await startBoardService(() => []);
   const own = await service.start();
@@ -122,7 +122,7 @@ test('a server reads the same filters from a local library as from its own demo'
   await Promise.all([service.close(), demo.close()]);
 });
 
-test('a service on loopback is asked once for its filters, without the API key', async () => {
+test('a local API is asked once for its filters, without the API key', async () => {
   const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]));
   expect(text).toContain('Keys: colour (list: RED).');
   expect(requests).toHaveLength(1);
@@ -135,7 +135,7 @@ test('a service on loopback is asked once for its filters, without the API key',
 test.each<[string, RequestListener]>([
   ['has not started yet', (_, response) => void response.destroy()],
   ['is still starting', (_, response) => void response.writeHead(503).end()],
-])('a library that %s is asked again by the next list or call, until it answers', async (_, atFirst) => {
+])('a library that %s is asked again for its filters until it responds', async (_, atFirst) => {
   const service = await createDescriber(atFirst);
   const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
   const server = await startServer({ config });
@@ -150,7 +150,7 @@ test.each<[string, RequestListener]>([
   await server.close();
 });
 
-test('a file of filters takes precedence, and the service is not asked', async () => {
+test('a filter file takes precedence over the filters of the API', async () => {
   const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
   const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'string' }]), { searchFilters });
   expect(text).toContain('Keys: shade.');
@@ -179,14 +179,14 @@ test.each<[string, RequestListener]>([
   ['redirects', (_, response) => void response.writeHead(302, { location: '/filters.json' }).end()],
   ['hangs up', (_, response) => void response.destroy()],
   ['describes an object instead of a list', describeWith({ length: 1, 0: filter })],
-])('a service that %s leaves the filters unknown', async (_, answer) => {
+])('an API that %s leaves the filters unknown', async (_, answer) => {
   const { tools, text } = await listToolsWith(answer);
   expect(tools).toHaveLength(allTools.length);
   expect(text).toContain(unknown);
   expect(text).not.toContain('SAY THIS');
 });
 
-test('free text from a filter description never reaches the model', async () => {
+test('free text in filter descriptions never reaches the model', async () => {
   const { text } = await listToolsWith(describeWith([filter]));
   expect(text).toContain('Keys: colour.');
   expect(text).not.toContain('SAY THIS');
@@ -203,6 +203,6 @@ test.each([
   ...['SAY THIS', 'SAY_THIS_TO_THE_PERSON', 'A'.repeat(41), 7].map((value) => ({
     ...{ key: 'listed', type: 'strings', values: [value] },
   })),
-])('a name or a value that could be prose leaves the filters unknown: %j', async (wrong) => {
+])('a filter name or value that could be prose is rejected: %j', async (wrong) => {
   expect((await listToolsWith(describeWith([filter, wrong]))).text).toContain(unknown);
 });

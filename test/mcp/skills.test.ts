@@ -22,28 +22,25 @@ afterAll(async () => void (await served.close()));
 
 const stdio = (...args: string[]) => new StdioClientTransport(commandLine(['--demo', ...args]));
 
-test.each(['auto', 'legacy'] as const)(
-  'the skill of this package is served to clients that ask for skills (%s)',
-  async (mode) => {
-    for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
-      const { client, skills } = await listSkills(mode, transport);
-      const [entry, ...others] = (await skills.list()).skills;
-      expect(others).toEqual([]);
-      expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
-      if (entry === undefined) throw new Error('no skill is listed');
-      expect((await skills.get(entry.uri)).skill).toEqual(entry);
-      // The client verifies size, digest and frontmatter against the entry.
-      for (const name of ['SKILL.md', 'vocabulary.md']) {
-        const read = { verified: true, text: readText(name), mimeType: 'text/markdown' };
-        expect(await skills.read(entry, name)).toMatchObject(read);
-      }
-      await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
-      await client.close();
+test.each(['auto', 'legacy'] as const)('clients can list and read the skill of this package (%s)', async (mode) => {
+  for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
+    const { client, skills } = await listSkills(mode, transport);
+    const [entry, ...others] = (await skills.list()).skills;
+    expect(others).toEqual([]);
+    expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
+    if (entry === undefined) throw new Error('no skill is listed');
+    expect((await skills.get(entry.uri)).skill).toEqual(entry);
+    // The client verifies size, digest and frontmatter against the entry.
+    for (const name of ['SKILL.md', 'vocabulary.md']) {
+      const read = { verified: true, text: readText(name), mimeType: 'text/markdown' };
+      expect(await skills.read(entry, name)).toMatchObject(read);
     }
-  },
-);
+    await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
+    await client.close();
+  }
+});
 
-test('the skill is served only if all tools that it uses are offered', async () => {
+test('the skill is listed only if all tools that it uses are available', async () => {
   const { client, skills } = await listSkills('auto', stdio('--tools', 'search_ads,query_ads,count_ads'));
   expect((await skills.list()).skills).toEqual([]);
   await expect(client.readResource({ uri: 'skill://ad-research/SKILL.md' })).rejects.toThrow();

@@ -32,8 +32,8 @@ const samplePictures = { jpeg: await createJpeg(), png: new Uint8Array(createPng
 const hugeJpeg = await createJpegClaimingSize(60_000, 60_000);
 const formats = ['jpeg', 'png', 'webp'] as const;
 
-describe('The check before a picture is decoded', () => {
-  test.each(formats)('the size of a %s is read even if other bytes follow the picture', (format) => {
+describe('Picture headers', () => {
+  test.each(formats)('the size of a %s is read even if other bytes follow', (format) => {
     for (const bytes of [samplePictures[format], Buffer.concat([samplePictures[format], Buffer.alloc(9)])])
       expect(readPictureHeader(bytes)).toEqual({ format, width: 300, height: 200 });
   });
@@ -61,11 +61,11 @@ describe('The check before a picture is decoded', () => {
     ['a cut PNG', samplePictures.png.slice(0, -20), 'the PNG is cut off'],
     ['a cut WebP', samplePictures.webp.slice(0, -20), 'the WebP is cut off'],
     ['the first bytes of a JPEG', samplePictures.jpeg.slice(0, 3), 'the JPEG is cut off'],
-  ])('%s is refused, and the reason names the kind of the file', async ([, bytes, reason]) => {
+  ])('%s is rejected with a reason that names the file type', async ([, bytes, reason]) => {
     expect(await showPicture(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
   });
 
-  test('a damaged picture is either decoded within the size limits or refused with a reason, for any bytes', () => {
+  test('a damaged picture is decoded within the size limits or rejected', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
     const kept = fc.double({ min: 0, max: 1, noNaN: true });
     const isRefusedOrBounded = (bytes: Uint8Array) => {
@@ -99,7 +99,7 @@ test.for([
   ['jpeg', [25, 8, 5]],
   ['png', [0, 0, 0]],
   ['webp', [5, 8, 25]],
-] as const)('a %s is shown whole and in its colours', async ([format, colour]) => {
+] as const)('a %s is shown whole and in its original colors', async ([format, colour]) => {
   expect(await readShownPicture(samplePictures[format])).toEqual({ width: 100, height: 67, colour });
 });
 
@@ -128,14 +128,14 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
   ],
   ['16 megapixels in 15 KB', () => createPng({ width: 4000, height: 4000 }), true],
   ['a JPEG that promises more than it has', () => createJpegClaimingSize(4000, 4000), true],
-])('%s: decoded within bounds or refused, and the next picture is shown', async ([, make, shown]) => {
+])('%s: decoded within limits or rejected, and the next picture is shown', async ([, make, shown]) => {
   expect(await showPicture(await make())).toMatchObject(
     shown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' },
   );
   expect(await showPicture(await createUncachedPicture())).toHaveProperty('jpeg');
 });
 
-test('decoding that takes too long is stopped, other tenants do not wait for it, and the next picture is shown', async () => {
+test('decoding stops at its time limit and does not delay other tenants', async () => {
   const hasty = openTestPictures([host.host], { drawMs: 4000 });
   const [attacker, other] = [hasty.forTenant('attacker'), hasty.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };

@@ -49,11 +49,11 @@ afterAll(async () => {
 const serveRedirect = (location: string, status = 302) =>
   host.serve((response) => response.writeHead(status, { location }).end('bye'));
 
-describe('The guard against private addresses', () => {
+describe('Private IP addresses in picture URLs', () => {
   const formatAddress = (name: string) => `https://${name}/a.jpg`;
   const reason = 'its host does not exist, or is not public';
 
-  test('a private address is refused with the same reason and delay as an unknown host, also after a redirect', async () => {
+  test('a private address is rejected with the same reason and delay as an unknown host', async () => {
     // What is loaded with the first request takes no time of these.
     await showPicture(host.serve(good));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
@@ -70,7 +70,7 @@ describe('The guard against private addresses', () => {
       expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
   });
 
-  test('a host name is resolved once, and a host whose lookup takes too long counts as an unknown host', async () => {
+  test('a host name is resolved once, and a slow lookup counts as an unknown host', async () => {
     expect(await showPicture(formatAddress('inside.example'))).toEqual({ reason });
     expect(asked).toEqual(['inside.example']);
     expect(await showPictureWith({ resolve: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
@@ -91,7 +91,7 @@ describe('The guard against private addresses', () => {
       .join('')
       .replace(/(....)/, '$1:');
 
-  test.each(ranges.join(' ').split(' '))('%s is a private address in every notation', (address) => {
+  test.each(ranges.join(' ').split(' '))('%s is recognized as a private address in every notation', (address) => {
     const number = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
     const spelled = [`${number}`, `0x${number.toString(16)}`, `0${number.toString(8)}`].map(normalizeIpv6);
     const before = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::'].map((start) => `${start}${address}`);
@@ -100,7 +100,7 @@ describe('The guard against private addresses', () => {
       expect(isPrivateAddress(form), form).toBe(true);
   });
 
-  test('private, unassigned and malformed addresses are refused, and public addresses are accepted', () => {
+  test('private, unassigned and malformed IP addresses are rejected', () => {
     const inside = ':: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1 3fff::1 100::1 4000::1';
     for (const address of [...inside.split(' '), '', 'localhost', 'example.com', '1.2.3', '1.2.3.4.5', '::g'])
       expect(isPrivateAddress(address), address).toBe(true);
@@ -117,7 +117,7 @@ describe('The guard against private addresses', () => {
   });
 });
 
-test('a URL that is malformed or not https is refused before anything is sent', async () => {
+test('a malformed or non-https URL is rejected before anything is sent', async () => {
   const { port } = privateHost.host;
   for (const [address, reason] of [
     [`http://127.0.0.1:${port}/0`, 'its address is not https'],
@@ -142,11 +142,11 @@ test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
   ['a host and another port', { public: true, listed: [privateHost.host] }, false],
   ['every public host', { public: true, listed: [] }, false],
   ['none', { public: false, listed: [] }, false],
-])('a setting that lists %s allows or refuses a picture of a local host', async ([, hosts, isShown]) => {
+])('the setting %s decides whether a picture from a local host is fetched', async ([, hosts, isShown]) => {
   expect('jpeg' in (await showPictureWith({ hosts }, host.serve(good)))).toBe(isShown);
 });
 
-test('the fetcher follows at most three redirects and sends only four plain headers with each request', async () => {
+test('the picture fetcher follows at most three redirects and sends only four headers', async () => {
   const two = serveRedirect(serveRedirect(host.serve(good)), 307);
   const three = serveRedirect(new URL(two).pathname, 307);
   expect(await showPicture(three)).toHaveProperty('jpeg');
@@ -156,7 +156,7 @@ test('the fetcher follows at most three redirects and sends only four plain head
   expect(await showPicture(serveRedirect(three))).toEqual({ reason: 'it redirects more than 3 times' });
 });
 
-test('a body of 200 MB is abandoned at the size limit, whether its size is announced or not', async () => {
+test('a download of 200 MB is aborted at the size limit', async () => {
   for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
     const sentBefore = host.sent();
     expect(await showPicture(host.serve(streamBytes(200_000_000, headers)))).toEqual({
@@ -168,7 +168,7 @@ test('a body of 200 MB is abandoned at the size limit, whether its size is annou
   expect(await showPicture(host.serve(good))).toHaveProperty('jpeg');
 });
 
-test('the reason for a missing picture says whether its host was slow, silent, broke off or failed', async () => {
+test('the reason for a missing picture says how its host failed', async () => {
   const hasty = openTestPictures([host.host], { fetchMs: 500 });
   const serveSlowly: PictureAnswer = (response) => {
     const timer = setInterval(() => response.write('x'), 20);
@@ -188,8 +188,8 @@ test('the reason for a missing picture says whether its host was slow, silent, b
   expect(await showPicture(`${host.serve(good)}99`)).toEqual({ reason: 'its host answered 404' });
 });
 
-describe('Fetches of pictures', () => {
-  test('concurrent requests for a picture share one fetch, and the picture is then cached by its size', async () => {
+describe('Picture fetches', () => {
+  test('concurrent requests for a picture share one fetch', async () => {
     const address = host.serve(await createJpeg({ width: 77 }));
     const shown = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
     for (const each of [...shown, await showPicture(address)]) expect(each).toBe(shown[0]);
@@ -197,7 +197,7 @@ describe('Fetches of pictures', () => {
     expect(await opened.forTenant('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
   });
 
-  test('a caller that leaves does not stop the fetch for other callers, and the fetch ends when all callers have left', async () => {
+  test('a picture fetch ends when all of its callers have left', async () => {
     const answers: (() => void)[] = [];
     const jpeg = await createJpeg({ width: 78 });
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
@@ -222,7 +222,7 @@ describe('Fetches of pictures', () => {
     expect(await fourth.shown).toHaveProperty('jpeg');
   });
 
-  test('while a picture is decoded, the number of other fetches stays within the limit of the tenant', async () => {
+  test("a tenant's picture fetches stay within its limit while a picture is decoded", async () => {
     const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const shown = (bytes: Uint8Array) =>
       narrow.forTenant('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });

@@ -14,13 +14,13 @@ const chart: Chart = {
 };
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 
-test('a chart call returns a reason instead of a picture if the worker takes too long', async () => {
+test('a chart call returns a reason if drawing takes too long', async () => {
   const opened = openTestPictures([host.host], { drawMs: 0.01 });
   expect(await opened.forTenant('tenant').chart(chart, { signal, drawingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
-test('a sheet call returns a reason and the pictures if no time remains to draw the sheet', async () => {
+test('a picture sheet returns its pictures and a reason if it cannot be drawn in time', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const tile = { number: 1, address: host.serve(await createJpeg()) };
   const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
@@ -31,7 +31,7 @@ test('a sheet call returns a reason and the pictures if no time remains to draw 
   await opened.close();
 });
 
-test('after a drawing has timed out, the next chart is drawn', async () => {
+test('the next chart is drawn after a drawing timed out', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const pictures = opened.forTenant('tenant');
   expect(await pictures.chart(chart, { signal, drawingMs: () => 0 })).toEqual(late);
@@ -42,7 +42,7 @@ test('after a drawing has timed out, the next chart is drawn', async () => {
   await opened.close();
 });
 
-test('a call that is cancelled while its chart is drawn rejects with the reason of its signal', async () => {
+test('a chart call that is cancelled while drawing rejects with its abort reason', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const abort = new AbortController();
   const drawing = opened.forTenant('tenant').chart(chart, { signal: abort.signal, drawingMs: () => 60_000 });

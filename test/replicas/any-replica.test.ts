@@ -30,7 +30,7 @@ describeEveryServer('Any replica', (server) => {
     return { service, ...fleet.createTenant(service.respond) };
   }
 
-  test('any replica can query and export the ads that another one has gathered, and read the files that another one has exported', async () => {
+  test('a replica can query and export ads that another replica gathered', async () => {
     const { service, replicas } = startService(250);
     const [one, other, third] = replicas;
     expect((await one.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
@@ -51,7 +51,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(charged);
   });
 
-  test('a replica continues the gathering of another one, and all replicas agree on the newest version of an ad', async () => {
+  test('a replica continues a gathering that another replica started', async () => {
     const { service, replicas } = startService(250);
     const [fast, slow, right] = replicas;
     expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
@@ -75,7 +75,7 @@ describeEveryServer('Any replica', (server) => {
     expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(10 * 60_000);
   });
 
-  test('a restarted replica writes the report of another one again and knows the pictures that the other one fetched', async () => {
+  test('a restarted replica can rewrite a report of another replica', async () => {
     const { service, replicas, call } = startService(3);
     const media = [{ type: 'IMAGE', url: host.serve(await createJpeg()), nr: 0 }];
     service.ads = service.ads.map((ad) => ({ ...ad, media }));
@@ -96,7 +96,7 @@ describeEveryServer('Any replica', (server) => {
     }
   });
 
-  test('replicas that gather the same question at the same time pay for each page once', async () => {
+  test('replicas that run the same gathering at the same time pay for each page once', async () => {
     const { service, replicas } = startService(300);
     const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
@@ -104,7 +104,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(30);
   });
 
-  test('after a rejection at one replica, no replica serves the key until one of them sees it accepted', async () => {
+  test('a rejected API key is refused by all replicas until one sees it accepted', async () => {
     const { service, replicas } = startService(30);
     const [one, other, third] = replicas;
     await one.call('gather_ads', gather);
@@ -132,7 +132,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(chargedCredits);
   });
 
-  test('a replica sends no call into a usage window that another one has found full', async () => {
+  test('a full usage window found by one replica stops paid calls on all replicas', async () => {
     const { upstream, replicas } = fleet.createTenant(errorResponse(429));
     upstream.credits = json(creditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }));
     const [one, other] = replicas;
@@ -144,7 +144,7 @@ describeEveryServer('Any replica', (server) => {
     expect(upstream.requests).toHaveLength(sent);
   });
 
-  test('a list that is read twice across all replicas is paid once, even if a replica restarts', async () => {
+  test('a list that is read on several replicas is paid for once', async () => {
     const { service, call } = startService(100);
     for (let walk = 0; walk < 2; walk++) {
       let cursor: string | null | undefined;
@@ -160,7 +160,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(10);
   });
 
-  test('replicas send one of many simultaneous equal calls, and the others get its answer for free', async () => {
+  test('equal concurrent calls on several replicas share one request', async () => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       await gate.opened;
@@ -175,7 +175,7 @@ describeEveryServer('Any replica', (server) => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('a collection is read again after a write, even if an earlier read is still in progress', async () => {
+  test('a collection is read again on all replicas after a write', async () => {
     const gate = createGate();
     let reads = 0;
     const { upstream, replicas } = fleet.createTenant(async (request, response) => {
@@ -201,7 +201,7 @@ describeEveryServer('Any replica', (server) => {
       expect((await replica.call('list_collection_items', collection)).data.items[0]?.headline).not.toBe('read 1');
   });
 
-  test('the store keeps data of an invented key or collection for at most a minute', async () => {
+  test('data of an invalid API key stays in the shared store for at most a minute', async () => {
     const before = new Set(server.readAllValues().map(({ name }) => name));
     const { call } = fleet.createTenant(errorResponse(401));
     const collectionId = deriveUuid('made up');
@@ -217,7 +217,7 @@ describeEveryServer('Any replica', (server) => {
     expect(left.filter(({ remainingMs }) => remainingMs > 61_000).map(({ name }) => name)).toEqual([]);
   });
 
-  test('the store contains only encrypted values that expire', () => {
+  test('the shared store contains only encrypted values that expire', () => {
     const everything = server.readAllValues();
     expect(everything.length).toBeGreaterThan(50);
     for (const { name, value, remainingMs } of everything) {

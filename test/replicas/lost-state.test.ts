@@ -17,7 +17,7 @@ describeEveryServer('A store that loses data', (server) => {
   const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
 
   test.each(['everything', 'all data since a backup'])(
-    'after the store has lost %s, the replicas continue and forget the credits spent since',
+    'replicas keep running after the shared store lost %s',
     async (lost) => {
       const { replicas, call } = fleet.createTenant((request, response) => {
         const isAd = request.url?.includes('/ads/');
@@ -41,7 +41,7 @@ describeEveryServer('A store that loses data', (server) => {
     },
   );
 
-  test('calls in progress while the store loses everything get their answers, and the replicas serve further calls', async () => {
+  test('running calls get their results while the shared store loses everything', async () => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       if (request.url?.includes('/ads/')) await gate.opened;
@@ -55,7 +55,7 @@ describeEveryServer('A store that loses data', (server) => {
     expect((await call('get_ad', ad('another'))).isError).toBe(false);
   });
 
-  test('after the store was restored from a backup, each replica shows the ads that come later', async () => {
+  test('replicas show later ads after the shared store was restored from a backup', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const both = replicas.slice(0, 2);
@@ -70,7 +70,7 @@ describeEveryServer('A store that loses data', (server) => {
     for (const replica of both) expect(await readIds(replica)).toEqual(expect.arrayContaining([before, after]));
   });
 
-  test('a dataset that lost its last items shows later items to every replica', async () => {
+  test('replicas show later ads after a dataset lost its last items', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const [one, other] = replicas;

@@ -18,7 +18,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     return { one: createSignInClient(one, publicUrl), other: createSignInClient(other, publicUrl) };
   };
 
-  test('replicas share connections and budgets, and a refresh token that comes a second time at another replica ends the connection', async () => {
+  test('replicas share sign-in connections and their credit budgets', async () => {
     const { one, other } = signIn();
     const service = new AdService(50);
     service.priceSearch = () => 2;
@@ -40,7 +40,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     for (const at of [one, other]) expect((await at.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(401);
   });
 
-  test('a confirmed revocation ends the connection at all replicas, even if the store was unreachable before', async () => {
+  test('a confirmed revocation ends the connection on all replicas', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     const revoke = async () => {
@@ -55,7 +55,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     expect((await other.call(access, 'whoami')).status).toBe(401);
   });
 
-  test('a client can repeat a renewal that got no answer because the store was late', async () => {
+  test('a client can repeat a token renewal that got no response', async () => {
     const { one, other } = signIn();
     const { refresh, clientId } = await one.signIn();
     const renew = () => one.refreshTokens(refresh, clientId);
@@ -72,7 +72,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     await expect.poll(async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(200);
   });
 
-  test('while the store is unreachable, replicas reject tokens temporarily and still accept API keys', async () => {
+  test('replicas reject tokens but accept API keys while the shared store is unreachable', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     await server.kill();

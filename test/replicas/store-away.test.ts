@@ -7,11 +7,11 @@ const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId:
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
 describeEveryServer('Replicas with an unreachable store', (server) => {
-  describe('With a credit budget', () => {
+  describe('Replicas with a credit budget', () => {
     beforeAll(() => server.kill());
     const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
 
-    test('replicas start without the store and share their state once the store is reachable', async () => {
+    test('replicas start without the shared store and use it once it is reachable', async () => {
       const [one, other] = fleet.createTenant().replicas;
       expect(await one.readReadiness()).toBe('away');
       expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });
@@ -21,7 +21,7 @@ describeEveryServer('Replicas with an unreachable store', (server) => {
       expect((await getAd(other, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
     });
 
-    test('replicas refuse paid calls while the store is unreachable, and recover without a restart', async () => {
+    test('replicas with a credit budget refuse paid calls while the shared store is unreachable', async () => {
       const { upstream, replicas } = fleet.createTenant();
       const [one, other] = replicas;
       for (const name of ['a', 'b', 'c']) await getAd(one, name);
@@ -57,7 +57,7 @@ describeEveryServer('Replicas with an unreachable store', (server) => {
       }
     });
 
-    test('a replica that is asked to stop fails its probe first and still answers calls', async () => {
+    test('a replica that is shutting down fails its readiness probe but still answers calls', async () => {
       const [stopping] = fleet.createTenant().replicas;
       stopping.process.child.kill('SIGTERM');
       await expect.poll(stopping.readReadiness).toBe('draining');
@@ -67,10 +67,10 @@ describeEveryServer('Replicas with an unreachable store', (server) => {
     });
   });
 
-  describe('Without a credit budget', () => {
+  describe('Replicas without a credit budget', () => {
     const fleet = startReplicasBeforeAll({ count: 1, server });
 
-    test('free calls, single searches and counts go on while the store is unreachable', async () => {
+    test('replicas without a credit budget keep serving calls while the shared store is unreachable', async () => {
       const [replica] = fleet.createTenant().replicas;
       await getAd(replica, 'a');
       await server.kill();

@@ -37,7 +37,7 @@ function startAsHost(entered: Record<string, string>) {
   return connectCommand('v1', { command: process.execPath, args: args.map(fillIn), env: Object.fromEntries(settings) });
 }
 
-test('the bundle is small, contains every needed file without drivers of a shared state, and is identical in every build', () => {
+test('the desktop bundle is small, complete and reproducible', () => {
   expect(name).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
   expect(bytes.length).toBeLessThan(5.5 * 1024 * 1024);
   expect(Object.keys(files)).toEqual(
@@ -52,14 +52,14 @@ test('the bundle is small, contains every needed file without drivers of a share
   expect(Buffer.from(packBundle().bytes).equals(bytes)).toBe(true);
 });
 
-test('the bundle contains the licences of bundled packages and of the sources that they were compiled from', () => {
+test('the desktop bundle contains the licenses of all bundled packages', () => {
   const licences = strFromU8(files['dist/THIRD-PARTY-LICENSES'] as Uint8Array);
   for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js'])
     expect(`\n${licences}`).toContain(`\n${name} `);
   for (const text of ['SIL OPEN FONT LICENSE', 'work of the Independent JPEG']) expect(licences).toContain(text);
 });
 
-test('the unpacked bundle runs every tool on demo data without other files', async () => {
+test('the unpacked desktop bundle runs every tool on demo data', async () => {
   const client = await startAsHost({ demo: 'true', credit_budget: '50' });
   expect(await client.listTools()).toHaveLength(allTools.length);
   for (const { name, result } of await makeDemoCalls(client.call)) {
@@ -70,7 +70,7 @@ test('the unpacked bundle runs every tool on demo data without other files', asy
   await client.close();
 });
 
-test('the unpacked bundle starts without settings and names the fields to fill in', async () => {
+test('the unpacked desktop bundle starts without settings and names the missing fields', async () => {
   const client = await startAsHost({ demo: 'false', read_only: 'true' });
   expect(await client.listTools()).toHaveLength(allTools.length - 1);
   const { text, error } = await client.call('search_ads');
@@ -79,7 +79,7 @@ test('the unpacked bundle starts without settings and names the fields to fill i
   await client.close();
 });
 
-test('each invalid URL of a privacy policy is refused in its own message', async () => {
+test('building the desktop bundle rejects each invalid privacy policy URL', async () => {
   const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
   const wrong = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
   const packed = promisify(execFile)(process.execPath, ['--import', 'tsx', script, 'https://example.com/ok', ...wrong]);

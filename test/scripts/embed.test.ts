@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openServer } from '../../src/embed.ts';
 import { readResult } from '../support/server.ts';
 
-test('a program can connect several clients to an embedded server over its own transports and receives the log', async () => {
+test('an embedded server accepts several clients over custom transports', async () => {
   const logged: string[] = [];
   const settings = { AD_LIBRARY_DEMO: 'true', AD_LIBRARY_LOG_LEVEL: 'info' };
   const server = await openServer(settings, (line) => logged.push(line));
@@ -24,7 +24,7 @@ test('a program can connect several clients to an embedded server over its own t
   await server.close();
 });
 
-test('openServer reports every wrong setting', async () => {
+test('openServer reports every invalid setting', async () => {
   await expect(openServer({ AD_LIBRARY_DEMO: 'perhaps', AD_LIBRARY_OUTPUT: 'x' })).rejects.toThrow(
     /AD_LIBRARY_DEMO[\s\S]*AD_LIBRARY_OUTPUT/,
   );

@@ -151,7 +151,7 @@ test('the skill in each plugin has the same name as its folder', () => {
     expect(strFromU8(files['skills/ad-research/SKILL.md'] as Uint8Array)).toMatch(/^---\nname: ad-research\n/);
 });
 
-test('the Agent Plugin follows the specification 1.0.0, contains no key, and starts with demo data', async () => {
+test('the Agent Plugin contains no API key and starts with demo data', async () => {
   const { root, readJson } = findPlugin('agent-plugin');
   agentPluginSchema.parse(readJson('plugin.json'));
   const { mcpServers } = agentServersSchema.parse(readJson('mcp.json'));
@@ -162,7 +162,7 @@ test('the Agent Plugin follows the specification 1.0.0, contains no key, and sta
   await client.close();
 });
 
-test('the Claude plugin asks for the key as a secret and starts with the values that a person entered', async () => {
+test('the Claude plugin asks for the API key as a secret', async () => {
   const { root, readJson } = findPlugin('claude-plugin');
   const { mcpServers, userConfig } = claudePluginSchema.parse(readJson('.claude-plugin/plugin.json'));
   const { plugins: offered } = claudeMarketplaceSchema.parse(readJson('.claude-plugin/marketplace.json'));
@@ -176,7 +176,7 @@ test('the Claude plugin asks for the key as a secret and starts with the values 
   await client.close();
 });
 
-test('the Claude plugin starts without any value and names the fields to fill in', async () => {
+test('the Claude plugin starts without settings and names the missing fields', async () => {
   const { root, readJson } = findPlugin('claude-plugin');
   const { mcpServers, userConfig } = claudePluginSchema.parse(readJson('.claude-plugin/plugin.json'));
   const client = await startPlugin(mcpServers['ad-library'] as LaunchEntry, temporary, { CLAUDE_PLUGIN_ROOT: root });
@@ -186,7 +186,7 @@ test('the Claude plugin starts without any value and names the fields to fill in
   await client.close();
 });
 
-test('the Gemini extension asks for the key as a secret and starts with the variables of its settings', async () => {
+test('the Gemini extension asks for the API key as a secret', async () => {
   const { root, readJson } = findPlugin('gemini-extension');
   const { mcpServers, settings } = geminiExtensionSchema.parse(readJson('gemini-extension.json'));
   expect(settings.flatMap(({ envVar, sensitive }) => (sensitive ? [envVar] : []))).toEqual(['AD_LIBRARY_API_KEY']);

@@ -26,7 +26,7 @@ const createPublishedFiles = async (publisher: Publisher) => {
   };
 };
 
-test("the publisher's details in package.json appear in every published file", async () => {
+test("every published file contains the publisher's details from package.json", async () => {
   const published = await createPublishedFiles({
     ...publisher,
     // In a Dockerfile, `$` begins a variable, so it must be escaped.
@@ -55,7 +55,7 @@ test("the publisher's details in package.json appear in every published file", a
     expect(published.dockerfile).toContain(`org.opencontainers.image.${label}`);
 });
 
-test('placeholders of the publisher appear in no published file and block publishing', async () => {
+test('publisher placeholders block publishing', async () => {
   const empty = {
     ...publisher,
     mcpName: 'com.example/x',
@@ -78,12 +78,12 @@ describe('The desktop manifest', () => {
   const { user_config: form, server } = manifest;
   const toSettingName = (name: string) => name.replace(/_./g, (part) => part.charAt(1).toUpperCase()) as SettingName;
 
-  test('the desktop manifest matches the schema of its format', () => {
+  test('the desktop manifest matches its schema', () => {
     expect(McpbManifestSchema.safeParse(manifest).error?.issues ?? []).toEqual([]);
     expect(manifest.manifest_version).toBe('0.3');
   });
 
-  test('the desktop manifest passes every setting to its variable, uses its title and keeps secrets secret', () => {
+  test('the desktop manifest passes every setting to its environment variable', () => {
     const names = Object.keys(form);
     const { env } = server.mcp_config;
     expect(Object.values(env)).toEqual(names.map((name) => `\${user_config.${name}}`));
@@ -97,7 +97,7 @@ describe('The desktop manifest', () => {
     }
   });
 
-  test('the budget field of the desktop manifest accepts the same numbers as the setting and has a default', () => {
+  test('the budget field of the desktop manifest accepts the same numbers as the setting', () => {
     const { default: budget, min, max } = form.credit_budget;
     const read = (value: number) => settings.creditBudget.parse(String(value));
     expect([budget, min, max].map(read)).toEqual([200, min, max]);
@@ -106,7 +106,7 @@ describe('The desktop manifest', () => {
 });
 
 // These checks follow the schema of 2025-12-11, because no npm package contains it.
-test('server.json matches the schema of the registry', () => {
+test('server.json matches the registry schema', () => {
   const version = expect.stringMatching(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
   const shown = expect.stringMatching(/^.{1,100}$/);
   const words = expect.arrayContaining([expect.any(String)]);
@@ -137,16 +137,16 @@ test('server.json matches the schema of the registry', () => {
 
 const provided = 'io.modelcontextprotocol.registry/publisher-provided';
 
-test('compose.yaml runs the image of this version', () => {
+test('compose.yaml uses the image of this version', () => {
   expect(read('compose.yaml')).toContain(`image: ad-library-mcp:${publisher.version}\n`);
 });
 
-test('both stages of the Dockerfile use the base image that the argument names, and its default is pinned by digest', () => {
+test('the Dockerfile pins its base image by digest', () => {
   expect([...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)).toEqual(['${NODE_IMAGE}', '${NODE_IMAGE}']);
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:\d+-alpine@sha256:[0-9a-f]{64}$/m);
 });
 
-test('the bill of materials lists the bundled packages and nothing that changes with each build', () => {
+test('the bill of materials lists the bundled packages', () => {
   const bill = json('dist/sbom.cdx.json');
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'ad-library-mcp' } } });
   const licensed = [...read('dist/THIRD-PARTY-LICENSES').matchAll(/(?:^|-{80}\n\n)(\S+) (\S+) \([^)\n]+\)\n\n/g)];
@@ -162,7 +162,7 @@ test('the bill of materials lists the bundled packages and nothing that changes 
 describe('CONTRIBUTING.md', () => {
   const { dependencies = {}, devDependencies } = json('package.json');
 
-  test('CONTRIBUTING.md has a line for every dependency and for no other package', () => {
+  test('CONTRIBUTING.md lists every dependency', () => {
     const [, tables = ''] = read('CONTRIBUTING.md').split('## Dependencies');
     const cells = [...tables.matchAll(/^\| (`(?!npm run )[^|]+) \|/gm)];
     expect(dependencies).toEqual({});
@@ -170,7 +170,7 @@ describe('CONTRIBUTING.md', () => {
   });
 });
 
-test('npm ci finds no package that refuses this version of Node.js', async () => {
+test('all dependencies support this version of Node.js', async () => {
   const args = ['ci', '--dry-run', '--ignore-scripts', '--offline'];
   const { stderr } = await promisify(execFile)('npm', args, { cwd: root, shell: process.platform === 'win32' });
   expect(stderr).not.toContain('EBADENGINE');

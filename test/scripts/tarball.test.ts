@@ -22,7 +22,7 @@ const [packed] = JSON.parse(said) as [{ filename: string; files: { path: string 
 writeFileSync(join(folder, 'package.json'), '{ "private": true }');
 await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
 
-test('the package contains the whole build, the required files and nothing else', () => {
+test('the npm package contains the build and the required files only', () => {
   const paths = packed.files.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(listLatestBuild()));
   const beside = paths.filter((path) => !path.startsWith('dist/'));
@@ -31,7 +31,7 @@ test('the package contains the whole build, the required files and nothing else'
 });
 
 // bundle.test.ts tests every tool of the same build.
-test('the installed command answers calls', async () => {
+test('the installed command answers tool calls', async () => {
   const [command = '', ...args] = [...(shell ? ['cmd', '/c'] : []), 'npx', '--offline', 'ad-library-mcp', '--demo'];
   const client = await connectCommand('v2 auto', { command, args, cwd: folder });
   expect(await client.listTools()).toHaveLength(allTools.length);

@@ -60,7 +60,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     return name === undefined ? undefined : answers.get(tenantId, name);
   };
 
-  test('a cached answer is returned with its age, only to its tenant and only for its call', async () => {
+  test('a cached response is returned only to its tenant and for its call', async () => {
     const { answers, now, advanceTime: pass } = await open();
     expect(await find(answers, '1')).toBeUndefined();
     const cached = cachedAnswer('one', now());
@@ -81,7 +81,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(answers, '1', { tenantId: 'other' })).toBeUndefined();
   });
 
-  test('the newest answer replaces the earlier one and expires after its lifetime', async () => {
+  test('a newer response replaces a cached one and expires after its lifetime', async () => {
     const { answers, now, advanceTime: pass } = await open();
     for (const headline of ['one', 'two']) await cacheAnswer(answers, { cached: cachedAnswer(headline, now()) });
     expect(headlineOf(await find(answers, '1'))).toBe('two');
@@ -91,7 +91,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(answers, '1')).toBeUndefined();
   });
 
-  test('forgetting an answer removes no other answer and no answer of another tenant', async () => {
+  test('removing a cached response keeps all other responses', async () => {
     const { answers, now } = await open();
     for (const [tenantId, id] of [
       ['t', '1'],
@@ -105,7 +105,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(headlineOf(await find(answers, '1', { tenantId: 'other' }))).toBe('1');
   });
 
-  test('forgetting a group also removes the answer to a call that began before', async () => {
+  test('removing a group also removes the response of a call that began earlier', async () => {
     const { answers, now } = await open();
     const keep = (tenantId: string, id: string, group?: string) =>
       cacheAnswer(answers, { tenantId, id, group, cached: cachedAnswer(id, now()) });

@@ -3,8 +3,8 @@ import type { CursorMemory } from '../../src/storage/call-state.ts';
 
 /** Tests a memory for cursors. */
 export function testCursors(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
-  describe(`Cursors ${name}`, () => {
-    test('a cursor is recalled with its search, and only for the key that it belongs to', async () => {
+  describe(`Stored cursors ${name}`, () => {
+    test('a stored cursor returns its search only to its own API key', async () => {
       const cursorsOf = await open();
       const [own, other] = [cursorsOf('a'), cursorsOf('b')];
       const short = { searchParams: { query: 'tea', countries: ['DE'] } };
@@ -20,7 +20,7 @@ export function testCursors(name: string, open: () => Promise<(tenantId: string)
         expect(await own.recall(odd)).toBeUndefined();
     });
 
-    test('remembering a cursor again replaces its search', async () => {
+    test('storing a cursor again replaces its search', async () => {
       const cursors = (await open())('a');
       for (const query of ['one', 'two']) await cursors.remember('@1.x', { searchParams: { query } });
       expect(await cursors.recall('@1.x')).toEqual({ searchParams: { query: 'two' } });

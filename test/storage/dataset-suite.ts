@@ -9,7 +9,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
   const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
 
   describe(`Datasets ${name}`, () => {
-    test('the newest version of an ad keeps the fields that the newest answer lacks', async () => {
+    test('a newer version of an ad keeps fields that the new response lacks', async () => {
       const dataset = await datasetFor();
       const page = { pageName: 'Acme', adsAmount: 3 };
       await addAds(dataset, 1, { id: 'A-1', headline: 'Old', body: 'Text', endDate: '2026-01-01', page });
@@ -26,7 +26,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(item?.versions.map((version) => [version.at, parseItem(version).headline])).toEqual([[1, 'Old']]);
     });
 
-    test('a new app link, day or signature makes no new version of an ad, but a new link target does', async () => {
+    test('a new version of an ad is stored only if its content changed', async () => {
       const dataset = await datasetFor();
       const ad = (signature: string, target: string) => ({
         id: 'a',
@@ -50,7 +50,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(item?.versions).toHaveLength(1);
     });
 
-    test('ads and pages are stored separately, and values without a valid id are left out', async () => {
+    test('ads and pages are stored separately and need a valid id', async () => {
       const dataset = await datasetFor();
       const nested = JSON.parse(`{"id":"deep","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
       const longest = 'p'.repeat(300);
@@ -65,7 +65,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(pages.map(({ id }) => id)).toEqual(['x', longest]);
     });
 
-    test('ads with at most 500 nested levels are stored, and only deeper ads of the same answer are left out', async () => {
+    test('ads with more than 500 nested levels are not stored', async () => {
       const dataset = await datasetFor();
       const depths = [10, 499, 500, 501, 1000, 4000, 8000];
       for (const depth of depths)
@@ -80,7 +80,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(changed.sort()).toEqual([...depths.map((depth) => `beside ${depth}`), ...stored].sort());
     });
 
-    test('a gathering is combined from its steps, and a repeated step changes nothing', async () => {
+    test('storing the same step of a gathering twice changes nothing', async () => {
       const dataset = await datasetFor();
       const state = createGathering({ filters: { query: 'tea' } }, 1);
       await addAds(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
@@ -97,7 +97,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
     });
 
-    test('contents that a caller has read do not change when the dataset changes', async () => {
+    test('dataset contents that were already read do not change later', async () => {
       const dataset = await datasetFor();
       const state = createGathering({}, 1);
       await addAds(dataset, 1, { id: 'a', body: 'one' });
@@ -109,7 +109,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(before.gatherings[0]?.adIds.size).toBe(1);
     });
 
-    test('two keys never share a dataset', async () => {
+    test('two API keys never share a dataset', async () => {
       const datasets = await open();
       const [own, other] = [await datasets.open(createCaller('a')), await datasets.open(createCaller('b'))];
       await addAds(own, 1, { id: 'a' });

@@ -14,7 +14,7 @@ testUserRecords('in memory', async () => {
   return [datasets, datasets];
 });
 
-test('new records are refused while the memory for records is full, and accepted after others were removed', async () => {
+test('new records are rejected while the memory for records is full', async () => {
   const datasets = new MemoryDatasets();
   const fill = async (tenantId: string) => {
     const { userRecords: own } = await datasets.open({ tenantId });
@@ -34,7 +34,7 @@ test('new records are refused while the memory for records is full, and accepted
   expect(await fill('one more')).toBeDefined();
 });
 
-test('an answer that arrives late or twice becomes an earlier version and only fills fields that the newest version lacks', () => {
+test('a late response becomes an earlier version of the ad', () => {
   const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const fieldOf = (order: number) => `only ${order}`;
   fc.assert(
@@ -68,7 +68,7 @@ test('an answer that arrives late or twice becomes an earlier version and only f
   );
 });
 
-test('repeated answers give the same dataset whether it is read after each answer or only at the end', async () => {
+test('a dataset is the same whether it is read often or once at the end', async () => {
   const ad = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y') });
   const ads = fc.uniqueArray(ad, { minLength: 1, maxLength: 2, selector: ({ id }) => id });
   const text = ads.map((all) => JSON.stringify(all));
@@ -90,7 +90,7 @@ test('repeated answers give the same dataset whether it is read after each answe
   );
 });
 
-test('answers are parsed only when a caller reads the dataset or very many answers are waiting', async () => {
+test('responses are parsed only when the dataset is read or many are waiting', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   let taken = 0;
   const items = () => [{ id: `ad-${taken++}` }];
@@ -110,7 +110,7 @@ describe('The memory limit of datasets', () => {
   const text = 'x'.repeat(4000);
   const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
 
-  test('random additions never exceed the memory limit, and evicted ads are counted', async () => {
+  test('datasets never exceed the memory limit and count evicted ads', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
@@ -132,7 +132,7 @@ describe('The memory limit of datasets', () => {
     );
   });
 
-  test('one key never uses the memory of all keys, and its newest ads stay', async () => {
+  test('a dataset stays within the memory limit per API key and keeps the newest ads', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 'greedy' });
     for (let at = 0; at < 1000; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -141,7 +141,7 @@ describe('The memory limit of datasets', () => {
     expect(await dataset.findItem('ads', 'ad-0')).toBeUndefined();
   });
 
-  test('the key with the largest dataset evicts its own ads and not the ads of other keys', async () => {
+  test('the API key with the largest dataset evicts its own ads first', async () => {
     const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
     const open = (tenantId: string) => datasets.open({ tenantId });
     for (let tenant = 0; tenant < 20; tenant++)
@@ -154,7 +154,7 @@ describe('The memory limit of datasets', () => {
     expect(ads.length).toBeGreaterThan(100);
   });
 
-  test('a gathering with the estimated number of ads fits without evictions', async () => {
+  test('a gathering of the estimated number of ads fits without evictions', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -167,7 +167,7 @@ describe('The memory limit of datasets', () => {
     expect((await dataset.readContents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
   });
 
-  test('an ad keeps at most ten earlier versions, and a dataset keeps at most 500 gatherings', async () => {
+  test('an ad keeps ten earlier versions, and a dataset keeps 500 gatherings', async () => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
       await addAds(dataset, at, { id: 'a', headline: `${at}` });

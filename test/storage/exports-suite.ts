@@ -20,7 +20,7 @@ const readText = async (exports: Exports, uri: string) => {
 /** Tests a store for exported files. */
 export function testExports(name: string, open: () => Promise<ExportStore>): void {
   describe(`Exported files ${name}`, () => {
-    test('files are listed with the newest first and read exactly as they were written', async () => {
+    test('exported files are listed newest first and read back unchanged', async () => {
       const exports = (await open()).forTenant('a');
       const first = await exportFile(exports, 'ads.csv', 'id\n', 'ä\n');
       const empty = await exportFile(exports, 'ads.csv');
@@ -34,7 +34,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await readText(exports, empty.uri)).toBe('');
     });
 
-    test('a file whose writing fails is not listed', async () => {
+    test('an exported file whose writing fails is not listed', async () => {
       const exports = (await open()).forTenant('a');
       const failing = exports.create({
         name: 'x.csv',
@@ -48,7 +48,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await exports.list()).toEqual([]);
     });
 
-    test('the links of the last fifty files work until the key is rejected', async () => {
+    test('the links of the last fifty exports work until the API key is rejected', async () => {
       const { forTenant: of, links } = await open();
       const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
       const made: string[] = [];
@@ -71,7 +71,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await of('a').list()).toHaveLength(50);
     });
 
-    test('a file gets no link if the key is rejected while the file is written, or earlier in the same call', async () => {
+    test('an export gets no link if the API key is rejected meanwhile', async () => {
       const { forTenant: of, links } = await open();
       const call = of('a');
       const rejectAndWrite = (exports: Exports) =>
@@ -95,7 +95,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).not.toBe('ended');
     });
 
-    test('two keys never share exported files', async () => {
+    test('two API keys never share exported files', async () => {
       const store = await open();
       const [own, other] = [store.forTenant('a'), store.forTenant('b')];
       const { uri } = await exportFile(own, 'x.csv', 'own');

@@ -27,7 +27,7 @@ function breakFile(file: string): () => void {
 }
 
 test.for([1, 2, 3])(
-  'gather_ads states its charges when the folder fails during page %i, and a repeated call continues the gathering',
+  'gather_ads states its charges when the folder fails during page %i',
   async (failingPage, { upstream, start }) => {
     const service = serveAds(upstream, 250);
     const files = newFolder();
@@ -55,7 +55,7 @@ test.for([1, 2, 3])(
   },
 );
 
-test('a call that sends nothing because the folder fails says that nothing was sent', async ({ upstream, start }) => {
+test('a call that fails because of the folder says that nothing was sent', async ({ upstream, start }) => {
   const service = serveAds(upstream, 20);
   const files = newFolder();
   const server = await start({ files });
@@ -71,10 +71,7 @@ test('a call that sends nothing because the folder fails says that nothing was s
   restore();
 });
 
-test('a call that waits too long for the lock of a file says that another process uses the folder', async ({
-  upstream,
-  start,
-}) => {
+test('a call that waits too long for a file lock names the other process', async ({ upstream, start }) => {
   serveAds(upstream, 20);
   const files = newFolder();
   const server = await start({ files });

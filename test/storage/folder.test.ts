@@ -73,7 +73,7 @@ testUserRecords('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
-test('a new key of the same account finds the dataset after a restart, and other accounts do not', async () => {
+test('a new API key of the same account finds its dataset after a restart', async () => {
   const folder = newFolder();
   const first = await openIn(folder).dataset('a-old');
   await addAds(first, 1, { id: 'x', headline: 'one' });
@@ -88,7 +88,7 @@ test('a new key of the same account finds the dataset after a restart, and other
   expect(await readIds(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
 });
 
-test('files are readable only by their owner, contain no API key, and their datasets and labels never expire', async () => {
+test('files in the data folder are private and contain no API key', async () => {
   const folder = newFolder();
   const { dataset, cursorsOf } = openIn(folder, { apiKey: 'a-secret-key' });
   await addAds(await dataset('a-secret-key'), 1, { id: 'x' });
@@ -106,7 +106,7 @@ test('files are readable only by their owner, contain no API key, and their data
   expect([await readIds(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
-test('only one call of all processes holds a slot at the same time', async () => {
+test('only one call across all processes holds a slot at a time', async () => {
   const folder = newFolder();
   const slots = [1, 2, 3].map(() => openIn(folder).slots);
   let [running, max] = [0, 0];
@@ -166,7 +166,7 @@ describe('Writes that fail temporarily', () => {
     expect(await other.answers.get('t', name ?? '')).toBeUndefined();
   }
 
-  test('a changed list is not served from the cache while its removal waits, and the process can claim the call again', async () => {
+  test('a changed list is not served from the cache while its removal is pending', async () => {
     const { answers, unblock } = await withWaitingWrites(holdLock);
     expect(await answers.resolveName('t', list)).toBeUndefined();
     expect(await answers.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
@@ -178,7 +178,7 @@ describe('Writes that fail temporarily', () => {
     ['takes another slot', async ({ slots }) => (await slots.acquire('another question', never))()],
     ['recalls a cursor', ({ cursorsOf }) => cursorsOf('t').recall('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
-    'other processes see the waiting writes as soon as the process %s',
+    'other processes see pending writes as soon as the process %s',
     async (_, use) => {
       const process = await withWaitingWrites(replaceByFolder);
       await process.unblock();
@@ -190,14 +190,11 @@ describe('Writes that fail temporarily', () => {
   test.each([
     ['whose lock was held', holdLock],
     ['that was replaced by a folder', replaceByFolder],
-  ] as const)(
-    'other processes see the waiting writes of a file %s although the process does not use it again',
-    async (_, block) => {
-      const { folder, unblock } = await withWaitingWrites(block);
-      await unblock();
-      await verifyFreed(folder, 30_000);
-    },
-  );
+  ] as const)('other processes see the pending writes of a file %s', async (_, block) => {
+    const { folder, unblock } = await withWaitingWrites(block);
+    await unblock();
+    await verifyFreed(folder, 30_000);
+  });
 });
 
 describe('The file of an account', () => {
@@ -212,7 +209,7 @@ describe('The file of an account', () => {
     failure: { kind: 'unavailable', problem: expect.stringMatching(text) },
   });
 
-  test('an incomplete last line is ignored, and the next write replaces it', async () => {
+  test('an incomplete last line of an account file is ignored and replaced', async () => {
     for (const cut of [1, 5, 100]) {
       const { folder, file, process } = await createFolderWithThreeAds();
       await truncate(file, (await stat(file)).size - cut);
@@ -222,7 +219,7 @@ describe('The file of an account', () => {
     }
   });
 
-  test('a file with a damaged line is refused and left unchanged, and works again when the line is removed', async () => {
+  test('an account file with a damaged line is rejected and left unchanged', async () => {
     const { folder, file } = await createFolderWithThreeAds();
     const lines = (await readFile(file, 'latin1')).split('\n');
     const damaged = lines.map((line, at) =>
@@ -244,7 +241,7 @@ describe('The file of an account', () => {
     await datasets.close();
   });
 
-  test('all processes read a file again after an older copy has replaced it or after it was deleted', async () => {
+  test('all processes reload an account file that was replaced or deleted', async () => {
     const { folder, file, process } = await createFolderWithThreeAds();
     const copy = join(folder, 'copy');
     await copyFile(file, copy);
@@ -258,7 +255,7 @@ describe('The file of an account', () => {
     expect(await readIdsInNewProcess(folder)).toEqual(['z']);
   });
 
-  test('a file is compacted when most of its lines are superseded, and all processes continue with the new file', async () => {
+  test('an account file is compacted when most of its lines are outdated', async () => {
     const { folder, file, process } = await createFolderWithThreeAds();
     const beside = openIn(folder);
     const put = (value: number) => ({ put: [['x', 'y'.repeat(50_000) + value]] as const, result: undefined });
@@ -284,7 +281,7 @@ describe('The file of an account', () => {
     ['a symbolic link', (file: string) => symlink('/dev/zero', file), 'a link is in the way'],
     ['a folder', (file: string) => mkdir(file), 'cannot be'],
     ['a file with an endless line', (file: string) => writeFile(file, 'x'.repeat(80_000_000)), 'damaged'],
-  ])('%s in place of the file is refused and left unchanged, and the process loses no ads', async (_, make, text) => {
+  ])('%s in place of the account file is rejected and left unchanged', async (_, make, text) => {
     const { folder, file } = await createFolderWithThreeAds();
     await rm(file);
     await make(file);
@@ -311,7 +308,7 @@ describe('The daily ledger', () => {
     return { clock, open, folder, warnings };
   }
 
-  test('each day has its own budget, and a clock that jumps back does not open a budget again', async () => {
+  test('each day has its own credit budget, even if the clock goes back', async () => {
     const { clock, open } = createDay();
     const spend = async (hours: number) => {
       clock.now = noon + hours * hour;
@@ -326,7 +323,7 @@ describe('The daily ledger', () => {
     expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spent: 10 });
   });
 
-  test('an account of a day far in the future causes an error that names the file to delete', async () => {
+  test('a ledger file dated far in the future causes an error that names the file', async () => {
     const { clock, open, folder } = createDay();
     clock.now = noon + 400 * 24 * hour;
     await open().settle('t', chargedSettlement(4));
@@ -340,7 +337,7 @@ describe('The daily ledger', () => {
     expect((await open().reserve('t', requestWholeBudget)).kind).toBe('granted');
   });
 
-  test('a call in progress at midnight stays reserved and counts on the day on which it ends', async () => {
+  test('a call that runs past midnight counts on the day on which it ends', async () => {
     const { clock, open } = createDay();
     const lease = getLease(await open().reserve('t', requestWholeBudget));
     clock.now = noon + 12 * hour + 1;
@@ -351,7 +348,7 @@ describe('The daily ledger', () => {
     expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });
   });
 
-  test('no call is granted while the file is unreadable or unwritable, and unrecorded charges are logged', async () => {
+  test('no paid call is allowed while the ledger file is unreadable', async () => {
     const { open, folder, warnings } = createDay();
     await open().settle('t', chargedSettlement(4));
     await appendFile(await findFile(folder, 'keys'), 'damaged\n');

@@ -35,10 +35,7 @@ test.for(shapes)('the estimated memory of %s is at least the measured memory', (
   expect(estimateJsonMemory(value)).toBeGreaterThan(0.9 * usedBytes);
 });
 
-test('the answer cache limits the memory of parsed answers, not the length of their texts', async ({
-  upstream,
-  server,
-}) => {
+test('the response cache limits the memory of parsed responses', async ({ upstream, server }) => {
   upstream.respondWith(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
   const before = heapUsed();
   // Each answer takes 25 MB of memory, so that five fit into the cache. By their length, all of them would fit.

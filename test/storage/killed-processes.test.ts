@@ -46,7 +46,7 @@ function openInThisProcess() {
 const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
   (await (await open()).readContents()).ads.map(({ id }) => id);
 
-test('processes that are killed while they append to a file or compact it lose no ad that they had confirmed', async () => {
+test('processes that are killed during a write lose no confirmed ads', async () => {
   const here = openInThisProcess();
   for (let at = 0; at < 60; at++) await addAds(await here.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
@@ -74,7 +74,7 @@ test('processes that are killed while they append to a file or compact it lose n
   }
 });
 
-test('a process that meets a full disk loses no earlier ads, and other processes continue', async () => {
+test('a full disk loses no stored ads and does not stop other processes', async () => {
   const { lines, kill } = startChild('full', 'ulimit -f 2000');
   const written: string[] = [];
   let isFull = false;
@@ -94,7 +94,7 @@ test('a process that meets a full disk loses no earlier ads, and other processes
   }
 });
 
-test('while a process is suspended during a write, other processes fail with busy, and no ads are lost afterwards', async () => {
+test('calls of other processes fail as busy while a process is suspended during a write', async () => {
   const { child, lines, kill } = startChild('suspended');
   const written: string[] = [];
   lines.on('line', (line) => written.push(JSON.parse(line).id));

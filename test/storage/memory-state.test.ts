@@ -12,7 +12,7 @@ import { exportFile, testExports } from './exports-suite.ts';
 
 const options = { ttlMs };
 
-describe('Cached answers in memory', () => {
+describe('Cached responses in memory', () => {
   testAnswers(async () => {
     let time = 1;
     const { answers } = openMemoryState({ ...options, now: () => time, monotonicNow: () => time });
@@ -26,7 +26,7 @@ describe('Cached answers in memory', () => {
 describe('Cursors in memory', () => {
   testCursors('in memory', async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).cursorsOf);
 
-  test('a cursor is remembered for a day', async () => {
+  test('a cursor expires after a day', async () => {
     let now = 1;
     const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).cursorsOf('a');
     await cursors.remember('@1.x', { searchParams: {} });
@@ -37,11 +37,11 @@ describe('Cursors in memory', () => {
   });
 });
 
-describe('Exported files', () => {
+describe('Exported files in memory', () => {
   let ticks = 1;
   testExports('in memory', async () => openMemoryExports(() => ++ticks));
 
-  test('an exported file and its link can be read for an hour', async () => {
+  test('an exported file and its link expire after an hour', async () => {
     let now = 1;
     const store = openMemoryExports(() => now);
     const exports = store.forTenant('a');
@@ -55,7 +55,7 @@ describe('Exported files', () => {
   });
 
   const folder = createTemporaryFolder();
-  test('the list of a folder contains the last fifty files, whichever of them were read', async () => {
+  test('the last fifty exported files are listed', async () => {
     const exports = openFolderExports({ folder }, () => 1).forTenant('a');
     const written: string[] = [];
     for (let at = 0; at < 52; at++) {
@@ -69,7 +69,7 @@ describe('Exported files', () => {
 describe('The tenant cache', () => {
   const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttlMs: 1000, now });
 
-  test('random entries never exceed the memory limit', () => {
+  test('the tenant cache never exceeds its memory limit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ tenant: fc.nat(5), name: fc.nat(30), bytes: fc.nat(20_000) }), { maxLength: 300 }),
@@ -85,7 +85,7 @@ describe('The tenant cache', () => {
     );
   });
 
-  test('a tenant with many entries evicts only its own least recently used entries', () => {
+  test('a tenant with many entries evicts only its own oldest entries', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 20; index++) store.set(`small ${index}`, 'only', { value: index, bytes: 8000 });
     store.set('greedy', 'used', { value: -1, bytes: 1000 });
@@ -98,7 +98,7 @@ describe('The tenant cache', () => {
     expect(store.get('greedy', 'n0')).toBeUndefined();
   });
 
-  test('only as many of the least recently active tenants as necessary are evicted', () => {
+  test('the tenant cache evicts only as many inactive tenants as necessary', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 100; index++) {
       store.set(`t${index}`, 'only', { value: index, bytes: 9000 });
@@ -109,7 +109,7 @@ describe('The tenant cache', () => {
     expect(store.bytes).toBeGreaterThan(900_000);
   });
 
-  test('entries that are expired, too large or removed are not returned', () => {
+  test('the tenant cache does not return expired, oversized or removed entries', () => {
     let time = 0;
     const store = open(100_000, () => time);
     store.set('t', 'old', { value: 1, bytes: 10 });
@@ -135,7 +135,7 @@ describe('The tenant cache', () => {
 });
 
 describe('The ledger in memory', () => {
-  test('waiting for a change of an account ends when the caller cancels', async () => {
+  test('waiting for a ledger change ends when the caller cancels', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     const admission = await ledger.reserve('t', requestCredits({ queue: 'paid' }));
@@ -146,20 +146,20 @@ describe('The ledger in memory', () => {
     await expect(changed).rejects.toThrow('left');
   });
 
-  test('several settlements with the same id count once', async () => {
+  test('settling the same call twice counts once', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
   });
 
-  test('huge charges keep the sum finite, and further calls exceed the budget', async () => {
+  test('huge charges keep the ledger total finite', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', chargedSettlement(credits));
     expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
     expect((await ledger.reserve('t', requestCredits({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
   });
 
-  test('accounts with spending or with a call in progress survive thousands of other keys', async () => {
+  test('accounts with spending are not evicted by thousands of other API keys', async () => {
     const ledger = createMemoryLedger({ now: () => 0, maxBytes: 100_000 });
     await ledger.settle('spender', chargedSettlement(10));
     const lease = getLease(await ledger.reserve('caller', requestCredits({ credits: 10 })));
@@ -173,7 +173,7 @@ describe('The ledger in memory', () => {
     expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'granted' });
   });
 
-  test('spending counts for 30 days after the last charge, even if the last charged call failed or was stated as free', async () => {
+  test('ledger spending expires 30 days after the last charge', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', chargedSettlement(4));
@@ -190,7 +190,7 @@ describe('The ledger in memory', () => {
     expect((await ledger.read('t')).spent).toBe(0);
   });
 
-  test('accounts are not evicted when their memory is full, and paid calls of new keys are refused', async () => {
+  test('paid calls of new API keys are rejected when the ledger memory is full', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, chargedSettlement(10));

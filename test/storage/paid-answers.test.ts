@@ -20,8 +20,8 @@ async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl
   return (await datasets.open({ tenantId: 't', apiKey: 'other' })).readContents();
 }
 
-describe('Paid answers', () => {
-  test('each tool adds the ads and pages of its paid answers to the dataset', async ({ service, start }) => {
+describe('Storing paid responses', () => {
+  test('each paid tool adds its ads and pages to the dataset', async ({ service, start }) => {
     const files = newFolder();
     const server = await start({ files });
     const { items } = (await server.call('search_ads', { limit: 3 })).data;
@@ -50,14 +50,14 @@ describe('Paid answers', () => {
     expect(pages.length).toBeGreaterThan(1);
   });
 
-  test('a paid ad can be read again for free when the answer cache is off', async ({ service, start }) => {
+  test('a paid ad can be read again at no charge without the cache', async ({ service, start }) => {
     const server = await start({ cacheSeconds: 0 });
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('a paid answer is returned even if it cannot be stored in files', async ({ start }) => {
+  test('a paid result is returned even if it cannot be stored', async ({ start }) => {
     const server = await start({ files: '/dev/null/none' });
     expect((await server.call('search_ads', { limit: 1 })).data.items).toHaveLength(1);
     expect(server.logLines.join()).toMatch(
@@ -74,7 +74,7 @@ describe('Paid answers', () => {
   });
 });
 
-test('free answers do not ask for the account, and demo data is never stored in files', async ({ service, start }) => {
+test('free calls do not request the account, and demo data is never stored in files', async ({ service, start }) => {
   const files = newFolder();
   const server = await start({ files });
   await server.call('get_credits');

@@ -24,7 +24,7 @@ const reads = [
   ['get_ad', { adId: createAd(1).id, seen: true }],
 ] as const;
 
-test('if the service cannot confirm who owns a key, stored data is returned only for a key that was confirmed before, with a note', async ({
+test('stored data is returned only for a confirmed API key while the API is unreachable', async ({
   upstream,
   start,
 }) => {
@@ -56,7 +56,7 @@ test('if the service cannot confirm who owns a key, stored data is returned only
   expect((await after.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
 });
 
-test('ads that wait in memory are written when the server closes', async ({ upstream, start }) => {
+test('pending ads are written when the server closes', async ({ upstream, start }) => {
   const { state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const first = await start(config);

@@ -10,8 +10,8 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
   const openRecords = async (datasets: Datasets, key = 'a') =>
     (await datasets.open({ tenantId: key, apiKey: key })).userRecords;
 
-  describe(`Records of a person ${name}`, () => {
-    test('records with any ids are added, replaced and removed separately for each kind and each key', async () => {
+  describe(`User records ${name}`, () => {
+    test('user records are added, replaced and removed separately per kind and API key', async () => {
       const [one, other] = await open();
       const own = await openRecords(one);
       const records = [
@@ -40,7 +40,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       }
     });
 
-    test('concurrent changes of two processes are all stored, and no reader sees half of a change', async () => {
+    test('concurrent changes of user records are all stored', async () => {
       const both = await Promise.all((await open()).map((datasets) => openRecords(datasets)));
       await Promise.all(
         both.map(async (own, who) => {
@@ -59,7 +59,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       expect(await both[1]?.update('watch', (found) => ({ result: found.get('all') }))).toBe(20);
     });
 
-    test('a change that exceeds the limit is refused entirely, and stored records can still be changed', async () => {
+    test('a change beyond the limit of user records is rejected completely', async () => {
       const [one, other] = await open();
       const own = await openRecords(one);
       const many = Array.from({ length: maxRecords.label - 1 }, (_, at) => [`id ${at}`, { value: 'x' }] as const);

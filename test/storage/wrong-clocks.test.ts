@@ -10,9 +10,7 @@ const newFolder = createFolderSequence();
 
 const hour = 3_600_000;
 const start = Date.parse('2026-11-20T10:00:00Z');
-test('setting the clock changes neither how long a key stays known over HTTP nor the limit for unknown keys', async ({
-  upstream,
-}) => {
+test('changing the clock does not affect how long an API key is trusted', async ({ upstream }) => {
   onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['Date'] });
   serveAds(upstream, 1);
@@ -37,7 +35,7 @@ test('setting the clock changes neither how long a key stays known over HTTP nor
   expect(statuses).toEqual([200, 200, 429, 429]);
 });
 
-test('a gathering with a time in the future does not answer a count', async ({ upstream, start: startServer }) => {
+test('a gathering dated in the future does not answer count_ads', async ({ upstream, start: startServer }) => {
   for (const hoursFast of [1, 30, 900]) {
     const files = newFolder();
     const open = (hours: number) => startServer({ files }, { now: () => start + hours * hour });

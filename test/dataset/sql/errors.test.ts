@@ -15,7 +15,7 @@ const readError = (sql: string): Promise<string> =>
     (error: Error) => error.message,
   );
 
-describe('Errors of SQL', () => {
+describe('SQL errors', () => {
   test.each([
     [
       'a text in double quotes',
@@ -38,11 +38,11 @@ describe('Errors of SQL', () => {
       'SELECT id FROM ads JOIN ad_countries',
       'Several tables of the statement have a column id: write the name of its table before it.',
     ],
-  ])('the error about %s names the remedy in one or two lines', async (_, sql, expected) => {
+  ])('the SQL error about %s suggests a fix', async (_, sql, expected) => {
     expect(await readError(sql)).toBe(expected);
   });
 
-  test('an error lists all columns only if no name is near', async () => {
+  test('an SQL error lists all columns only if no similar name exists', async () => {
     expect(await readError('SELECT impressions FROM ads')).toMatch(
       /^There is no column impressions\. Tables and columns: ads\(id, pageId, .*; current_ads\(the columns of ads\)\.$/,
     );
@@ -50,7 +50,7 @@ describe('Errors of SQL', () => {
       expect((await readError(sql)).length).toBeLessThan(400);
   });
 
-  test('the error of a slow statement names two remedies', async () => {
+  test('the error about a slow statement suggests two fixes', async () => {
     const hasty = new SqlPool({ limits: { statementMs: 300 } });
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
     await expect(hasty.query(snapshot, { sql: endless })).rejects.toThrow(
@@ -59,7 +59,7 @@ describe('Errors of SQL', () => {
     await hasty.close();
   });
 
-  test('an error quotes every name that could be a sentence', async () => {
+  test('an SQL error quotes every name that could be read as a sentence', async () => {
     const name = fc.string({ unit: fc.constantFrom(...'ab "\'.\n`[]{}:'), minLength: 1, maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(name, async (text) => {

@@ -25,7 +25,7 @@ const drain = async ({ rows }: { rows: AsyncIterable<unknown> }) => {
   for await (const _ of rows);
 };
 
-test('tables are loaded once for each version, and JSON only when a statement reads it', async () => {
+test('the SQL pool loads the tables of a dataset version only once', async () => {
   const first = createSnapshot('versions', createAds(3));
   expect([await countAds(pool, first), await countAds(pool, first)]).toEqual([3, 3]);
   expect(first.wanted).toEqual([{ json: false }]);
@@ -41,13 +41,13 @@ test('tables are loaded once for each version, and JSON only when a statement re
   expect(second.wanted).toHaveLength(2);
 });
 
-test('each tenant sees only its own ads when there are fewer workers than tenants', async () => {
+test('each tenant sees only its own ads if workers are shared', async () => {
   const snapshots = [1, 2, 3].map((count) => createSnapshot(`tenant-${count}`, createAds(count)));
   for (let round = 0; round < 2; round++)
     expect(await Promise.all(snapshots.map((snapshot) => countAds(pool, snapshot)))).toEqual([1, 2, 3]);
 });
 
-test('an idle worker releases its tables', async () => {
+test('an idle SQL worker releases its tables', async () => {
   const hasty = openPool({ idleMs: 1 });
   const snapshot = createSnapshot('idle', createAds(3));
   const timesLoaded = async () => {
@@ -57,7 +57,7 @@ test('an idle worker releases its tables', async () => {
   await expect.poll(timesLoaded, { timeout: 60_000, interval: 20 }).toBeGreaterThan(1);
 });
 
-test('a dataset that is too large or cannot be read fails with its reason', async () => {
+test('a dataset that is too large for the SQL pool fails with the reason', async () => {
   const small = openPool({ limits: { tableBytes: 4 * 2 ** 20 } });
   const large = createAds(200).map((ad) => ({ ...ad, body: 'x'.repeat(40_000) }));
   await expect(countAds(small, createSnapshot('large', large))).rejects.toThrow('The dataset takes more than 4 MB');
@@ -68,7 +68,7 @@ test('a dataset that is too large or cannot be read fails with its reason', asyn
   expect(await countAds(small, createSnapshot('broken', createAds(2)))).toBe(2);
 });
 
-test('an aborted statement stops and leaves the tables loaded for the next statement', async () => {
+test('an aborted statement stops and keeps its tables loaded', async () => {
   const patient = openPool({ limits: { statementMs: 60_000 } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(patient, snapshot);
@@ -85,22 +85,19 @@ test('an aborted statement stops and leaves the tables loaded for the next state
 test.each([
   ['the time limit', 500, 'stopped after 0.5 seconds'],
   ['a signal', 60_000, 'left'],
-])(
-  'a statement that %s cannot interrupt loses its worker, and the next statement gets a new worker',
-  async (_, ms, says) => {
-    const hasty = openPool({ limits: { statementMs: ms } });
-    const snapshot = createSnapshot('tenant', createAds(3));
-    await countAds(hasty, snapshot);
-    const leave = new AbortController();
-    const running = hasty.query(snapshot, { sql: uninterruptible, signal: leave.signal });
-    if (says === 'left') setTimeout(() => leave.abort(abortReason), 20);
-    await expect(running).rejects.toThrow(says);
-    expect(await countAds(hasty, snapshot)).toBe(3);
-    expect(snapshot.wanted).toHaveLength(2);
-  },
-);
+])('a statement that %s cannot interrupt is stopped by replacing its worker', async (_, ms, says) => {
+  const hasty = openPool({ limits: { statementMs: ms } });
+  const snapshot = createSnapshot('tenant', createAds(3));
+  await countAds(hasty, snapshot);
+  const leave = new AbortController();
+  const running = hasty.query(snapshot, { sql: uninterruptible, signal: leave.signal });
+  if (says === 'left') setTimeout(() => leave.abort(abortReason), 20);
+  await expect(running).rejects.toThrow(says);
+  expect(await countAds(hasty, snapshot)).toBe(3);
+  expect(snapshot.wanted).toHaveLength(2);
+});
 
-test('a statement that hangs does not delay other tenants, and later statements of its tenant succeed', async () => {
+test('a hanging statement does not delay other tenants', async () => {
   const patient = openPool({ limits: { statementMs: 60_000 } });
   const leave = new AbortController();
   const hanging = patient.query(createSnapshot('one', createAds(2)), { sql: uninterruptible, signal: leave.signal });
@@ -113,7 +110,7 @@ test('a statement that hangs does not delay other tenants, and later statements 
   expect(new Set(await own)).toEqual(new Set([2]));
 });
 
-test('a statement fails with an internal error if its worker is terminated, and the next one succeeds', async () => {
+test('a statement fails with an internal error if its worker is terminated', async () => {
   const patient = openPool({ limits: { statementMs: 60_000 } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(patient, snapshot);
@@ -123,7 +120,7 @@ test('a statement fails with an internal error if its worker is terminated, and 
   expect(await countAds(patient, snapshot)).toBe(3);
 });
 
-test('an export returns every row uncut in batches and leaves its worker usable', async () => {
+test('an export returns all rows uncut and in batches', async () => {
   const snapshot = createSnapshot('exporting', [...createAds(1200), { id: 'z', body: 'y'.repeat(30_000) }]);
   const sql = 'select id, body from ads order by rowid';
   const read = await pool.export(snapshot, { sql }, async ({ columns, rows }) => {
@@ -144,13 +141,13 @@ test('an export returns every row uncut in batches and leaves its worker usable'
   expect(snapshot.wanted).toHaveLength(1);
 });
 
-test('an endless export is stopped after its computing time', async () => {
+test('an endless export stops at its time limit', async () => {
   const hasty = openPool({ limits: { exportMs: 100 } });
   const exported = hasty.export(createSnapshot('tenant', []), { sql: endless }, drain);
   await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
 });
 
-test('exports whose worker was terminated free their slots', async () => {
+test('exports free their slots if their worker is terminated', async () => {
   const hasty = openPool({ limits: { statementMs: 500 } });
   // The second batch of rows takes longer than the time limit.
   const slow = "instr(zeroblob(900000), cast(zeroblob(450000 + x) || x'01' as blob))";
@@ -166,7 +163,7 @@ test('exports whose worker was terminated free their slots', async () => {
   expect(both.map(({ wanted }) => wanted.length)).toEqual([1, 1]);
 });
 
-test('statements of another tenant run while more exports are active than there are workers', async () => {
+test('statements of other tenants run while more exports are active than workers exist', async () => {
   const patient = openPool({ maxWorkers: 4 });
   const leave = new AbortController();
   const begun = [createGate(), createGate()];
@@ -191,7 +188,7 @@ test('statements of another tenant run while more exports are active than there 
   for (const error of await Promise.all(exports)) expect(error).toBe(abortReason);
 });
 
-test('a tenant can run statements during its own export, and each sees its own version of the dataset', async () => {
+test('a tenant can query its dataset during its own export', async () => {
   const first = createSnapshot('both', createAds(1200));
   const ids = await pool.export(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
     const seen: unknown[] = [];

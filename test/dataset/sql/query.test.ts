@@ -13,10 +13,10 @@ const ads = [
 const snapshot = createSnapshot('tenant', ads);
 const query = (sql: string, options = {}) => pool.query(snapshot, { sql, ...options });
 
-describe('REGEXP', () => {
+describe('REGEXP in SQL', () => {
   const value = async (sql: string) => (await query(`select ${sql}`)).rows[0]?.[0];
 
-  test('REGEXP matches anywhere in a text, respects case and returns null for null', async () => {
+  test('REGEXP matches anywhere in a text and respects case', async () => {
     expect(await value("'Save 20% today' REGEXP '\\d+ ?%'")).toBe(1);
     expect(await value("'SAVE' REGEXP 'save'")).toBe(0);
     expect(await value("'SAVE' REGEXP '(?i)save'")).toBe(1);
@@ -31,11 +31,11 @@ describe('REGEXP', () => {
     ["'a' REGEXP '['", 'missing closing ]'],
     ["'a' REGEXP printf('%.501c', 'a')", 'the pattern has more than 500 characters'],
     ["'a' REGEXP '(a|b|ab){900}'", 'the pattern repeats too much'],
-  ] as const)('refuses %s by name', async ([sql, why]) => {
+  ] as const)('REGEXP rejects %s', async ([sql, why]) => {
     await expect(value(sql)).rejects.toThrow(why);
   });
 
-  test('a long REGEXP search is stopped at the time limit of its statement', async () => {
+  test('a long REGEXP search stops at the time limit of its statement', async () => {
     const hasty = new SqlPool({ limits: { statementMs: 300 } });
     const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
     const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
@@ -45,8 +45,8 @@ describe('REGEXP', () => {
   });
 });
 
-describe('The result of a statement', () => {
-  test('a result keeps the types of its values and returns numbers that JSON cannot represent as text', async () => {
+describe('The result of an SQL statement', () => {
+  test('an SQL result returns numbers that JSON cannot represent as text', async () => {
     const { rows } = await query('select id, headline, duplicates, productPrice, active from ads order by id');
     expect(rows[0]).toEqual(['ad-0', null, 0, null, null]);
     expect(rows.at(-1)).toEqual(['long', null, null, 19.5, null]);
@@ -54,7 +54,7 @@ describe('The result of a statement', () => {
     expect(odd.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
   });
 
-  test('a result returns at most `limit` rows and counts all rows up to 100,000', async () => {
+  test('an SQL result has at most `limit` rows and counts up to 100,000', async () => {
     const some = await query('select id from ads', { limit: 3 });
     expect(some).toMatchObject({ rowCount: 12, truncated: true });
     expect(some.rows).toHaveLength(3);
@@ -66,26 +66,26 @@ describe('The result of a statement', () => {
     }
   });
 
-  test('a long cell is cut and states how many characters are missing', async () => {
+  test('a long cell of an SQL result is cut and states how many characters are missing', async () => {
     const sql = "select body from ads where id = 'long'";
     expect((await query(sql)).rows).toEqual([[`${'é'.repeat(160)}… (+43 chars)`]]);
     expect((await query(sql, { maxCellChars: 203 })).rows).toEqual([[`${'é'.repeat(200)}end`]]);
     expect((await query("select '😀😀'", { maxCellChars: 3 })).rows).toEqual([['😀… (+2 chars)']]);
   });
 
-  test('a result contains no invisible characters, even if SQL creates them', async () => {
+  test('an SQL result contains no invisible characters', async () => {
     expect((await query("select body from ads where id = 'hidden'")).rows).toEqual([['free shipping']]);
     const { columns, rows } = await query("select char(0x202e) || 'x' || char(0x200b, 7, 0) || 'y' as \"n\u200bame\"");
     expect({ columns, rows }).toEqual({ columns: ['name'], rows: [['xy']] });
   });
 
-  test('the columns of a result have unique names of limited length', async () => {
+  test('the columns of an SQL result have short unique names', async () => {
     const { columns } = await query('select id, id, "" from (select id, id, 3 as "" from ads)');
     expect(columns).toEqual(['id', 'id (2)', 'column 3']);
     expect((await query(`select 1 as "${'x'.repeat(200)}"`)).columns).toEqual([`${'x'.repeat(80)}… (+120 chars)`]);
   });
 
-  test('a result returns no further rows when its cells exceed the size limit', async () => {
+  test('an SQL result ends early if its cells exceed the size limit', async () => {
     const wide = Array.from({ length: 20 }, () => "printf('%.20000c', 'x')").join();
     const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 20) select ${wide} from n`;
     const { rows, rowCount, truncated } = await query(sql, { maxCellChars: 20_000 });
@@ -94,7 +94,7 @@ describe('The result of a statement', () => {
   });
 });
 
-test('joins, window functions, medians, JSON functions and common table expressions work', async () => {
+test('SQL supports joins, window functions, medians, JSON functions and common table expressions', async () => {
   const { rows } = await query(`with c as (select country, count(*) as n from ad_countries group by country)
     select c.country, c.n, median(a.duplicates), rank() over (order by c.n desc), json_extract(max(a.json), '$.id')
     from c join ad_countries using (country) join ads a using (id) group by 1 order by 1`);
@@ -108,7 +108,7 @@ test('joins, window functions, medians, JSON functions and common table expressi
   expect((await query("select value from json_each('[1,2]')")).rows).toEqual([[1], [2]]);
 });
 
-test('an ad with extremely long texts does not break statements', async () => {
+test('an ad with extremely long texts does not break SQL statements', async () => {
   const huge = '㊗'.repeat(700_000);
   const flood = { headline: huge, body: huge, linkDescription: huge, ctaType: huge, cards: [{ title: huge }] };
   const flooded = createSnapshot('flooded', [...createAds(2), { id: 'flood', ...flood }]);
@@ -124,6 +124,6 @@ test.each<[said: string | RegExp, sql: string]>([
   [/write ads\.json|no such column/, 'select json from ads, json_each(ads.countries)'],
   ['text REGEXP pattern', 'select regexp_replace(1, 2, 3)'],
   ['at most 20000 are allowed', `select '${'x'.repeat(20_000)}'`],
-])('the error of a wrong statement contains %s', async (said, sql) => {
+])('the error about an invalid statement contains %s', async (said, sql) => {
   await expect(query(sql)).rejects.toThrow(said);
 });

@@ -19,7 +19,7 @@ describeWithPostgres('The tables in PostgreSQL', () => {
     return store;
   };
 
-  test('replicas that start together create the tables once, and a user without the right to create tables can use them', async () => {
+  test('replicas that start together create the PostgreSQL tables once', async () => {
     const stores = Array.from({ length: 8 }, () => open());
     await Promise.all(stores.map((store) => store.connect()));
     expect(server.sql('SELECT number FROM ad_library.format')).toBe('1');
@@ -39,7 +39,7 @@ describeWithPostgres('The tables in PostgreSQL', () => {
     server.sql('UPDATE ad_library.format SET number = 1');
   });
 
-  test('all expired rows are deleted, even if there are very many', async () => {
+  test('all expired PostgreSQL rows are deleted, even very many', async () => {
     const store = open({}, { sweepEveryMs: 2500 });
     await store.connect();
     server.sql(
@@ -56,7 +56,7 @@ describeWithPostgres('The tables in PostgreSQL', () => {
     await expect.poll(left).toBe('stays\nstays');
   });
 
-  test('reads fail while the server is silent or killed, and succeed when it answers again', async () => {
+  test('PostgreSQL reads fail while the server is silent and recover afterwards', async () => {
     const store = open();
     await store.connect();
     await store.swapDocument('silent', '', createDocument('1'));
@@ -78,7 +78,7 @@ describeWithPostgres('The tables in PostgreSQL', () => {
     }
   });
 
-  test('encrypted values are not compressed, and a connection error does not contain the password', async () => {
+  test('PostgreSQL connection errors do not contain the password', async () => {
     const wrong = open({ password: 'wrong p@ssword' });
     await expect(wrong.connect()).rejects.toThrow(/^(?!.*p@ss).*authentication/);
     await open().connect();

@@ -58,8 +58,8 @@ async function startTcpProxy(port: number) {
   return { port: own, target, sockets };
 }
 
-describeWithRedis('The store in Redis', () => {
-  test('a refused call leaves the store up, and scripts are sent again after Redis has lost them', async () => {
+describeWithRedis('The Redis store', () => {
+  test('a Redis store stays up after a rejected call', async () => {
     const redis = await startServer();
     const { store, write, logged } = await connectStore(redis.port);
     redis.cli('SCRIPT', 'FLUSH');
@@ -70,7 +70,7 @@ describeWithRedis('The store in Redis', () => {
     expect(logged.join('\n')).toContain('the shared state refused a call');
   });
 
-  test('a full store refuses new documents, serves stored ones, and accepts documents again when memory is free', async () => {
+  test('a full Redis store rejects new documents and serves stored ones', async () => {
     const redis = await startServer('--maxmemory-policy', 'noeviction');
     const { store, write, logged } = await connectStore(redis.port);
     await write();
@@ -85,7 +85,7 @@ describeWithRedis('The store in Redis', () => {
     await waitUntil(() => !store.isNearlyFull());
   });
 
-  test('the log warns of an eviction policy that loses data and of missing persistence', async () => {
+  test('the log warns of a Redis eviction policy that loses data', async () => {
     const evicting = await connectStore(
       (await startServer('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')).port,
     );
@@ -95,7 +95,7 @@ describeWithRedis('The store in Redis', () => {
     expect(kept.logged.join('\n')).not.toMatch(/noeviction|appendonly/);
   });
 
-  test('calls fail immediately while the store is unreachable, and succeed when it comes back or starts late', async () => {
+  test('calls fail immediately while Redis is unreachable and recover afterwards', async () => {
     const redis = await startServer();
     const { store, write } = await connectStore(redis.port);
     await redis.kill();
@@ -111,7 +111,7 @@ describeWithRedis('The store in Redis', () => {
     await write();
   });
 
-  test('a new connection replaces a connection whose packets are lost without an error', async () => {
+  test('a Redis connection that loses its packets is replaced', async () => {
     const redis = await startServer();
     const proxy = await startTcpProxy(redis.port);
     const { store, write } = await connectStore(proxy.port);
@@ -121,7 +121,7 @@ describeWithRedis('The store in Redis', () => {
     await waitUntil(() => store.isUp());
   });
 
-  test('a store that has become a read-only replica is left for the server that its host name leads to now', async () => {
+  test('the driver reconnects if the Redis server becomes a read-only replica', async () => {
     const [redis, promoted] = [await startServer(), await startServer()];
     const proxy = await startTcpProxy(redis.port);
     const { store, write, logged } = await connectStore(proxy.port);
@@ -138,7 +138,7 @@ describeWithRedis('The store in Redis', () => {
     expect(logged.length).toBeLessThan(10);
   });
 
-  test('the store accepts the right password, and the log never contains a wrong one', async () => {
+  test('the log never contains the Redis password', async () => {
     const { store } = await connectStore((await startServer('--requirepass', 'open-sesame')).port, {
       password: 'open-sesame',
     });
@@ -150,7 +150,7 @@ describeWithRedis('The store in Redis', () => {
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
   });
 
-  test('the certificate of a store with TLS is checked', async () => {
+  test('the TLS certificate of a Redis server is checked', async () => {
     const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
     const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
     const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, ...subject];

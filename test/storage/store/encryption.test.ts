@@ -8,7 +8,7 @@ const createWithWarnings = (ownSecret = secret) => {
   return { ...createEncryption({ secret: ownSecret, warn: (message) => warnings.push(message) }), warnings };
 };
 
-describe('The encryption', () => {
+describe('Encryption of the shared store', () => {
   test('every replica with the same secret can decrypt any value', () => {
     const [one, other] = [createWithWarnings(), createWithWarnings()];
     fc.assert(
@@ -18,21 +18,21 @@ describe('The encryption', () => {
     );
   });
 
-  test('an encrypted value reveals neither the value nor whether two values are equal', () => {
+  test('encrypting a value twice gives different results', () => {
     const seal = createWithWarnings();
     const [one, other] = [seal.encrypt('key', 'an ad of an advertiser'), seal.encrypt('key', 'an ad of an advertiser')];
     expect(one.toString('latin1')).not.toContain('advertiser');
     expect(one.subarray(5)).not.toEqual(other.subarray(5));
   });
 
-  test('a value that was encrypted with another secret counts as absent and is logged once', () => {
+  test('a value encrypted with another secret counts as missing', () => {
     const other = createWithWarnings('another secret of 32 characters !');
     for (let time = 0; time < 3; time++)
       expect(other.decrypt('key', createWithWarnings().encrypt('key', 'value'))).toBeUndefined();
     expect(other.warnings).toEqual([expect.stringContaining('another AD_LIBRARY_STATE_SECRET')]);
   });
 
-  test('a value that was truncated, changed or moved to another key counts as absent', () => {
+  test('a modified or moved encrypted value counts as missing', () => {
     const seal = createWithWarnings();
     const whole = seal.encrypt('key', 'a value of some length');
     for (let length = 0; length < whole.length; length++)
@@ -48,7 +48,7 @@ describe('The encryption', () => {
   });
 });
 
-test('hashed names are equal for all replicas and differ for other parts or another secret', () => {
+test('hashed names are equal for all replicas with the same secret', () => {
   const { hashName } = createWithWarnings();
   expect(hashName('a', 'b')).toBe(createWithWarnings().hashName('a', 'b'));
   expect(

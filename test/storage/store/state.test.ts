@@ -144,7 +144,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   };
   type ReplicaUnderTest = Awaited<ReturnType<typeof startReplica>>;
   const startTwoReplicas = async () => (await startReplicas(2)) as [ReplicaUnderTest, ReplicaUnderTest];
-  describe('Cached answers', () =>
+  describe('Cached responses in the shared store', () =>
     testAnswers(async () => {
       const { network, state } = await startReplica();
       const now = () => 1_000_000;
@@ -162,7 +162,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   testExports('in a shared store', async () => (await startReplica()).exports);
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
-    'reads fail and do not seem empty while the fault is "%s", and all replicas see the waiting writes afterwards',
+    'reads fail and do not return empty data during the fault "%s"',
     async (what) => {
       const [one, other] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
@@ -213,7 +213,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     },
   );
 
-  test('one replica sends a call, and replicas that wait get its answer, even if they asked for a fresh one', async () => {
+  test('one replica sends a call and the other replicas get its response', async () => {
     const [one, other] = await startTwoReplicas();
     const claim = await claimCall(one.answers, adAnswerName);
     const fresh = { after: Date.now() - 1, onLost: async () => {} };
@@ -226,7 +226,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
 
-  test('a claim whose grant got no reply ends with its call, and immediately if the caller cancels', async () => {
+  test('a claim on a call ends when the call ends or the caller cancels', async () => {
     const [one, other] = await startTwoReplicas();
     const unheard = await one.during('answers are lost', () => one.claim());
     const waiting = other.claim();
@@ -247,7 +247,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     ['the store is nearly full', { isNearlyFull: true }, answer.raw],
     ['the store is unreachable', { state: 'away' as const }, answer.raw],
     ['the answer is nested too deep', {}, tooDeep],
-  ])('an answer that the store does not accept because %s is cached only by its replica', async (_, problem, raw) => {
+  ])('a response rejected by the store because %s is cached only by its replica', async (_, problem, raw) => {
     const [one, other] = await startTwoReplicas();
     await one.store({ id: '1', is: 'before' });
     Object.assign(one.network, problem);
@@ -267,7 +267,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
   });
 
-  test('a call that is cancelled while it waits for a slot fails with busy, and other calls continue to wait', async () => {
+  test('a call that is cancelled while it waits for a slot fails as busy', async () => {
     const [one, other] = (await startTwoReplicas()).map((replica) => replica.slots);
     const end = await one?.acquire('a question', createSignalWithoutAbort());
     const leaving = new AbortController();
@@ -280,7 +280,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     (await waiting)?.();
   });
 
-  test('the slot, claim and credits of a dead replica stay reserved until the deadline of its call has passed', async () => {
+  test('a dead replica keeps its reservations until the deadline of its call', async () => {
     const [dead, living] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, ifLost: 4 };
     await dead.slots.acquire('a question', createSignalWithoutAbort());
@@ -300,7 +300,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
-  test('a call that ends after its deadline counts its charge and no longer its reservation', async () => {
+  test('a call that ends after its deadline counts with its real charge', async () => {
     const [slow, other] = await startTwoReplicas();
     const lease = getLease(
       await slow.ledger.reserve('t', () => ({
@@ -318,7 +318,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
   });
 
-  test('a key counts as accepted at all replicas for 15 minutes or until one replica removes it', async () => {
+  test('an accepted API key is known to all replicas for 15 minutes', async () => {
     const [one, other] = await startTwoReplicas();
     await one.keys.add('t');
     for (const { keys } of [one, other]) expect(await keys.has('t')).toBe(true);
@@ -331,7 +331,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   });
 
   describe('A nearly full store', () => {
-    test('records of a person can be removed but not added while the store is nearly full', async () => {
+    test('labels can be removed but not added while the store is nearly full', async () => {
       const { own: open, network } = await startReplica();
       const own = await open();
       const put = () => own.update('label', () => ({ put: [['x', 1]], result: undefined }));
@@ -343,7 +343,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect((await own.read('label')).size).toBe(0);
     });
 
-    test('cursors have a memory limit, and the newest cursors stay', async () => {
+    test('the store keeps the newest cursors within a memory limit', async () => {
       const [one, other] = (await startTwoReplicas()).map(({ cursorsOf }) => cursorsOf('t'));
       for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: randomText(200_000) } });
       expect(await other?.recall('@24')).toBeDefined();
@@ -356,7 +356,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
 
   // These tests do not depend on the store, so they run only once.
   if (!isReal) {
-    test('a nearly full store stores smaller datasets, and the newest ads stay', async () => {
+    test('a nearly full store keeps fewer ads per dataset, the newest first', async () => {
       const one = await startReplica();
       const many = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
       for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...many.slice(at, at + 20));
@@ -370,7 +370,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect(one.warned).toContain('the shared state is nearly full: less data is stored for each key');
     });
 
-    test('local copies of datasets respect the limits for one key and for all keys and are read again when needed', async () => {
+    test('local dataset copies stay within their memory limits and are reloaded', async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
       const copies = new StoreDatasets(shared, limits);
@@ -389,7 +389,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
-    test('answers that exceed the queue while the store is unreachable are lost, and the log says so once', async () => {
+    test('responses beyond the queue limit are dropped with one warning', async () => {
       const one = await startReplica();
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
@@ -408,7 +408,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   }
 
   test.each(['large items hang', 'large items are refused'] as const)(
-    'settlements and items of other keys are written while %s',
+    'other API keys can still write while %s',
     async (what) => {
       const [one, other] = await startTwoReplicas();
       one.network.state = 'away';
@@ -428,7 +428,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     },
   );
 
-  test('an answer expires when the clock of the store is set forward or back by more than its lifetime', async () => {
+  test("a cached response expires if the store's clock jumps beyond its lifetime", async () => {
     const { find, network, store } = await startReplica();
     await store(answer.raw);
     for (const [ahead, isFound] of [
@@ -442,7 +442,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     }
   });
 
-  test('an export with a lost chunk cannot be read, and the error says so', async () => {
+  test('reading an export with a lost chunk fails with an error', async () => {
     const [one, other] = await startTwoReplicas();
     let parts = 0;
     one.network.transformChanges = (changes) => (++parts === 2 ? [] : changes);
@@ -454,7 +454,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   });
 
   describe('Shared datasets', () => {
-    test('a damaged item is left out of the dataset', async () => {
+    test('a damaged item is omitted from the dataset', async () => {
       const [one, other] = await startTwoReplicas();
       const damaged = (changes: readonly ItemChange[]) =>
         changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
@@ -468,7 +468,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect(await readIds(await one.dataset())).toEqual(['after', 'before', 'damaged']);
     });
 
-    test('replicas with another service or another secret do not see the dataset', async () => {
+    test('replicas with another API or secret do not see the dataset', async () => {
       const service = randomUUID();
       await addAds(await (await startReplica({ service })).dataset(), 1, { id: 'x' });
       const secret = 'another secret, which is long enough';

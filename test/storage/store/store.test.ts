@@ -20,7 +20,7 @@ const createDocument = (version: string, text = `body of ${version}`, ttlMs = mi
 describeEveryStore(
   'A store',
   (open) => {
-    test('a document expires, and afterwards only a swap that expects no document succeeds', async () => {
+    test('an expired document can be replaced only by a swap that expects none', async () => {
       const store = await open();
       const key = newKey();
       // On a busy machine, the first document may have expired before the second swap.
@@ -36,7 +36,7 @@ describeEveryStore(
       expect(await store.swapDocument(key, '', createDocument('4'))).toMatchObject({ isDone: true });
     });
 
-    test('replies contain the time of the store, which advances and is equal for all connections', async () => {
+    test("every store reply contains the store's time", async () => {
       const [one, other] = [await open(), await open()];
       const key = newKey();
       const times = [];
@@ -52,7 +52,7 @@ describeEveryStore(
       expect(Math.abs(Date.now() - (times.at(-1) ?? 0))).toBeLessThan(5000);
     });
 
-    test('only one of many concurrent swaps of the same version succeeds', async () => {
+    test('only one of many concurrent swaps of a document succeeds', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const key = newKey();
       for (let turn = 0; turn < 3; turn++) {
@@ -106,7 +106,7 @@ describeEveryStore(
       });
     });
 
-    test('a chunk of large items ends after about a megabyte', async () => {
+    test('a chunk of large items ends after about one megabyte', async () => {
       const store = await open();
       const name = newKey();
       const changes = Array.from({ length: 6 }, (_, at) => ({
@@ -119,7 +119,7 @@ describeEveryStore(
       expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
     });
 
-    test('an expired collection is empty, and the next one has another generation and higher sequence numbers', async () => {
+    test('an expired collection is empty and restarts with a new generation', async () => {
       const store = await open();
       const name = newKey();
       const put = (seq: number, ttlMs: number) =>
@@ -141,7 +141,7 @@ describeEveryStore(
       expect(epochs.size).toBe(3);
     });
 
-    test('concurrent changes of the same items are never lost, and their sequence numbers appear in order', async () => {
+    test('concurrent changes of the same items are never lost', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const name = newKey();
       const ids = ['a', 'b', 'c'];
@@ -179,7 +179,7 @@ describeEveryStore(
       expect(seen.slice(-3)).toHaveLength(3);
     });
 
-    test('random operations have the same results as in the store in memory', async () => {
+    test('a store behaves like the in-memory store for random operations', async () => {
       const store = await open();
       const id = fc.constantFrom('a', 'b', 'p');
       const step = fc.oneof(
