@@ -135,7 +135,7 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const { baseUrl } = upstream;
   const files = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
-  const { httpService, undiciFetch } = await import('./api/http.ts');
+  const { createHttpService, undiciFetch } = await import('./api/http.ts');
   const { createApi } = await import('./api/client.ts');
   const { openMeter } = await import('./credits/meter.ts');
   const { openAnswers } = await import('./cache/answers.ts');
@@ -189,7 +189,10 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
 
   // Every call of the API passes through these three steps, from the last line to the first. Without a base address, a
   // call is refused before it reaches them.
-  const http = recordAcceptedKeys(httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker }), keys);
+  const http = recordAcceptedKeys(
+    createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker }),
+    keys,
+  );
   const meter = openMeter(http, spending);
   const answers = openAnswers(meter, { ...storedAnswers, ...bounds, now, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);

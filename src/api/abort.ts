@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { AdLibraryError } from './errors.ts';
 
-/** Settles like the promise, or rejects with the signal's reason if the signal aborts first. */
+/** Returns the result of `promise`, or rejects with the reason of `signal` if the signal aborts first. */
 export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   let rejectWithReason = () => {};
   const aborted = new Promise<never>((_, reject) => {
@@ -17,8 +17,8 @@ export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSig
 }
 
 /**
- * Aborts the controller when one of the signals aborts. Returns a function that removes the listeners from the signals.
- * `AbortSignal.any` has no such function and leaves its listeners on signals that live longer.
+ * Aborts the controller when one of the signals aborts. Returns a function that removes the listeners again. We do not
+ * use `AbortSignal.any`, because its listeners cannot be removed and would pile up on long-lived signals.
  */
 function abortWithSignals(controller: AbortController, signals: readonly AbortSignal[]): () => void {
   const removeListeners = signals.map((signal) => {
@@ -32,12 +32,12 @@ function abortWithSignals(controller: AbortController, signals: readonly AbortSi
   };
 }
 
-/** Returns the reason with which a signal aborts when a deadline has passed. */
-export const timeIsUp = (): DOMException => new DOMException('Time is up', 'TimeoutError');
+/** Creates the abort reason for a deadline that has passed. */
+export const createTimeoutError = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
 /**
- * Returns the error of a call whose signal has aborted: `timeout` after a deadline, otherwise `network`.
- * @param sent false if the request has certainly not left the process
+ * Returns the error for a call whose signal has aborted. Its kind is `timeout` after a deadline, otherwise `network`.
+ * @param sent false if the request certainly never left this process
  */
 export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryError {
   const isTimeout = reason instanceof DOMException && reason.name === 'TimeoutError';
@@ -46,15 +46,15 @@ export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryE
 }
 
 /**
- * Returns the error itself if it is an `AdLibraryError`. Otherwise returns the error of the abort if the signal has
- * aborted, and undefined if the error is unexpected.
+ * Converts the error of a failed call to an `AdLibraryError`. Returns undefined for an unexpected error, such as a bug:
+ * the error is not an `AdLibraryError` and the signal has not aborted.
  */
-export const knownError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
+export const toAdLibraryError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
   error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
 
 /**
- * Runs work with a deadline.
- * @param options the work is aborted when one of the `signals` aborts, or with a `TimeoutError` after `ms` milliseconds
+ * Runs `work` with a deadline.
+ * @param options `work` is aborted when one of the `signals` aborts, or with a `TimeoutError` after `ms` milliseconds
  * @param work receives the signal that aborts it
  */
 export async function withDeadline<Value>(
@@ -62,10 +62,10 @@ export async function withDeadline<Value>(
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController();
-  // Work may add many listeners to the signal. Node would warn about a memory leak if there are more than ten.
+  // Remove the limit for listeners, because `work` may add many. Node warns of a memory leak at more than ten.
   setMaxListeners(0, controller.signal);
   const removeListeners = abortWithSignals(controller, signals);
-  const timer = setTimeout(() => controller.abort(timeIsUp()), ms);
+  const timer = setTimeout(() => controller.abort(createTimeoutError()), ms);
   try {
     return await work(controller.signal);
   } finally {

@@ -1,10 +1,13 @@
 import type { ApiAnswer } from './client.ts';
 
-/** Returns a count that the service stated; undefined if it is missing or not a whole number from 0 on. */
+/** Returns a count from a response. Returns undefined if the count is missing or not a whole number of at least 0. */
 export const parseCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
-/** Returns how many ads match a search, as its answer states; undefined if the answer states fewer ads than it holds. */
+/**
+ * Returns the total number of ads that match a search. Returns undefined if the response states fewer ads than it
+ * contains.
+ */
 export function readTotalHits({
   value: { items, totalHits },
 }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
@@ -12,11 +15,11 @@ export function readTotalHits({
   return total !== undefined && total >= items.length ? total : undefined;
 }
 
-/** The number of ads that match filters, as a cached answer states it. */
+/** The number of ads that match a search, taken from a cached response. */
 export interface CachedTotal {
   ads: number;
-  /** When the service answered, in milliseconds since the epoch. */
+  /** When the service sent the response, in milliseconds since the epoch. */
   at: number;
-  /** The sequence number of the answer. */
+  /** The sequence number of the response. */
   order: number;
 }

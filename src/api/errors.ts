@@ -1,6 +1,6 @@
 import type { UsageLimitAnswer } from './schemas.ts';
 
-/** All kinds of failed calls, as in `_meta["ad-library/error"].kind`. */
+/** All kinds of failed calls. Results show the kind in `_meta["ad-library/error"].kind`. */
 export const errorKinds = [
   'no_api_key',
   'unauthorized',
@@ -17,83 +17,90 @@ export const errorKinds = [
   'busy',
   'internal',
 ] as const;
-/** The kind of a failed call. */
+/** The kind of a failed call, e.g. `timeout`. */
 export type ErrorKind = (typeof errorKinds)[number];
 
 /**
- * The facts that may be known about a failed call of any kind. Texts from the service are not trusted, so they must be made
- * safe before they are shown.
+ * Fields that a failed call of any kind may have. Texts from the service are not trusted, so they must be sanitized
+ * before they are shown.
  */
 export interface FailureFacts {
-  /** What went wrong, in the words of this server. Absent if the kind of the failure already says it. */
+  /** Describes the problem in this server's own words. Absent if `kind` already says everything. */
   problem?: string | undefined;
   status?: number | undefined;
-  // The next four fields are `error.code`, `error.message`, `error.requestId` and `error.details` of the error body.
+  // The next four fields come from the error body: `error.code`, `error.message`, `error.requestId` and
+  // `error.details`.
   code?: string | undefined;
   serviceMessage?: string | undefined;
   requestId?: string | undefined;
   details?: unknown;
-  /** The credits that the service stated it charged although the call failed. */
+  /** The number of credits that the service charged for the failed call. */
   charged?: number | undefined;
-  /** The service stated a charge that cannot be read. */
+  /** True if the service sent a charge that cannot be parsed. */
   chargeUnreadable?: boolean | undefined;
-  /** False if nothing reached the service. Undefined if it is unknown whether something did. */
+  /** False if no request reached the service. Undefined if this is unknown. */
   sent?: boolean | undefined;
-  /** The service may have carried out an earlier attempt of the call. */
+  /** True if the service may have carried out an earlier attempt of the call. */
   repeated?: true;
-  /** Whether the operation costs credits. */
+  /** True if the operation costs credits. */
   paid?: boolean | undefined;
-  /** Whether the operation changes data of the service. */
+  /** True if the operation changes data on the service. */
   writes?: boolean | undefined;
   /**
-   * The part of this server's own storage that failed. Such a failure says nothing about the requests of the call, which may
-   * have been sent and charged before. With `slot` and `lock`, another call or process holds the slot or the lock.
+   * Set if this server's own storage failed, and names the part that failed. The requests of the call may already have
+   * been sent and charged. For `slot` and `lock`, another call or process holds the slot or the lock.
    */
   storage?: 'data' | 'full' | 'lock' | 'slot' | undefined;
 }
 
-/** All that is known about a failed call. Facts that belong to only one kind are required or allowed only with this kind. */
-export type Failure = FailureFacts & (FailureWithFacts | { kind: Exclude<ErrorKind, FailureWithFacts['kind']> });
+/** Describes a failed call. Some fields are required or allowed only for one kind of failure. */
+export type Failure = FailureFacts & (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
 
-type FailureWithFacts =
+type KindSpecificFailure =
   | {
       kind: 'no_api_key';
-      /** True if the settings are wrong, not missing. */
+      /** True if the settings are invalid rather than missing. */
       wrongSettings?: boolean;
     }
   | {
       kind: 'usage_limit';
-      /** The usage windows that `GET /v1/credits` returned after the failure. */
+      /** The usage windows from `GET /v1/credits`, requested after the failure. */
       usageLimit?: UsageLimitAnswer | undefined;
     }
   | {
       kind: 'payment_required';
-      /** The balance that `GET /v1/credits` returned after the failure. */
+      /** The remaining credits from `GET /v1/credits`, requested after the failure. */
       creditsLeft?: number | undefined;
     }
   | ({ kind: 'credit_budget' } & ExceededLimit)
   | {
       kind: 'unexpected_response';
-      /** The answer is larger than an answer may be. */
+      /** True if the response is larger than the size limit. */
       tooLarge?: boolean;
       wrongAddress?: WrongAddress;
     };
 
-/** The limit that a call would exceed. The advice to the caller depends on the kind of limit. */
+/** The limit that a call would exceed. The error text gives different advice for each kind of limit. */
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
-  /** The person did not confirm the spending, or did not answer. */
+  /** The user declined to confirm the spending (`isAnswered`), or did not reply. */
   | { limit: 'confirmation'; isAnswered: boolean }
   | {
       limit: 'connection' | 'server';
-      /** True if only the reservations of calls in progress exceed the limit. The call may fit after they have ended. */
+      /**
+       * True if the limit is exceeded only because credits are reserved for calls in progress. The call may succeed
+       * after they end.
+       */
       transient: boolean;
     };
 
-/** Why the base address must be wrong: it ends in `/v1`, or it redirects. The target is undefined if it is not readable. */
+/**
+ * Why the configured base URL must be wrong: it ends in `/v1`, or the service redirects. `target` is undefined if the
+ * redirect target cannot be parsed.
+ */
 export type WrongAddress = { reason: 'endsInVersion' } | { reason: 'redirects'; target: string | undefined };
 
-/** The error of a failed call. `mcp/explain-error.ts` turns it into the text of a result. */
+/** The error of a failed call. `mcp/explain-error.ts` converts it to the text of a tool result. */
 export class AdLibraryError extends Error {
   override readonly name = 'AdLibraryError';
   readonly failure: Failure;
@@ -105,9 +112,9 @@ export class AdLibraryError extends Error {
 }
 
 /**
- * Returns undefined if an error says that the server's own storage cannot be reached now. Use it where a call can go on
- * without stored data.
- * @throws every other error
+ * Returns undefined for an error that says that the server's own storage cannot be reached. Use it as a `catch` handler
+ * where a call can continue without stored data.
+ * @throws every other error unchanged
  */
 export function ignoreLostStorage(error: unknown): undefined {
   if (error instanceof AdLibraryError && error.failure.kind === 'unavailable' && error.failure.storage)
@@ -115,14 +122,14 @@ export function ignoreLostStorage(error: unknown): undefined {
   throw error;
 }
 
-/** Returns the error of a call that this server refuses without sending anything. */
+/** Creates the error for a call that this server rejects without sending a request. */
 export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 
 /**
- * Returns whether the service may have charged for a failed call without stating a readable amount. This is possible if
- * there is no answer, or if a gateway answered (502, 504 …), because the service behind it may have carried out the call.
- * A refused call costs nothing, and neither does a 503 without a stated charge.
+ * Returns true if the service may have charged for a failed call without stating a readable amount. This can happen
+ * without a response, or if a gateway responded (502, 504 …) after the service had carried out the call. Rejected calls
+ * cost nothing, and neither does a 503 without a stated charge.
  */
 export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable, storage }: Failure): boolean {
   if (sent === false || storage || charged !== undefined) return false;
@@ -131,7 +138,7 @@ export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable, st
   return status < 300 || status === 408 || (status >= 500 && status !== 503);
 }
 
-/** The kinds of the statuses that the document lists. */
+/** The kind of failure for each error status in the API document. */
 const documentedKinds = {
   401: 'unauthorized',
   402: 'payment_required',
@@ -142,8 +149,11 @@ const documentedKinds = {
 } as const;
 type DocumentedKind = (typeof documentedKinds)[keyof typeof documentedKinds];
 
-/** Returns the kind of failure for an HTTP status. Statuses that the document does not list are `unavailable` from 500 on. */
-export function kindOfStatus(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
+/**
+ * Returns the kind of failure for an HTTP status. For a status that is not in the API document, returns `unavailable`
+ * from 500 on, and `unexpected_response` below.
+ */
+export function getFailureKind(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
   return (
     (documentedKinds as Partial<Record<number, DocumentedKind>>)[status] ??
     (status >= 500 ? 'unavailable' : 'unexpected_response')

@@ -1,28 +1,28 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
-import { abortedError, knownError } from './abort.ts';
+import { abortedError, toAdLibraryError } from './abort.ts';
 import type { Answer, Call, Receipt, Send } from './call.ts';
 import { responseSchemas, withoutUnusableItems } from './client.ts';
-import { AdLibraryError, type FailureFacts, kindOfStatus, type WrongAddress } from './errors.ts';
+import { AdLibraryError, type FailureFacts, getFailureKind, type WrongAddress } from './errors.ts';
 import { parseJson } from './json.ts';
 import { ErrorBody, lenient } from './schemas.ts';
-import { urlOf } from './url.ts';
+import { buildUrl } from './url.ts';
 
-/** Sends a request to the service: over the network with undici, or to the handler of the local library. */
+/** Sends a request to the service, either over the network or directly to the handler of the local library. */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
 
-/** A request to the service. */
+/** A request to the service, in the form that `Fetch` takes. */
 export interface HttpRequest {
   method: string;
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
-  /** Must be called when the first byte leaves the process. From then on, the service may carry out the call. */
+  /** Must be called when the first byte leaves this process. The service may carry out the request from then on. */
   onSent(): void;
 }
 
-/** The members of a web-standard `Response` that are used. */
+/** The subset of a web-standard `Response` that this client uses. */
 export interface HttpResponse {
   status: number;
   headers: { get(name: string): string | null };
@@ -34,30 +34,29 @@ interface ServiceOptions {
   baseUrl: string;
   userAgent: string;
   random: () => number;
-  /** Creates a function that masks the key in a body, so that the key is never stored with an answer. */
+  /** Creates a function that masks the API key in a response body, so that the key is never stored with a response. */
   keyMasker(key: string): <Value>(value: Value, text?: string) => Value;
 }
 
 const maxAttempts = 3;
-/** The longest wait before the second attempt, in milliseconds. It doubles for each further attempt. */
-const maxFirstWaitMs = 300;
+/** The longest delay before the first retry, in milliseconds. The limit doubles with each further retry. */
+const maxFirstDelayMs = 300;
 
 /**
- * Creates a function that sends a call to the service and reads its answer. It throws an `AdLibraryError` for every answer
- * except a documented 200.
+ * Creates a function that sends a call to the service and parses the response. It throws an `AdLibraryError` for every
+ * response except a documented 200.
  *
- * Failed calls are repeated within their deadline if this is safe: calls that were never sent, calls that a gateway
- * rejected (502, 503, 504), and calls that cost nothing to repeat. A paid call is repeated only if nothing was sent, or
- * after a 503 that states no charge or a charge of 0. The service may have charged for any other failed paid call. Calls
- * are not repeated after 402 and 429, because these states last longer than a call: the window of a 429 is an hour or a
- * day.
+ * A failed call is retried within its deadline if this is safe: the request was never sent, a gateway rejected it (502,
+ * 503, 504), or repeating it costs nothing. A paid call is retried only if nothing was sent, or after a 503 that states
+ * no charge or a charge of 0, because the service may have charged for it otherwise. There are no retries after 402 and
+ * 429: the usage window of a 429 lasts an hour or a day, much longer than the deadline.
  */
-export function httpService(options: ServiceOptions): Send {
+export function createHttpService(options: ServiceOptions): Send {
   return async (call) => {
     let unsafeRetries = 0;
     for (let attempt = 1; ; attempt++) {
       try {
-        const answer = await request(call, options);
+        const answer = await sendRequest(call, options);
         return unsafeRetries > 0 ? { ...answer, repeated: true } : answer;
       } catch (attemptError) {
         const error = unsafeRetries > 0 ? markAsRepeated(attemptError) : attemptError;
@@ -67,8 +66,8 @@ export function httpService(options: ServiceOptions): Send {
           unsafeRetries++;
           call.progress.mayBeDone = true;
         }
-        // Exponential backoff with full jitter, so that calls that failed at the same time are repeated at different times.
-        const waitMs = options.random() * maxFirstWaitMs * 2 ** (attempt - 1);
+        // Exponential backoff with full jitter, so that calls that failed together do not retry together.
+        const waitMs = options.random() * maxFirstDelayMs * 2 ** (attempt - 1);
         await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
           throw error;
         });
@@ -77,13 +76,15 @@ export function httpService(options: ServiceOptions): Send {
   };
 }
 
-/** Adds to an error that the service may have carried out an earlier attempt. */
+/** Returns the error with a note that the service may have carried out an earlier attempt. */
 const markAsRepeated = (error: unknown): unknown =>
   error instanceof AdLibraryError
     ? new AdLibraryError({ ...error.failure, sent: true, repeated: true }, { cause: error })
     : error;
 
-/** Decides whether to repeat a call. The retry is `unsafe` if the service may have carried out the failed attempt. */
+/**
+ * Decides whether to retry a failed call. A retry is `unsafe` if the service may have carried out the failed attempt.
+ */
 function decideRetry(
   error: unknown,
   { request, signal, progress }: Call,
@@ -101,9 +102,9 @@ function decideRetry(
   return (isRejected || kind === 'network') && unsafeRetries < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
-async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: ServiceOptions): Promise<Answer> {
+async function sendRequest(call: Call, { fetch, baseUrl, userAgent, keyMasker }: ServiceOptions): Promise<Answer> {
   const { signal, progress, owner } = call;
-  const url = urlOf(call.request, baseUrl);
+  const url = buildUrl(call.request, baseUrl);
   const headers: Record<string, string> = {
     authorization: `Bearer ${owner.apiKey}`,
     accept: 'application/json',
@@ -117,7 +118,7 @@ async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: Ser
   const init = { method: call.request.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
   try {
     const response = await fetch(url, init);
-    return await readAnswer(call, url, response, keyMasker(owner.apiKey));
+    return await parseResponse(call, url, response, keyMasker(owner.apiKey));
   } catch (error) {
     const { sent } = progress;
     progress.sent = false;
@@ -125,7 +126,10 @@ async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: Ser
   }
 }
 
-/** Adds to an error whether the request was sent. Replaces other errors by the error of the abort, if the signal aborted. */
+/**
+ * Adds to an `AdLibraryError` that no request was sent, if that is known. If the signal has aborted, replaces any other
+ * error by the abort error.
+ */
 function describeError(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
     const { failure } = error;
@@ -135,8 +139,11 @@ function describeError(error: unknown, { signal, sent }: { signal: AbortSignal; 
   return signal.aborted ? abortedError(signal, sent) : error;
 }
 
-/** Reads an answer and masks the key in it. @throws AdLibraryError for every answer except a documented 200 */
-async function readAnswer(
+/**
+ * Parses a response and masks the API key in it.
+ * @throws AdLibraryError for every response except a documented 200
+ */
+async function parseResponse(
   call: Call,
   url: string,
   response: HttpResponse,
@@ -158,7 +165,7 @@ async function readAnswer(
     throw new AdLibraryError(
       wrongAddress
         ? { ...failure, kind: 'unexpected_response', wrongAddress }
-        : { ...failure, kind: kindOfStatus(status) },
+        : { ...failure, kind: getFailureKind(status) },
     );
   }
   const { checked, raw, unusable } = withoutUnusableItems(call.request, plain, exact);
@@ -175,8 +182,8 @@ async function readAnswer(
 }
 
 /**
- * Returns why an answer shows that the base address is wrong, or undefined. Such an answer is a redirect, or a 404 or 405
- * for a URL with `/v1` twice. Redirects are never followed, because they could send the key to another server.
+ * Detects responses that show that the configured base URL is wrong: a redirect, or a 404 or 405 for a URL with `/v1`
+ * twice. Redirects are never followed, because they could send the API key to another server.
  */
 function detectWrongAddress(status: number, headers: HttpResponse['headers'], url: string): WrongAddress | undefined {
   if ([301, 302, 303, 307, 308].includes(status))
@@ -188,8 +195,8 @@ function detectWrongAddress(status: number, headers: HttpResponse['headers'], ur
 const maxTargetLength = 300;
 
 /**
- * Returns the target of a redirect as an absolute URL. User name, query and fragment are left out, because they may
- * contain secrets. The URL parser percent-encodes all characters outside ASCII, so the target is safe to show.
+ * Returns the target of a redirect as an absolute URL without user name, query and fragment, which may contain secrets.
+ * The URL parser percent-encodes all characters outside ASCII, so the result is safe to show.
  */
 function readRedirectTarget(location: string | null, url: string): string | undefined {
   if (location === null || !URL.canParse(location, url)) return undefined;
@@ -198,27 +205,30 @@ function readRedirectTarget(location: string | null, url: string): string | unde
   return /^https?:$/.test(protocol) && target.length <= maxTargetLength ? target : undefined;
 }
 
-/** Throws the error of an incomplete body. The error includes the charge, because the headers have already stated it. */
+/**
+ * Throws the error for a response body that ended early. The error includes the charge, because the headers have
+ * already arrived.
+ */
 function throwBodyError(error: unknown, { signal }: Call, facts: FailureFacts): never {
-  const expectedError = knownError(error, signal);
+  const expectedError = toAdLibraryError(error, signal);
   if (expectedError === undefined) throw error;
   throw new AdLibraryError({ ...facts, ...expectedError.failure }, { cause: error });
 }
 
 /**
- * Matches a number with 16 digits or more. JavaScript reads whole numbers of up to 15 digits exactly, and most answers
- * contain no longer number outside a string.
+ * Matches a number of 16 or more digits. JavaScript reads whole numbers of up to 15 digits exactly. Most responses
+ * contain no longer number outside a string, so the slower `quoteLongNumbers` is rarely needed.
  */
 const longNumber = /[-:,[ \n\t]\d{16}/;
 
 /**
- * Matches escapes, quotes, and numbers with 16 digits or more. A match takes as long as reading a hundred characters, so
- * up to 1,000 escapes are one match. More escapes, or a whole string, in one match would take too much memory: the engine
+ * Matches escapes, quotes, and numbers of 16 or more digits. Each match costs as much time as reading a hundred
+ * characters, so one match covers up to 1,000 escapes. Longer matches would need too much memory, because the engine
  * remembers a position for each repetition.
  */
 const quotesAndNumbers = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
-/** Returns JSON in which long whole numbers are strings, so that they do not lose digits when JavaScript reads them. */
+/** Rewrites JSON so that long whole numbers become strings. JavaScript would otherwise round them. */
 function quoteLongNumbers(json: string): string {
   let isInText = false;
   return json.replace(quotesAndNumbers, (token) => {
@@ -232,7 +242,7 @@ function formatFirstIssue({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));
 }
 
-/** Returns the facts in the documented error body, or undefined for any other body. */
+/** Returns the fields of a documented error body. Returns undefined for any other body. */
 function readServiceError(body: unknown): FailureFacts | undefined {
   const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parsed.success) return undefined;
@@ -246,7 +256,7 @@ const noErrorBody: FailureFacts = {
 
 const ServiceError = lenient(ErrorBody.shape.error, []);
 
-/** Reads the charge, the balance and the request id from the headers of an answer. */
+/** Reads the charge, the remaining credits and the request id from the response headers. */
 function readReceipt(headers: { get(name: string): string | null }): Receipt {
   const chargedText = headers.get('x-service-credits-charged');
   const charged = readCredits(chargedText);
@@ -259,23 +269,28 @@ function readReceipt(headers: { get(name: string): string | null }): Receipt {
   };
 }
 
-/** Returns the credits in a header. Header values are strings (document, *Endpoints*). Other forms are ignored. */
+/**
+ * Parses the number of credits in a header, e.g. `"2.5"` (API document, *Endpoints*). Returns null for any other
+ * format.
+ */
 function readCredits(header: string | null): number | null {
   return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
 }
 
-/** The most bytes of an answer. A page of 100 full ads has about 1 MB, or 3 MB if the ads are very large. */
+/**
+ * The maximum size of a response in bytes. A page of 100 full ads has about 1 MB, or 3 MB if the ads are very large.
+ */
 const maxAnswerBytes = 8 * 1024 * 1024;
 /**
- * The most chunks of an answer that are collected before they are joined. A chunk of one byte takes a hundred bytes of
- * memory, because each chunk is an object.
+ * The number of received chunks after which they are joined. Each chunk is an object of about a hundred bytes, so
+ * thousands of one-byte chunks would waste memory.
  */
 const maxChunks = 1024;
 
 /**
- * Creates a `Fetch` over the network. All callers share one undici agent. It follows no redirects, because they could send
- * the key to another server, and it limits the size of answers. It uses `dispatch`, because only `dispatch` tells when a
- * request is really sent.
+ * Creates a `Fetch` that sends requests over the network. All callers share one undici agent, which follows no
+ * redirects, because a redirect could send the API key to another server. The client uses `dispatch` because no other
+ * undici function tells when a request is really sent.
  */
 export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   let loading: Promise<Agent> | undefined;
@@ -295,21 +310,24 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   return { fetch, close: async () => (await loading)?.destroy() };
 }
 
-/** Loads undici and creates its agent. This happens with the first call, because undici takes longer to load than the rest. */
+/**
+ * Loads undici and creates its agent. This is delayed until the first call, because undici takes longer to load than
+ * all other code.
+ */
 async function loadAgent(): Promise<Agent> {
-  // undici is CommonJS. Only its default export exists both in the bundle and without it.
+  // undici is CommonJS. Only its default export works both with and without the bundler.
   const { Agent } = (await import('undici')).default;
-  // The signal of a call is its only deadline. The timers of undici are inexact and would abort long answers. The number of
-  // connections needs no limit, because the number of calls is limited. With fewer connections than calls, slow calls of
-  // one key would delay the calls of other keys.
+  // The signal of a call is its only deadline: undici's timers are inexact and would abort long responses. The number
+  // of connections needs no limit, because the number of concurrent calls is limited already. With fewer connections
+  // than calls, slow calls with one API key would delay the calls of other users.
   return new Agent({ maxResponseSize: maxAnswerBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
 type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
 
 /**
- * Sends one request. Resolves with the status and the headers. `text` of the result resolves with the whole body. Rejects
- * immediately if the signal aborts, even if the request is still waiting for a connection.
+ * Sends one request. Resolves with the status and headers; `text()` then resolves with the whole body. Rejects as soon
+ * as the signal aborts, even while the request is waiting for a connection.
  */
 function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
   return new Promise<HttpResponse>((resolve, reject) => {
@@ -331,13 +349,13 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
         else onSent();
       },
       onResponseStart(_, status, headers) {
-        // A response with status 1xx only announces the real response.
+        // Ignore responses with status 1xx, which only announce the final response.
         if (status < 200) return;
         const body = new Promise<string>((resolveBody, rejectBody) => {
           finish = resolveBody;
           fail = rejectBody;
         });
-        // Callers of `text` get the error. If nobody calls `text`, the rejection must not count as unhandled.
+        // Callers of `text()` receive the error. If nobody calls it, the rejection must not count as unhandled.
         body.catch(() => {});
         resolve({ status, headers: { get: (name) => getFirstValue(headers[name]) }, text: () => body });
       },
@@ -360,13 +378,13 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
 }
 
 const decoder = new TextDecoder();
-/** Decodes UTF-8 in two steps. In Node, this is three times as fast for long text with letters outside Latin-1. */
+/** Decodes UTF-8 in two steps. In Node, this is three times as fast for long texts with characters outside Latin-1. */
 const decodeText = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }) + decoder.decode();
 
 const getFirstValue = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null;
 
-/** Returns the `AdLibraryError` for an error of undici. */
+/** Converts an undici error to an `AdLibraryError`. */
 function networkError(error: unknown, origin: string): AdLibraryError {
   const code = findErrorCode(error);
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
@@ -379,7 +397,10 @@ function networkError(error: unknown, origin: string): AdLibraryError {
   return new AdLibraryError({ kind: 'network', problem: `${origin}: ${code}.` }, { cause: error });
 }
 
-/** Returns the code of an error or of its cause. The message is not used: it may contain URLs and bytes of the answer. */
+/**
+ * Returns the code of an error or of its cause, e.g. `ECONNREFUSED`. We do not use the error message, which may contain
+ * URLs and parts of the response.
+ */
 function findErrorCode(error: unknown): string {
   const { code, name, cause, errors } = (error ?? {}) as Record<'code' | 'name' | 'cause', unknown> & {
     errors?: unknown[];

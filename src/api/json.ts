@@ -1,12 +1,13 @@
-/** Returns the JSON text of a value, with the keys of every object sorted. Equal values have the same text. */
-export const canonical = (value: unknown): string => JSON.stringify(value, sortKeys);
+/** Returns the JSON text of a value with the keys of every object sorted, so that equal values have equal texts. */
+export const toCanonicalJson = (value: unknown): string => JSON.stringify(value, sortKeys);
 
+/** A replacer for `JSON.stringify` that sorts the keys of each object. */
 function sortKeys(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Returns the value of a JSON text, or undefined if the text is not JSON. */
+/** Parses a JSON text. Returns undefined if the text is not valid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -25,8 +26,8 @@ export function endOfString(json: string, start: number): number {
 }
 
 /**
- * Returns whether objects and lists are nested more than `levels` deep. The function visits one level after the other
- * without recursion, because recursion would exceed the stack on deeply nested values.
+ * Returns true if objects and lists are nested more than `levels` deep. The function visits one level at a time,
+ * because recursion would overflow the stack on deeply nested values.
  */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = [{ value }];

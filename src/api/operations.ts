@@ -1,31 +1,36 @@
 /**
- * The largest page of a list, in items. The document states it for items of a collection. For searches, the document
- * states no limit, so the server requests no larger pages.
+ * The maximum number of items on a page of results. The API document states this limit for collections. It states none
+ * for searches, so the server never requests larger pages there either.
  */
 export const maxPageSize = 100;
 
-/** An operation of the API: one row of the document's endpoint table. `responseSchemas` describes its answer. */
+/**
+ * An operation of the API: one row of the endpoint table in the API document. `responseSchemas` has its response type.
+ */
 export interface Operation extends Rules {
   name: OperationName;
   method: 'GET' | 'POST';
   path: string;
 }
 
-/** What an operation costs, and when a failed call may be repeated. */
+/** What an operation costs, and how often a failed call may be retried. */
 interface Rules {
-  /** The operation is gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
+  /**
+   * True if the operation requires credits and a subscription and is subject to usage limits (API document, *Limits* 3
+   * and 4).
+   */
   gated: boolean;
   /**
-   * How often a call may be repeated if the service may already have carried it out. A gated read is never repeated,
-   * because the service may have charged for it. Adding an item is repeated once, because adding it twice is harmless
-   * (document, *Endpoints*, rule 1).
+   * The number of retries if the service may already have carried out the call. A gated read is never retried, because
+   * the service may have charged for it. Adding an item to a collection is retried once, because adding the same item
+   * twice is harmless (API document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
-  /** The operation changes data of the service. */
+  /** True if the operation changes data on the service. */
   writes?: true;
-  /** The operation returns one page of a list. The call can set the number of items. */
+  /** True if the operation returns one page of a list, and the caller can set the page size. */
   list?: true;
-  /** The number of items on a page without a limit, if the document states it. */
+  /** The page size if the caller sets none. Undefined if the API document does not state it. */
   defaultLimit?: number;
 }
 
@@ -46,14 +51,14 @@ const rows = {
   getPage: ['GET', '/v1/pages/{pageId}', gated],
 } satisfies Record<string, [method: 'GET' | 'POST', path: string, rules: Rules]>;
 
-/** The name of an operation, such as `searchAds`. */
+/** The name of an operation, e.g. `searchAds`. */
 export type OperationName = keyof typeof rows;
 
-/** All operations of the API by their names. */
+/** All operations of the API, by name. */
 export const operations = Object.fromEntries(
   Object.entries(rows).map(([name, [method, path, rules]]) => [name, { name, method, path, ...rules }]),
 ) as unknown as Readonly<Record<OperationName, Operation>>;
 
-/** Returns whether the service may charge for a tool that calls these operations. */
+/** Returns true if the service may charge for a tool that calls these operations. */
 export const isGated = ({ operations: names }: { operations: readonly OperationName[] }): boolean =>
   names.some((name) => operations[name].gated);

@@ -1,20 +1,20 @@
 import * as z from 'zod';
 
-/** The type of the items of a collection (document, *Result envelopes*). */
+/** The type of the items in a collection (API document, *Result envelopes*). */
 export const ItemType = z.enum(['ads', 'pages']);
 export type ItemType = z.infer<typeof ItemType>;
 
 /*
- * The resources, envelopes and bodies of the API, field by field as in its document.
+ * The resources, envelopes and bodies of the API, with the same fields as in the API document.
  *
- * Every object is loose. The document allows extra keys on Ad, Page and MediaAsset, and a key that the service adds later
- * must not make a paid answer an error. When answers are read, even more is tolerated: see `lenient`.
+ * Every object is loose. The API document allows extra keys on Ad, Page and MediaAsset, and a key that the service adds
+ * later must not turn a paid response into an error. Parsing responses is even more tolerant: see `lenient`.
  */
 
 const text = z.string().nullish();
 const number = z.number().nullish();
 const flag = z.boolean().nullish();
-/** An ISO 8601 date and time, unchanged as the service sent it. */
+/** An ISO 8601 date and time, exactly as the service sent it. */
 const dateTime = z.string().nullish();
 const freeForm = z.record(z.string(), z.unknown());
 
@@ -28,10 +28,10 @@ export const Account = z.looseObject({
 });
 export type Account = z.infer<typeof Account>;
 
-/** The hourly and daily usage windows of a key. */
+/** The hourly and daily usage windows of an API key. */
 export const UsageLimit = z.looseObject({
   isLimitReached: z.boolean(),
-  /** Known values: none, hourly, daily. */
+  /** Known values: `none`, `hourly`, `daily`. */
   limitType: z.string(),
   hourlyCredits: z.number().describe('credits used in the hourly window'),
   hourlyLimit: z.number(),
@@ -40,7 +40,7 @@ export const UsageLimit = z.looseObject({
 });
 export type UsageLimit = z.infer<typeof UsageLimit>;
 
-/** The credits of the current billing period, and the usage windows. */
+/** The credits of the current billing period, and the usage windows of the API key. */
 export const CreditStatus = z.looseObject({
   planId: z.string().nullable(),
   billingUserId: z.string(),
@@ -52,9 +52,9 @@ export const CreditStatus = z.looseObject({
 });
 export type CreditStatus = z.infer<typeof CreditStatus>;
 
-/** A picture or video of an ad or a page. */
+/** An image or video of an ad or an advertiser page. */
 export const MediaAsset = z.looseObject({
-  /** Known values: THUMB, VID, PA_PP, CARD_THUMB, CARD_VID. The service may use other values, too. */
+  /** Known values: `THUMB`, `VID`, `PA_PP`, `CARD_THUMB`, `CARD_VID`. The service may send other values. */
   type: z.string(),
   url: z.string(),
   nr: number,
@@ -68,7 +68,7 @@ export const MediaAsset = z.looseObject({
 });
 export type MediaAsset = z.infer<typeof MediaAsset>;
 
-/** An ad. */
+/** An ad, with all fields of the API document. */
 export const Ad = z.looseObject({
   id: z.string(),
   pageId: text,
@@ -106,7 +106,7 @@ export const Ad = z.looseObject({
 });
 export type Ad = z.infer<typeof Ad>;
 
-/** A page: the advertiser that publishes ads. */
+/** An advertiser page: the page that publishes an advertiser's ads. */
 export const Page = z.looseObject({
   pageId: z.string(),
   pageName: z.string(),
@@ -131,7 +131,7 @@ export const Page = z.looseObject({
 });
 export type Page = z.infer<typeof Page>;
 
-/** A collection of ads or pages. */
+/** A collection of ads or advertiser pages. */
 export const Collection = z.looseObject({
   id: z.string(),
   name: z.string(),
@@ -144,7 +144,7 @@ export const Collection = z.looseObject({
 });
 export type Collection = z.infer<typeof Collection>;
 
-/** The answer of `whoami`: who the API key belongs to. */
+/** The response of `whoami`: the user that the API key belongs to. */
 export const Identity = z.looseObject({
   authenticated: z.boolean(),
   /** `api_key` if the caller used an API key. */
@@ -163,11 +163,11 @@ export const Identity = z.looseObject({
 });
 export type Identity = z.infer<typeof Identity>;
 
-/** A page of the items of a collection. */
+/** One page of a collection's items. */
 export const CollectionItemsResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
-  /** Ads or pages, depending on `itemType`. */
+  /** Ads or advertiser pages, depending on `itemType`. */
   items: z.array(z.looseObject({})),
   cursor: z.string().nullable(),
   hasMore: z.boolean(),
@@ -175,7 +175,7 @@ export const CollectionItemsResult = z.looseObject({
 
 /** The request body for adding an item to a collection. */
 export const AddCollectionItemRequest = z.looseObject({ itemType: ItemType, itemId: z.string().min(1) });
-/** The answer to adding an item to a collection. */
+/** The response after adding an item to a collection. */
 export const AddCollectionItemResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
@@ -183,7 +183,7 @@ export const AddCollectionItemResult = z.looseObject({
   added: z.boolean(),
 });
 
-/** The body of an error answer. */
+/** The body of an error response. */
 export const ErrorBody = z.looseObject({
   error: z.looseObject({
     code: z.string(),
@@ -199,8 +199,8 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
 };
 
 /**
- * Returns a schema that ignores fields with another type than documented. One wrong field must not make a paid answer an
- * error. Only the essential fields must be as documented.
+ * Returns a variant of `schema` that ignores fields with an unexpected type, so that one wrong field does not turn a
+ * paid response into an error. Only the `essential` fields must match the schema.
  */
 export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
   schema: z.ZodObject<Shape, z.core.$loose>,
@@ -215,6 +215,6 @@ export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Sha
   return z.looseObject(shape as LenientShape<Shape, Essential>);
 }
 
-/** The usage windows as they are read from an answer. */
+/** The usage windows, parsed leniently from a response. */
 export const UsageLimitAnswer = lenient(UsageLimit, ['isLimitReached']);
 export type UsageLimitAnswer = z.infer<typeof UsageLimitAnswer>;

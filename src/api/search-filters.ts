@@ -1,16 +1,19 @@
 import * as z from 'zod';
 
 /*
- * The description of the filter keys of a search.
+ * Describes the filter keys of a search.
  *
- * The API document shows no keys except `limit` and `cursor` (document, *Endpoints*, rule 4). The local library describes
- * its own keys in this form: `library filters` prints the description, and a served library returns it at
- * `/filters.json`. For another service, a JSON file of the same form (`AD_LIBRARY_SEARCH_FILTERS`) describes the keys.
+ * The API document lists no filter keys except `limit` and `cursor` (*Endpoints*, rule 4). The local library describes
+ * its own keys in this format: `library filters` prints the description, and a served library returns it at
+ * `/filters.json`. For any other service, users provide a JSON file in the same format (`AD_LIBRARY_SEARCH_FILTERS`).
  */
 
 /**
- * The types of filter values. `query` takes words, `"phrases"` and `-words`. `strings` is a list, and a search
- * matches any of its entries. `date` is an ISO 8601 date or date-time. `filters` is an object with the other keys.
+ * The types of filter values:
+ * - `query`: words, `"phrases"` and `-excluded` words.
+ * - `strings`: a list. A search matches any of its entries.
+ * - `date`: an ISO 8601 date or date-time.
+ * - `filters`: an object with the other filter keys.
  */
 const filterTypes = ['query', 'string', 'strings', 'integer', 'number', 'boolean', 'date', 'filters'] as const;
 
@@ -36,7 +39,7 @@ const searchFilter = () =>
       example: z.unknown().optional(),
     })
     .describe('one filter key of a search; the key "limit" describes the page size');
-/** The description of one filter key. */
+/** Describes one filter key of a search, e.g. its type and allowed values. */
 export type SearchFilter = z.infer<ReturnType<typeof searchFilter>>;
 
 const filterList = () =>
@@ -57,8 +60,11 @@ const searchFilters = () =>
       ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
     })
     .describe('the filter keys of a service, by search');
-/** The descriptions of all filter keys of a service. */
+/** Describes all filter keys of a service. */
 export type SearchFilters = z.infer<ReturnType<typeof searchFilters>>;
 
-/** Reads a description of filter keys. @throws ZodError if the description is not valid */
+/**
+ * Parses a description of filter keys.
+ * @throws ZodError if the description is invalid
+ */
 export const readSearchFilters = (json: unknown): SearchFilters => searchFilters().parse(json);

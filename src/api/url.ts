@@ -1,18 +1,18 @@
 import type { ServiceRequest } from './call.ts';
 import { invalidRequest } from './errors.ts';
 
-/** The most characters of an id, in URLs and in storage. The ids in the document are UUIDs and short strings. */
+/** The maximum length of an id, in URLs and in storage. The ids in the API document are UUIDs and short strings. */
 export const maxIdLength = 300;
 
 /**
- * Returns the URL of a call. All URLs are built here.
+ * Builds the URL of a request. All request URLs are built here.
  *
- * Ids with a segment of one or two dots are refused. `encodeURIComponent` does not encode dots, and URL parsers resolve
- * such segments, so the request would reach another endpoint. A proxy that decodes slashes would have the same effect
- * with an id such as `a/../account`.
- * @throws AdLibraryError `invalid_request` if an id is not valid
+ * Ids with a segment of one or two dots are rejected. `encodeURIComponent` does not encode dots, and URL parsers
+ * resolve such segments, so the request would reach another endpoint. The same could happen with an id such as
+ * `a/../account` behind a proxy that decodes slashes.
+ * @throws AdLibraryError `invalid_request` if an id is invalid
  */
-export function urlOf(request: Pick<ServiceRequest, 'operation' | 'path' | 'query'>, baseUrl: string): string {
+export function buildUrl(request: Pick<ServiceRequest, 'operation' | 'path' | 'query'>, baseUrl: string): string {
   const path = request.operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeId(name, request.path[name] ?? ''),
   );
@@ -24,7 +24,7 @@ export function urlOf(request: Pick<ServiceRequest, 'operation' | 'path' | 'quer
 
 const dotSegment = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
-/** Returns whether an id can be part of a URL path. */
+/** Returns true if an id can safely be used in a URL path. */
 export const isPathId = (id: string): boolean =>
   id !== '' && id.length <= maxIdLength && !dotSegment.test(id) && id.isWellFormed();
 

@@ -1,11 +1,11 @@
 import { abortedError } from '../api/abort.ts';
 import {
   type Answer,
-  answerNameOf,
   type Call,
   type CallOwner,
   fingerprint,
-  itemsGroup,
+  getAnswerName,
+  getItemsGroup,
   PaymentNeeded,
   replay,
   requestWithoutArguments,
@@ -90,7 +90,7 @@ export function openAnswers(
     const listedAd =
       seen && request.operation.name === 'getAd' ? await findListedAd(owner, request.path.adId) : undefined;
     if (listedAd !== undefined || !isCached) return listedAd;
-    const name = await cache.resolveName(owner.tenantId, answerNameOf(request));
+    const name = await cache.resolveName(owner.tenantId, getAnswerName(request));
     const cached = name === undefined ? undefined : await cache.get(owner.tenantId, name);
     return cached && replayCached(cached);
   }
@@ -103,7 +103,7 @@ export function openAnswers(
    */
   async function pay(call: Call): Promise<Answer> {
     const { request, owner, cache: options } = call;
-    const name = await cache.resolveName(owner.tenantId, answerNameOf(request));
+    const name = await cache.resolveName(owner.tenantId, getAnswerName(request));
     const onLost = (id: string) => meter.settleLost(call, id);
     const claim = await cache.claim(call, name, { after: options.fresh ? now() : undefined, onLost });
     if (claim.kind === 'cached') return replayCached(claim.cachedAnswer);
@@ -193,7 +193,7 @@ export function openAnswers(
   async function write(call: Call): Promise<Answer> {
     forgetReadsOfCollection(call);
     const send: Send = async (sent) => {
-      const forget = () => cache.forgetGroup(sent.owner.tenantId, itemsGroup(sent.request));
+      const forget = () => cache.forgetGroup(sent.owner.tenantId, getItemsGroup(sent.request));
       const answer = await meter.send(sent).catch(async (error) => {
         // The service may have applied the change before the call failed, so cached lists of the collection may be
         // outdated.
@@ -209,9 +209,9 @@ export function openAnswers(
   }
 
   function forgetReadsOfCollection(write: Call): void {
-    const items = itemsGroup(write.request);
+    const items = getItemsGroup(write.request);
     for (const [name, { call }] of sharedCalls)
-      if (call.owner.tenantId === write.owner.tenantId && answerNameOf(call.request).group === items)
+      if (call.owner.tenantId === write.owner.tenantId && getAnswerName(call.request).group === items)
         sharedCalls.delete(name);
   }
 

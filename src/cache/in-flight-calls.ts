@@ -1,4 +1,4 @@
-import { abortedError, raceAbort, timeIsUp } from '../api/abort.ts';
+import { abortedError, createTimeoutError, raceAbort } from '../api/abort.ts';
 import type { Answer, Call, CallProgress, Send } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 
@@ -48,7 +48,7 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
   const runTracked = async (entry: TrackedCall, send: Send): Promise<Answer> => {
     const { call, abort } = entry;
     tracked.add(entry);
-    const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
+    const timer = setTimeout(() => abort.abort(createTimeoutError()), timeoutMs).unref();
     try {
       if (tracked.size > maxCalls || countCallsOfTenant(call.owner.tenantId) > maxCallsEach)
         throw createTooManyCallsError();

@@ -1,6 +1,6 @@
 import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isNear, nearestFirst } from '../api/nearest.ts';
+import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { isGated } from '../api/operations.ts';
 import { type App, elapsed, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
@@ -125,10 +125,10 @@ const joiner = '\u200d';
  */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
-    const [nearest = ''] = nearestFirst(name, toolNames);
+    const [nearest = ''] = sortBySimilarity(name, toolNames);
     const isBoardTool = describedTools.some((described) => described.name === name);
     if (isBoardTool) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
-    const hint = isNear(name, nearest) ? `did you mean ${nearest}?` : `the tools are ${toolNames.join(', ')}`;
+    const hint = isSimilar(name, nearest) ? `did you mean ${nearest}?` : `the tools are ${toolNames.join(', ')}`;
     throw new SettingsError([
       `there is no tool ${escapeControlCharacters(JSON.stringify(name.slice(0, 60)))}; ${hint}`,
     ]);

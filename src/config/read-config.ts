@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isNear, nearestFirst } from '../api/nearest.ts';
+import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
@@ -160,8 +160,8 @@ export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   );
   return names.flatMap((name) => {
     if (variables.includes(name)) return [];
-    const [nearest = ''] = nearestFirst(name, variables);
-    const hint = isNear(name, nearest) ? `; did you mean ${prefix}${nearest}?` : '';
+    const [nearest = ''] = sortBySimilarity(name, variables);
+    const hint = isSimilar(name, nearest) ? `; did you mean ${prefix}${nearest}?` : '';
     return [`${prefix}${name} is not a setting and has no effect${hint}`];
   });
 }

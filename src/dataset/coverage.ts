@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { canonical } from '../api/json.ts';
+import { toCanonicalJson } from '../api/json.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -257,7 +257,7 @@ function listMissingParts(gathering: Gathering): string[] {
   const missingParts = gathering.parts.flatMap((id, index) => {
     const part = stored.get(id);
     if (part?.complete) return [];
-    const name = quote(truncateLine(canonical(split[index] ?? {}), aboutTokens));
+    const name = quote(truncateLine(toCanonicalJson(split[index] ?? {}), aboutTokens));
     if (part === undefined) return `${name} not begun`;
     return `${name} ${formatNumber(part.adIds.size)} of ${part.found === null ? 'an unknown number' : formatCount(part.found, 'ad')}`;
   });

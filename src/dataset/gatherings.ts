@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonical } from '../api/json.ts';
+import { toCanonicalJson } from '../api/json.ts';
 import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { findVersionAt, hasSameContent, readCounts, type StoredItem } from '../storage/item-versions.ts';
@@ -17,7 +17,7 @@ export interface GatheringQuestion {
 
 /** Returns a key that is equal for equal questions. The order of filters does not matter. */
 export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQuestion): string =>
-  hash('sha256', canonical([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
+  hash('sha256', toCanonicalJson([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
 const listParts = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
@@ -128,7 +128,7 @@ export function findBroaderGathering(
   if (collectionId !== undefined) return undefined;
   const key = getQuestionKey(question);
   const isSameFilter = ([name, value]: [string, unknown]) =>
-    Object.hasOwn(filters, name) && canonical(filters[name]) === canonical(value);
+    Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value);
   return gatherings.findLast(
     (one) =>
       one.complete && one.question !== key && one.filters !== null && Object.entries(one.filters).every(isSameFilter),
@@ -260,7 +260,7 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
 
 /** Formats a question as JSON, or as the id of its collection. */
 export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
-  collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
+  collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;
 
 /** Formats a question for people, for example `countries: US; active: true (in 3 parts)`. */
 export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
@@ -272,7 +272,7 @@ export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectio
 
 function formatFilterValue(value: unknown): string {
   if (Array.isArray(value)) return value.map(formatFilterValue).join(', ');
-  return typeof value === 'object' && value !== null ? canonical(value) : String(value);
+  return typeof value === 'object' && value !== null ? toCanonicalJson(value) : String(value);
 }
 
 /** The differences between two gatherings of a question. All lists hold ids of ads. */

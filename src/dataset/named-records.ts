@@ -1,5 +1,5 @@
 import { invalidRequest } from '../api/errors.ts';
-import { isNear, nearestFirst } from '../api/nearest.ts';
+import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { quote } from '../views/safe-text.ts';
 import { quoteUntrusted } from '../views/tokens.ts';
 import { normalizeLabel } from './labels.ts';
@@ -19,8 +19,8 @@ export function findRecordsByName<Named extends { name: string }>(
   return [...new Set(names.map(normalizeLabel))].map((name) => {
     const record = records.find((other) => other.name === name);
     if (record) return record;
-    const [nearest = ''] = nearestFirst(name, storedNames);
-    const hint = isNear(name, nearest)
+    const [nearest = ''] = sortBySimilarity(name, storedNames);
+    const hint = isSimilar(name, nearest)
       ? `Did you mean ${quote(nearest)}?`
       : `Existing: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
     throw invalidRequest(`There is no ${kind} ${quoteUntrusted(name, 30)}. ${hint}`);

@@ -1,4 +1,4 @@
-import { canonical } from '../api/json.ts';
+import { toCanonicalJson } from '../api/json.ts';
 import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/dataset.ts';
 import { listContentVersions, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pageFields } from '../views/fields.ts';
@@ -134,7 +134,7 @@ function buildGatheringRow(
   const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = gathering;
   return {
     id,
-    filters: filters === null ? null : canonical(filters),
+    filters: filters === null ? null : toCanonicalJson(filters),
     collectionId,
     found,
     read: adIds.size,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ServiceRequest } from '../api/call.ts';
-import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
+import { type Api, type ApiAnswer, type Caller, type Credentials, requireApiKey } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
 import type { Answers } from '../cache/answers.ts';
 import type { Meter } from '../credits/meter.ts';
@@ -53,7 +53,7 @@ export function openCallerContexts(options: CallerContextOptions) {
       return {
         api: apiOf(caller),
         dataset: async () => {
-          const dataset = await answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, signal);
+          const dataset = await answers.dataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
           return dataset;
         },
@@ -91,7 +91,7 @@ export function openCallerContexts(options: CallerContextOptions) {
       const isAccepted = async () => {
         try {
           const signal = AbortSignal.timeout(maxConfirmMs);
-          await answers.confirmKey({ tenantId, apiKey: keyOf(caller, baseUrl) }, signal);
+          await answers.confirmKey({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           return true;
         } catch {
           return false;

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type CallOwner, PaymentNeeded, type ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { canonical } from '../api/json.ts';
+import { toCanonicalJson } from '../api/json.ts';
 import { formatCreditNumber, formatPrice } from '../credits/credit-text.ts';
 import { isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
@@ -150,7 +150,7 @@ function writeState(question: SpendQuestion, { now, createId }: ConfirmOptions):
 
 const hashCall = ({ tool, input }: SpendQuestion): string =>
   createHash('sha256')
-    .update(canonical([tool.name, input]))
+    .update(toCanonicalJson([tool.name, input]))
     .digest('base64url');
 
 /**

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { canonical } from '../api/json.ts';
+import { toCanonicalJson } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 
@@ -49,7 +49,7 @@ const maxEmbeddedLength = 1000;
  */
 export function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shownCount: shown } = position;
-  const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
+  const signature = sign(toCanonicalJson([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
   const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
   return `${cursorPrefix}${page}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
 }

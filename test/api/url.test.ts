@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { AdLibraryError } from '../../src/api/errors.ts';
 import { operations } from '../../src/api/operations.ts';
-import { urlOf } from '../../src/api/url.ts';
+import { buildUrl } from '../../src/api/url.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { ad, documentedResponse } from '../support/faulty-upstream.ts';
 import { test } from '../support/fixtures.ts';
@@ -64,7 +64,7 @@ describe('The base URL of the API', () => {
 
 describe('Request URLs', () => {
   const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
-    urlOf(
+    buildUrl(
       { operation: operations[operation], path: { adId: id, pageId: id, collectionId: id }, query: {} },
       'https://api.example.com/prefix/',
     );

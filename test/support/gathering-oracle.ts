@@ -1,4 +1,4 @@
-import { canonical } from '../../src/api/json.ts';
+import { toCanonicalJson } from '../../src/api/json.ts';
 import type { Row } from '../../src/dataset/tables.ts';
 import type { Call, Question } from './gathering-schedule.ts';
 import type { AdFields, GatheringService, ServedPage } from './gathering-service.ts';
@@ -55,13 +55,13 @@ export const isEstimate = (call: Call) => 'gather' in call && call.maxCredits ==
 export const cacheSeconds = 900;
 
 const formatQuestionKey = ({ filters = {}, split, collectionId }: Question): string =>
-  collectionId ?? canonical({ ...filters, ...(split && { split: split.filter(isFirstOfItsKind) }) });
+  collectionId ?? toCanonicalJson({ ...filters, ...(split && { split: split.filter(isFirstOfItsKind) }) });
 
 const isFirstOfItsKind = (part: object, index: number, all: object[]) =>
-  all.findIndex((other) => canonical(other) === canonical(part)) === index;
+  all.findIndex((other) => toCanonicalJson(other) === toCanonicalJson(part)) === index;
 
 const listParts = ({ filters = {}, split, collectionId }: Question): string[] =>
-  collectionId ? [collectionId] : [...new Set((split ?? [{}]).map((part) => canonical({ ...filters, ...part })))];
+  collectionId ? [collectionId] : [...new Set((split ?? [{}]).map((part) => toCanonicalJson({ ...filters, ...part })))];
 
 /** Records what the service sent, independently of the server, and derives what the server must state. */
 export class GatheringOracle {

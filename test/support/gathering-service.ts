@@ -1,6 +1,6 @@
 import { AdLibraryError } from '../../src/api/errors.ts';
 import type { Fetch, HttpResponse } from '../../src/api/http.ts';
-import { canonical } from '../../src/api/json.ts';
+import { toCanonicalJson } from '../../src/api/json.ts';
 import { deriveUuid } from './derive-uuid.ts';
 
 type Filters = Record<string, unknown>;
@@ -81,7 +81,7 @@ export class GatheringService {
     if (pathname === '/v1/credits') return respond(200, credits);
     if (pathname === '/v1/ads/search') {
       const { limit = 20, cursor = null, ...filters } = JSON.parse(request.body ?? '{}') as Filters;
-      return this.#page(canonical(filters), filters, Number(limit), cursor as string | null);
+      return this.#page(toCanonicalJson(filters), filters, Number(limit), cursor as string | null);
     }
     if (pathname.startsWith('/v1/collections/')) {
       const limit = Number(searchParams.get('limit') ?? 50);
@@ -102,7 +102,7 @@ export class GatheringService {
       .map((ad) => this.#fields(ad))
       .filter(({ displayFormat, countries }) => {
         const { displayFormat: format = displayFormat, countries: country = countries } = filters;
-        return format === displayFormat && canonical(country) === canonical(countries);
+        return format === displayFormat && toCanonicalJson(country) === toCanonicalJson(countries);
       });
     const items = matching.slice(start, start + Math.min(limit, this.#rule.pageSize));
     const hasMore = start + items.length < matching.length;

@@ -1,4 +1,4 @@
-import { isNear, nearestFirst } from '../../api/nearest.ts';
+import { isSimilar, sortBySimilarity } from '../../api/nearest.ts';
 import { joinNames, quote, quoteUnlessWord } from '../../views/safe-text.ts';
 import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
 
@@ -36,8 +36,8 @@ const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
 
 /** Returns the column whose name is nearest to a word. Returns undefined if none is near. */
 function findNearestColumn(word: string): string | undefined {
-  const [nearest] = nearestFirst(word, columnNames);
-  return nearest !== undefined && isNear(word, nearest) ? nearest : undefined;
+  const [nearest] = sortBySimilarity(word, columnNames);
+  return nearest !== undefined && isSimilar(word, nearest) ? nearest : undefined;
 }
 
 function explainQuotedText(text: string): string {
@@ -64,8 +64,8 @@ function explainColumn(name: string): string {
 
 function explainTable(name: string): string {
   const word = name.slice(name.lastIndexOf('.') + 1);
-  const [nearest = ''] = nearestFirst(word, readableNames);
-  const advice = isNear(word, nearest) ? `The nearest is ${nearest}.` : `${listTables()}`;
+  const [nearest = ''] = sortBySimilarity(word, readableNames);
+  const advice = isSimilar(word, nearest) ? `The nearest is ${nearest}.` : `${listTables()}`;
   return `There is no table ${quoteUnlessWord(name)}. ${advice}`;
 }
 

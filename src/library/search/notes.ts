@@ -1,4 +1,4 @@
-import { nearestFirst } from '../../api/nearest.ts';
+import { sortBySimilarity } from '../../api/nearest.ts';
 import type { Database } from '../database/database.ts';
 import { buildConditions, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
 import type { RecordType, Tag } from './searchable-records.ts';
@@ -118,7 +118,7 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
         ),
       );
       const spellings = new Map(candidates.map((candidate) => [candidate.value, candidate.spelling]));
-      const nearestValues = nearestFirst(value, [...spellings.keys()]).slice(0, maxSuggestions);
+      const nearestValues = sortBySimilarity(value, [...spellings.keys()]).slice(0, maxSuggestions);
       return {
         nearest: nearestValues.map((nearestValue) => spellings.get(nearestValue) ?? nearestValue),
         valueCount: spellings.size < maxComparedValues ? spellings.size : 'many',

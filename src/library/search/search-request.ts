@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isNear, nearestFirst } from '../../api/nearest.ts';
+import { isSimilar, sortBySimilarity } from '../../api/nearest.ts';
 import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
 import { isObject } from '../../views/view.ts';
@@ -99,8 +99,8 @@ function parseFilters(
     const filter = descriptions.find((description) => description.key === key);
     if (!filter) {
       const knownKeys = [...otherKeys, ...descriptions.map((description) => description.key)];
-      const [nearestKey = ''] = nearestFirst(key, knownKeys);
-      const hint = isNear(key, nearestKey) ? ` Did you mean "${nearestKey}"?` : '';
+      const [nearestKey = ''] = sortBySimilarity(key, knownKeys);
+      const hint = isSimilar(key, nearestKey) ? ` Did you mean "${nearestKey}"?` : '';
       const message = `Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`;
       throw invalidRequest(message, { knownKeys });
     }
