@@ -23,44 +23,45 @@ import type { ReplicaState } from './storage/store/open-store.ts';
 
 export const { version } = about;
 
+/** The settings, clocks and shared state that a server needs. */
 export interface AppOptions {
   config: Config;
-  /** What is wrong with the settings. If anything is, every call is answered with it. */
+  /** The problems of the settings. If there are any, every call returns an error that lists them. */
   problems?: readonly string[];
   log: Log;
-  /** Receives every call that has ended; by default they are logged. */
+  /** Called after each finished tool call. By default, each call is logged. */
   onCall?: OnCall;
   now: () => number;
   /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
   random: () => number;
-  /** The way to the service; by default the network. */
+  /** Sends requests to the service. By default, over the network. */
   fetch?: Fetch | undefined;
-  /** The address at which `pictures` will be served, if any. */
+  /** The URL under which `pictures` will be served. Undefined if no HTTP server runs. */
   mediaUrl?: string | undefined;
-  /** Finds the addresses of picture hosts; by default in the DNS. */
+  /** Resolves the IP addresses of picture hosts. By default, with DNS. */
   resolve?: Resolve | undefined;
-  /** The keys that the service accepted lately; by default there is only one key. */
+  /** The API keys that the service has recently accepted. By default, there is only one key. */
   keys?: AcceptedKeys | undefined;
-  /** What all replicas share, if anything. */
+  /** The state that all replicas share. Undefined for a single process. */
   shared?: ReplicaState | undefined;
-  /** Whether the folder counts spending by day, for all processes that use it. */
+  /** True if all processes that use the folder share one credit budget per day. */
   countsDays?: boolean | undefined;
-  /** The folder for files if the settings name no folder. By default, files are in memory. */
+  /** The folder for exported files, used if the settings name no folder. By default, exported files stay in memory. */
   exportTarget?: ExportTarget | undefined;
 }
 
 /** A monotonic clock, in milliseconds. */
 export const elapsed = (): number => Math.round(performance.now());
 
-/** Placeholder for picture addresses when no HTTP server runs. */
-const mediaAddress = 'https://media.demo.example/media';
+/** A placeholder for the base URL of demo pictures, used when no HTTP server runs. */
+const placeholderMediaUrl = 'https://media.demo.example/media';
 
-/** The service that answers: the real one, or the local library with demo data inside this process. */
-interface Upstream {
-  /** The key of a user's own server. */
-  key?: string | undefined;
-  /** A way to the service other than the network. */
+/** The service that the server calls: a real service, or the demo library in this process. */
+interface Service {
+  /** The API key of a single-user server. */
+  apiKey?: string | undefined;
+  /** Sends requests to the service without using the network. */
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
   searchFilters?(): Promise<SearchFilters | undefined>;
@@ -69,26 +70,27 @@ interface Upstream {
   close?(): Promise<void>;
 }
 
+/** A running server, without a transport. */
 export type App = Awaited<ReturnType<typeof openApp>>;
 
-/** What the process serves over any transport. */
+/** Opens the server. Every transport uses the same returned object. */
 export async function openApp(options: AppOptions) {
   const { config, problems = [], log, onCall = logCalls(log), now, elapsed } = options;
   const upstream = await (config.demo ? openDemo(options) : openService(options));
-  const credentials: Credentials = { apiKey: upstream.key, tenantId: 'own' };
+  const credentials: Credentials = { apiKey: upstream.apiKey, tenantId: 'own' };
   const draining = new AbortController();
   const closing = new AbortController();
-  // Every call in progress listens to it; Node warns of a leak from ten listeners on.
+  // Every call in progress listens to this signal. Node would warn of a memory leak at more than ten listeners.
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
-  const opened = () => {
+  const getCalls = () => {
     calls ??= openCalls(options, upstream);
     return calls;
   };
   const { resultTokens, timeoutMs, cacheSeconds, confirmCredits, output } = config;
   const { notice, searchFilters } = upstream;
   const server = {
-    tools: chosenTools(config),
+    tools: selectTools(config),
     now,
     elapsed,
     log,
@@ -102,23 +104,29 @@ export async function openApp(options: AppOptions) {
     draining: draining.signal,
     closing: closing.signal,
   };
-  const catalog = createCatalog({ server, version, openCalls: opened, searchFilters });
+  const catalog = createCatalog({ server, version, openCalls: getCalls, searchFilters });
   return {
-    catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
-    /** The credentials of calls without a key of their own: the configured credentials, or the credentials of the demo. */
+    catalog: problems.length > 0 ? rejectAllCalls(catalog, problems) : catalog,
+    /** The credentials for calls that carry no API key: the configured key, or the key of the demo library. */
     credentials,
-    /** Asks the service whether it accepts a key; rejects if it does not. */
+    /**
+     * Asks the service whether it accepts an API key.
+     * @throws AdLibraryError if the service rejects the key
+     */
     checkKey: async (caller: Caller) => {
-      const { value } = await (await opened()).whoami(caller);
+      const { value } = await (await getCalls()).whoami(caller);
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
-    /** A connection was renewed: its spending counts for longer. */
-    keepSpending: async (connection: Connection) => (await opened()).keepSpending(connection),
-    findLinked: async (link: string, name: string) => (await opened()).findLinked(link, name),
+    /** Keeps the recorded spending of a connection for longer. Called when a connection is renewed. */
+    keepSpending: async (connection: Connection) => (await getCalls()).keepSpending(connection),
+    findLinked: async (link: string, name: string) => (await getCalls()).findLinked(link, name),
     pictures: upstream.servedPictures?.answer,
-    /** Makes long calls return the data that they have, because the process ends soon. */
+    /** Makes long calls return the data that they already have, because the process ends soon. */
     drain: () => draining.abort(),
-    /** Ends all calls, but waits up to `drainMs` for paid calls that were sent, because they are charged anyway. */
+    /**
+     * Ends all calls. Waits up to `drainMs` for paid requests that were already sent, because the service charges for
+     * them anyway.
+     */
     close: async (drainMs = 0): Promise<void> => {
       closing.abort();
       await (await calls)?.close(drainMs);
@@ -127,10 +135,17 @@ export async function openApp(options: AppOptions) {
   };
 }
 
-/** The time limit for the request that identifies the account of a key, in milliseconds. A paid answer waits this long before it is written to files. */
+/**
+ * The time limit of the request that finds out which account a key belongs to, in milliseconds. A paid response waits
+ * at most this long before it is stored.
+ */
 const maxWhoamiMs = 5000;
 
-export async function openCalls(options: AppOptions, upstream: Upstream): Promise<OpenCalls> {
+/**
+ * Connects the API client, the cache, the credit meter and the storage. They are loaded with the first call, so that a
+ * server starts fast.
+ */
+export async function openCalls(options: AppOptions, upstream: Service): Promise<OpenCalls> {
   const { config, log, now, elapsed, random, shared } = options;
   const { baseUrl } = upstream;
   const files = config.files === undefined ? undefined : absolute(config.files);
@@ -148,12 +163,12 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const state = openState({
     ttlMs: cacheSeconds * 1000,
     baseUrl,
-    apiKey: upstream.key,
+    apiKey: upstream.apiKey,
     countsDays: options.countsDays,
     shared,
     now,
     monotonicNow: elapsed,
-    // Data that the demo makes up are not stored. What a person asks to have written is.
+    // Demo data is not stored. Files that the user explicitly asks for are.
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
     userIdOf: async (caller) => {
@@ -167,16 +182,17 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {
-      // Each call makes sure that its key was accepted lately, so a key that was not has no calls in progress.
+      // Each call first makes sure that the service has recently accepted its key. Without such a record, the key has
+      // no calls in progress.
       const wasAccepted = await accepted.has(tenantId);
       await accepted.remove(tenantId);
       await state.exports.links?.end(tenantId, wasAccepted);
     },
   };
   const openLedger = () => createMemoryLedger({ now: elapsed });
-  const onLost = (call: Call) => void logLost(log, meter, call);
+  const onLost = (call: Call) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
-    // It is added once the store is back, and the log has that it is away.
+    // The response is added once the store is reachable again, and the log already says that the store is unreachable.
     if (shared && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
@@ -187,21 +203,21 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
   const storedAnswers = { datasets, cache, isCached: cacheSeconds > 0, keys };
   const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
 
-  // Every call of the API passes through these three steps, from the last line to the first. Without a base address, a
-  // call is refused before it reaches them.
+  // Every API call passes through these steps: the cache (`answers`), then the credit meter, then HTTP. Without a base
+  // URL, the API client rejects the call before the first step.
   const http = recordAcceptedKeys(
     createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker }),
     keys,
   );
   const meter = openMeter(http, spending);
   const answers = openAnswers(meter, { ...storedAnswers, ...bounds, now, onLost, onError });
-  const apiOf = createApi(answers.send, baseUrl);
-  const whoami = (caller: Caller) => apiOf(caller).whoami();
+  const createCallerApi = createApi(answers.send, baseUrl);
+  const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
-  const pictures = picturesOf(options, upstream);
+  const pictures = createPictureOpener(options, upstream);
   const { open } = pictures;
   const contexts = openCallerContexts({
-    apiOf,
+    apiOf: createCallerApi,
     answers,
     keys,
     meter,
@@ -217,13 +233,13 @@ export async function openCalls(options: AppOptions, upstream: Upstream): Promis
     close: async (ms) => {
       await answers.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
-      // A dataset without a known owner requests the owner of its key once more, so the network is closed last.
+      // Close the network last: closing a dataset with an unknown owner sends one more request to identify the owner.
       await network.close();
     },
   };
 }
 
-async function logLost(log: Log, meter: Meter, { request, owner }: Call): Promise<void> {
+async function logLostCall(log: Log, meter: Meter, { request, owner }: Call): Promise<void> {
   if (!request.operation.gated) return;
   const { computeRequestBounds, isExactPrice } = await import('./credits/prices.ts');
   const bounds = computeRequestBounds(await meter.prices(owner.tenantId), request);
@@ -236,10 +252,10 @@ async function logLost(log: Log, meter: Meter, { request, owner }: Call): Promis
 
 const userAgent = `ad-library-mcp/${version}`;
 
-function picturesOf({ config, elapsed, random, resolve }: AppOptions, { baseUrl, servedPictures }: Upstream) {
+function createPictureOpener({ config, elapsed, random, resolve }: AppOptions, { baseUrl, servedPictures }: Service) {
   let opened: Promise<OpenPictures> | undefined;
   const open = () => {
-    const hosts = withLoopback(config.mediaHosts, baseUrl);
+    const hosts = allowLibraryHost(config.mediaHosts, baseUrl);
     opened ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
       openPictures({ hosts, servedPictures, userAgent, now: elapsed, random, resolve }),
     );
@@ -248,15 +264,15 @@ function picturesOf({ config, elapsed, random, resolve }: AppOptions, { baseUrl,
   return { open, close: async () => (await opened)?.close() };
 }
 
-/** Fetches pictures for a local library under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
+/** Opens a function that fetches pictures for a local library from the hosts that `AD_LIBRARY_MEDIA_HOSTS` allows. */
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
   const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
   const pictures = opened.forTenant('library');
   return { fetch: pictures.original, close: opened.close };
 }
 
-/** A local library serves the pictures of its ads itself. */
-function withLoopback(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
+/** Adds the local library to the allowed picture hosts, because it serves the pictures of its ads itself. */
+function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
   const isNone = !hosts.public && hosts.listed.length === 0;
   const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
   if (isNone || !isLoopback(hostname)) return hosts;
@@ -264,31 +280,32 @@ function withLoopback(hosts: Config['mediaHosts'], baseUrl: string | undefined):
   return { ...hosts, listed: [...hosts.listed, libraryHost] };
 }
 
-function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
+/** Returns a catalog that rejects every call, because the settings are invalid. */
+function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map(escapeControlCharacters).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', wrongSettings: true, problem, sent: false });
   return { ...catalog, callTool: async () => catalog.refuse(error) };
 }
 
-function openService({ config, fetch }: AppOptions): Upstream {
+function openService({ config, fetch }: AppOptions): Service {
   const { baseUrl, apiKey, searchFilters } = config;
   const service = { fetch, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
-  let served: Promise<SearchFilters | undefined> | undefined;
-  const fetchOnce = () => {
-    served ??= fetchFilters(baseUrl, fetch).catch(() => {
-      // The library may start later than this server, so the next list asks again.
-      served = undefined;
+  let filters: Promise<SearchFilters | undefined> | undefined;
+  const fetchFiltersOnce = () => {
+    filters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {
+      // The library may start later than this server, so the next call tries again.
+      filters = undefined;
       return undefined;
     });
-    return served;
+    return filters;
   };
-  return { ...service, searchFilters: fetchOnce };
+  return { ...service, searchFilters: fetchFiltersOnce };
 }
 
-/** A loopback address may be a local library's, which describes its filters. */
-async function fetchFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
+/** Fetches the filter keys from a service on this machine, because the service may be a local library. */
+async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ fetchServedFilters }, { libraryFilters }] = await Promise.all([
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),
@@ -296,7 +313,7 @@ async function fetchFilters(baseUrl: string, fetch: Fetch | undefined): Promise<
   return fetchServedFilters({ baseUrl, userAgent, fetch, ownFilters: libraryFilters });
 }
 
-async function openDemo({ now, log, mediaUrl = mediaAddress }: AppOptions): Promise<Upstream> {
+async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions): Promise<Service> {
   const { createDemoLibrary: demoLibrary, libraryFilters } = await import('./library/open.ts');
   const { apiKey, fetch, close } = demoLibrary({
     now,
@@ -309,7 +326,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: AppOptions): Prom
       return fetch(new Request(url, init));
     },
     baseUrl: 'http://demo.invalid',
-    key: apiKey,
+    apiKey,
     servedPictures: { urlPrefix: `${mediaUrl}/`, answer: fetch },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
     searchFilters: async () => libraryFilters,
@@ -317,16 +334,18 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: AppOptions): Prom
   };
 }
 
-const tools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
+const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
 
-export const toolNames = tools.map(({ name }) => name);
+/** The names of all tools that a user can enable. */
+export const toolNames = publicTools.map(({ name }) => name);
 
-function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
-  const chosen = tools
+/** Selects the enabled tools. The tools of the board's page are added if any enabled tool shows the board. */
+function selectTools({ tools: names, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
+  const enabledTools = publicTools
     .filter((tool) => names?.includes(tool.name) ?? true)
     .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].writes));
-  const shown = chosen.some((tool) => tool.showsBoard)
-    ? [...chosen, ...describedTools.filter(({ onlyForBoard }) => onlyForBoard)]
-    : chosen;
-  return new Map(shown.map((tool) => [tool.name, tool]));
+  const listedTools = enabledTools.some((tool) => tool.showsBoard)
+    ? [...enabledTools, ...describedTools.filter(({ onlyForBoard }) => onlyForBoard)]
+    : enabledTools;
+  return new Map(listedTools.map((tool) => [tool.name, tool]));
 }

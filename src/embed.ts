@@ -2,7 +2,7 @@ import { elapsed, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
 import { createLog } from './logging/log.ts';
 
-/** The members of `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
+/** The subset of `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
 export interface Transport {
   start(): Promise<void>;
   send(message: never): Promise<void>;
@@ -14,17 +14,20 @@ export interface Transport {
 
 /** A server that runs inside another program. */
 export interface EmbeddedServer {
-  /** Serves a client of a revision up to 2025-11-25 until its transport is closed. Can be called for several clients. */
+  /**
+   * Serves an MCP client until its transport closes, with protocol revisions up to 2025-11-25. You can connect several
+   * clients.
+   */
   connect(transport: Transport): Promise<void>;
-  /** Aborts calls in progress and releases all resources. */
+  /** Aborts the calls in progress and releases all resources. */
   close(): Promise<void>;
 }
 
 /**
  * Opens a server inside another program, which provides the transports.
- * @param settings the settings by the names of their environment variables, as in `{ AD_LIBRARY_DEMO: 'true' }`. The
+ * @param settings the settings, by the names of their environment variables, e.g. `{ AD_LIBRARY_DEMO: 'true' }`; the
  * server does not read the environment itself
- * @param write receives each line of the log
+ * @param write receives each log line
  * @throws Error that names every invalid setting
  */
 export async function openServer(

@@ -6,36 +6,38 @@ import { AdLibraryError } from './api/errors.ts';
 import { parseJson } from './api/json.ts';
 
 /**
- * A lock between processes. The lock is a file that exists as long as the lock is held, and its content names the
- * process that holds it.
+ * A lock between processes. The lock is a file that exists while a process holds the lock. The file names that process.
  *
- * A lock is never taken from a living process, even if the process is suspended for a long time: the process could
- * finish a write at any time. Therefore no process has to renew its lock. A process on another machine or in another
- * container cannot be observed from here, so it counts as living.
+ * A lock is never taken from a running process, even if the process has been suspended for a long time, because it
+ * could still finish a write. Processes therefore do not have to renew their locks. A process on another machine or in
+ * another container cannot be checked from here, so it counts as running.
  *
- * If the process of a lock has ended, another process removes the lock. While doing so, that process holds a second
- * lock, the file `….removal`, so that it cannot remove a lock that a third process has just taken. A process that is
- * killed within those microseconds leaves the second file behind, and a person has to delete the file.
+ * If the process that holds a lock has ended, another process removes the lock. Meanwhile it holds a second lock, the
+ * file `….removal`, so that it cannot remove a lock that a third process has just acquired. If the removing process is
+ * killed within these microseconds, the second file stays and a person has to delete it.
  */
 export type Lock = ReturnType<typeof createLock>;
 
-/** Where the holder of a lock serves the locked resource, so that other processes can ask it instead of waiting. */
+/**
+ * Where the process that holds the lock serves the locked resource. Other processes can send requests there instead of
+ * waiting.
+ */
 export interface HolderEndpoint {
   url: string;
-  /** The secret that a process of the same user sends with its requests. */
+  /** The secret that other processes of the same user send with their requests. */
   token: string;
 }
 
-/** The content of a lock file, as JSON. Other versions of this program read it too. */
+/** The content of a lock file, as JSON. Other versions of this program also read it. */
 interface LockNote {
   id: string;
-  /** The identity of the holder, as `identifyThisProcess` writes it. */
+  /** The identity of the process that holds the lock, from `identifyThisProcess`. */
   process: string;
   host: string;
   address?: HolderEndpoint | undefined;
 }
 
-/** How long to wait for a lock, and the interval between two looks at its file, in milliseconds. */
+/** How long to wait for a lock, and the interval between two checks of the lock file, in milliseconds. */
 const maxWaitMs = 5000;
 const pollIntervalMs = 10;
 
@@ -44,7 +46,10 @@ const adviceWithEndpoint =
 const adviceWithoutEndpoint =
   'Try again when that process has finished. If the process is suspended, continue or end it.';
 
-/** The error of a lock that another process holds. The message names the process, the file and what a person can do. */
+/**
+ * The error for a lock that another process holds. The message names the process and the lock file, and says what the
+ * user can do.
+ */
 export class LockHeldError extends AdLibraryError {
   readonly endpoint: HolderEndpoint | undefined;
 
@@ -59,8 +64,8 @@ export class LockHeldError extends AdLibraryError {
 }
 
 /**
- * Runs `work` while this process holds the lock, and releases the lock afterwards.
- * @throws LockHeldError if another process holds the lock for five seconds
+ * Runs `work` while holding the lock, and releases the lock afterwards.
+ * @throws LockHeldError if another process holds the lock for more than five seconds
  */
 export async function withLock<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   const lock = await acquireLock(path);
@@ -72,10 +77,11 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
 }
 
 /**
- * Acquires a lock for this process. If another process holds the lock, waits until it is released. If the holder has
- * announced an endpoint, fails immediately instead, because the caller can ask the holder.
+ * Acquires a lock for this process. If another process holds the lock, waits until that process releases it. If that
+ * process has announced an endpoint, fails immediately, because the caller can use the endpoint instead.
  * @param signal ends the wait; by default after five seconds
- * @throws LockHeldError if the lock was not released in time; Error if the lock file cannot be written
+ * @throws LockHeldError if the lock is not released in time
+ * @throws Error if the lock file cannot be written
  */
 export async function acquireLock(path: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<Lock> {
   const note: LockNote = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
@@ -89,11 +95,13 @@ export async function acquireLock(path: string, signal = AbortSignal.timeout(max
 }
 
 function createLock(path: string, note: LockNote) {
-  /** False if a person has deleted the lock file, or if another process has taken the lock since. */
+  /** Returns false if the lock file was deleted, or if another process has acquired the lock since. */
   const isHeld = () => readNote(path)?.id === note.id;
   return {
     isHeld,
-    /** Writes an endpoint into the lock file, so that other processes ask this process instead of waiting for the lock. */
+    /**
+     * Writes an endpoint into the lock file, so that other processes use this process instead of waiting for the lock.
+     */
     announce(address: HolderEndpoint | undefined): void {
       if (!isHeld()) return;
       const tempFile = `${path}.part`;
@@ -107,8 +115,8 @@ function createLock(path: string, note: LockNote) {
 }
 
 /**
- * Removes the lock if its process has ended. Returns the lock to wait for: this lock if its process lives, or the lock
- * of another process that is removing this one. Returns undefined if the caller can try to take the lock.
+ * Removes a lock whose process has ended. Returns the lock to wait for: the same lock if its process is still running,
+ * or the removal lock of another process. Returns undefined if the caller can try to acquire the lock.
  */
 function removeAbandonedLock(path: string): { path: string; note: LockNote | undefined } | undefined {
   const note = readNote(path);
@@ -121,33 +129,33 @@ function removeAbandonedLock(path: string): { path: string; note: LockNote | und
   return undefined;
 }
 
-/** Returns the content of a lock file; undefined if the file is missing or has no complete content. */
+/** Reads a lock file. Returns undefined if the file is missing or incomplete. */
 function readNote(path: string): LockNote | undefined {
   const note = parseJson(readTextOrEmpty(() => readFileSync(path, 'utf8'))) as Partial<LockNote> | undefined;
   return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as LockNote) : undefined;
 }
 
 /**
- * Creates a lock file and returns true, or returns false if the file already exists. The content is written to another
- * file and then linked to the path, so that the lock file never exists without the name of its holder.
+ * Creates a lock file. Returns false if the file already exists. The content is first written to a temporary file and
+ * then linked to `path`, so that a lock file is never empty.
  * @throws Error if the file cannot be written
  */
 function createLockFile(path: string, note: LockNote): boolean {
-  const complete = `${path}.${note.id}`;
+  const tempFile = `${path}.${note.id}`;
   try {
-    writeFileSync(complete, JSON.stringify(note), { flag: 'wx', mode: 0o600 });
-    linkSync(complete, path);
+    writeFileSync(tempFile, JSON.stringify(note), { flag: 'wx', mode: 0o600 });
+    linkSync(tempFile, path);
     return true;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
     throw new Error(`${path} cannot be written (${message})`, { cause: error });
   } finally {
-    if (existsSync(complete)) rmSync(complete);
+    if (existsSync(tempFile)) rmSync(tempFile);
   }
 }
 
-/** Returns the trimmed text; an empty text if reading fails. */
+/** Returns the trimmed text, or an empty string if reading fails. */
 const readTextOrEmpty = (read: () => string): string => {
   try {
     return read().trim();
@@ -159,19 +167,19 @@ const readTextOrEmpty = (read: () => string): string => {
 /** Returns an id of this machine that stays the same after a restart. */
 const readMachineId = () =>
   hash('sha256', `${hostname()} ${readTextOrEmpty(() => readFileSync('/etc/machine-id', 'utf8'))}`).slice(0, 32);
-/** Returns an id that changes with each start of the machine; an empty text if the system has none. */
+/** Returns an id that changes each time the machine starts. Returns an empty string if the system has no such id. */
 const readBootId = () => readTextOrEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
-/** Returns the id of the process namespace. Two containers may share a host name, but not this namespace. */
+/** Returns the id of this process's PID namespace. Two containers may share a host name, but not a PID namespace. */
 const readPidNamespace = () => readTextOrEmpty(() => readlinkSync('/proc/self/ns/pid'));
 
 /**
- * Returns when a process started, in clock ticks of the system. The start time distinguishes the process from earlier
- * processes with the same pid. Returns `ended` for a process that has ended, and an empty text if the system does not
- * tell. A process that has ended stays listed in state Z until its parent reads the exit code.
+ * Returns the start time of a process in clock ticks of the system. It distinguishes the process from earlier processes
+ * with the same pid. Returns `ended` if the process has ended, and an empty string if the system does not report start
+ * times. An ended process stays listed in state Z until its parent has read the exit code.
  */
 function readStartTime(pid: number): string {
-  // The second field is the name of the program in parentheses. The name may contain spaces and parentheses, so the
-  // expression removes everything up to the last parenthesis.
+  // The second field is the name of the program in parentheses. The name itself may contain spaces and parentheses, so
+  // remove everything up to the last parenthesis.
   const [state, ...fields] = readTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
     .replace(/^.*\) /s, '')
     .split(' ');
@@ -179,25 +187,26 @@ function readStartTime(pid: number): string {
 }
 
 /**
- * Returns an identity of this process, from which another process can find out whether this process has ended. Format:
- * `pid startTime namespace bootId machineId`.
+ * Returns the identity of this process, from which another process can find out whether this process has ended. The
+ * format is `pid startTime namespace bootId machineId`.
  */
 export const identifyThisProcess = (): string =>
   [process.pid, readStartTime(process.pid), readPidNamespace(), readBootId(), readMachineId()].join(' ');
 
 /**
- * Returns whether the process with this identity has ended. A suspended process has not ended. All processes from before
- * a restart of the machine have ended. A process of another machine or container counts as living. If the system does
- * not tell start times, a process counts as living while any process uses its pid.
- * @param processIdentity the result of `identifyThisProcess` in that process
+ * Returns true if the process with this identity has ended. All processes from before a restart of the machine have
+ * ended. A suspended process, and a process on another machine or in another container, count as running. If the system
+ * does not report start times, a process counts as running while any process has its pid.
+ * @param processIdentity the result of `identifyThisProcess` in the other process
  */
 export function hasProcessEnded(processIdentity: string): boolean {
-  const [pid = '', itsStartTime, itsNamespace, itsBoot, itsMachine] = processIdentity.split(' ');
-  if (itsMachine !== readMachineId()) return false;
-  if (itsBoot !== readBootId()) return true;
-  if (itsNamespace !== readPidNamespace()) return false;
+  const [pid = '', recordedStartTime, recordedNamespace, recordedBootId, recordedMachineId] =
+    processIdentity.split(' ');
+  if (recordedMachineId !== readMachineId()) return false;
+  if (recordedBootId !== readBootId()) return true;
+  if (recordedNamespace !== readPidNamespace()) return false;
   const currentStartTime = readStartTime(Number(pid));
-  if (currentStartTime !== '' && itsStartTime !== '') return currentStartTime !== itsStartTime;
+  if (currentStartTime !== '' && recordedStartTime !== '') return currentStartTime !== recordedStartTime;
   try {
     process.kill(Number(pid), 0);
     return false;

@@ -3,13 +3,13 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 enableCompileCache();
-// This import must come after the cache is enabled. Code that is loaded earlier is compiled again at every start.
+// Import the command only after the compile cache is enabled. Code loaded earlier is compiled again at every start.
 await import('./cli/run.ts');
 
 /**
- * Stores compiled code on disk, so that the next start is faster. This needs Node 22.1 or later. The cache is next to the
- * program and not in a temporary folder, where other users could replace the code. If the folder is not writable, nothing
- * is stored.
+ * Enables Node's compile cache, which makes the next start faster. This needs Node 22.1 or later. The cache is stored
+ * next to the program, because other users could replace the code in a temporary folder. If that folder is not
+ * writable, nothing is cached.
  */
 function enableCompileCache(): void {
   const nodeModule = module as { enableCompileCache?(folder: string): unknown };

@@ -10,27 +10,27 @@ import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { Job } from './parse.ts';
 
-/** The command `call` with its parsed flags, arguments and options. */
+/** The command `call`, with its parsed flags, arguments and options. */
 export type CallJob = Extract<Job, { name: 'call' }>;
 
 interface CallOptions {
   config: Config;
   log: Log;
   stdin: AsyncIterable<Uint8Array>;
-  /** The folder for exports and reports if no setting names one. */
+  /** The folder for exports and reports, used if the settings name no folder. */
   folder: string;
-  /** Writes to standard output, and resolves when the text has been written. */
-  print(text: string): Promise<void>;
+  /** Writes to standard output. The promise resolves when the text has been written. */
+  writeToStdout(text: string): Promise<void>;
   /** Writes to standard error. */
-  say(text: string): void;
+  writeToStderr(text: string): void;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
-  /** How long a call may take after a stop request to return its partial result, in milliseconds. */
+  /** After a stop request, the time in milliseconds in which a call can still return a partial result. */
   drainMs: number;
   onProgress?: ((message: string) => void) | undefined;
 }
 
-/** The options of the command `call`. */
+/** The options that only the command `call` has. */
 interface CallFlags {
   json?: true;
   out?: string;
@@ -39,12 +39,12 @@ interface CallFlags {
   exitCode?: true;
 }
 
-/** The exit code if a check found something new. */
+/** The exit code of `--exit-code` if a check found new ads. */
 const newResultExitCode = 3;
 
-/** Calls one tool and prints the result as a model would read it. Returns the exit code. */
+/** Calls one tool and prints the result in the form that a model reads. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
-  const { config, log, print, say } = call;
+  const { config, log, writeToStdout, writeToStderr } = call;
   const [tool = '', args = '{}'] = words;
   const { json, out, force, html, exitCode }: CallFlags = options;
   checkTool(tool, config);
@@ -54,7 +54,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
   const input = args === '-' ? await Promise.race([readText(call.stdin), call.stopRequested]) : args;
   if (typeof input !== 'string') return 1;
   const toolArguments = parseArguments(input);
-  // The text is the same in every form of output. Only the form `both` also has the data.
+  // The text is the same in every output format, but only `both` also returns the structured data.
   const app = await openApp({
     config: { ...config, output: 'both' },
     log,
@@ -82,22 +82,22 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     });
     const text = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
     const data = result.isError ? result._meta?.['ad-library/error'] : result.structuredContent;
-    await print(json ? `${escapeControlCharacters(JSON.stringify(data))}\n` : `${makePrintable(text)}\n`);
+    await writeToStdout(json ? `${escapeControlCharacters(JSON.stringify(data))}\n` : `${makePrintable(text)}\n`);
     if (result.isError) {
-      if (json) say(`ad-library-mcp: ${text}\n`);
+      if (json) writeToStderr(`ad-library-mcp: ${text}\n`);
       return 1;
     }
     const code = exitCode && hasNewAds(result) ? newResultExitCode : 0;
     const readFileContent = findFileContent(result, app);
     if (out === undefined) {
       if (readFileContent && result.structuredContent?.file === undefined)
-        say(
+        writeToStderr(
           'ad-library-mcp: the result contains a picture or a file that will be discarded; use --out FILE to save it\n',
         );
       return code;
     }
     if (readFileContent === undefined) {
-      say(`ad-library-mcp: the result contains no picture and no file, so nothing was written to ${out}\n`);
+      writeToStderr(`ad-library-mcp: the result contains no picture and no file, so nothing was written to ${out}\n`);
       return 2;
     }
     const writing = readFileContent().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
@@ -110,18 +110,21 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
   }
 }
 
-/** Returns true if a result of `check_watches` lists a new ad. */
+/** Returns true if a result of `check_watches` lists at least one new ad. */
 const hasNewAds = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
   (watches as { new: string[] | null }[]).some((watch) => (watch.new ?? []).length > 0);
 
-/** Escapes control characters except the joiner of emoji, which cannot control a terminal. */
+/**
+ * Escapes control characters in a text for the terminal. The zero-width joiner stays, because emoji need it and a
+ * terminal does not interpret it.
+ */
 const makePrintable = (text: string): string => text.split(joiner).map(escapeControlCharacters).join(joiner);
 const joiner = '\u200d';
 
 /**
  * Checks that a tool can be called from the command line.
  *
- * @throws SettingsError for an unknown tool, a tool of the board, and a tool that stores data if no folder is set.
+ * @throws SettingsError if the tool is unknown or belongs to the board, or if it stores records and no folder is set
  */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
@@ -140,9 +143,9 @@ function checkTool(name: string, { files, demo }: Config): void {
 }
 
 /**
- * Checks the file of `--out` before the call, so that no credits are spent for a result that cannot be written.
+ * Checks the `--out` file before the tool is called, so that no credits are spent on a result that cannot be written.
  *
- * @throws SettingsError if the file cannot be written or the tool returns no file.
+ * @throws SettingsError if the file cannot be written, or if the tool returns no file
  */
 async function checkOutputFile(
   out: string,
@@ -163,21 +166,27 @@ async function checkOutputFile(
   });
 }
 
-const maxInputBytes = 4 * 1024 * 1024;
+const maxStdinBytes = 4 * 1024 * 1024;
 
-/** @throws SettingsError if the input is too large. */
+/**
+ * Reads all of standard input as text.
+ * @throws SettingsError if the input is too large
+ */
 async function readText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of stdin) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > maxInputBytes) throw new SettingsError([`standard input contains more than ${maxInputBytes} bytes`]);
+    if (bytes > maxStdinBytes) throw new SettingsError([`standard input contains more than ${maxStdinBytes} bytes`]);
   }
   return Buffer.concat(chunks).toString();
 }
 
-/** @throws SettingsError if the text is not a JSON object. */
+/**
+ * Parses the arguments of a tool.
+ * @throws SettingsError if the text is not a JSON object
+ */
 function parseArguments(text: string): object {
   let value: unknown;
   try {
@@ -193,7 +202,7 @@ function parseArguments(text: string): object {
 
 const argumentsAdvice = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
 
-/** Returns a function that reads the picture or the file of a result, or undefined if the result has neither. */
+/** Returns a function that loads the picture or file of a tool result. Returns undefined if the result has neither. */
 function findFileContent(
   { content, structuredContent: { uri, file } = {} }: ToolResult,
   { catalog, credentials }: App,

@@ -31,32 +31,32 @@ import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
 import type { Job } from './parse.ts';
 
-/** What the commands of the library need from the process. */
+/** The process resources that the `library` commands use: settings, log, clock, streams and stop signals. */
 export interface LibraryCommandOptions {
   config: Config;
   log: Log;
   now: () => number;
   stdin: AsyncIterable<Uint8Array>;
   /** Writes to standard output. */
-  print(text: string): void;
+  writeToStdout(text: string): void;
   /** Writes to standard error. */
-  say(text: string): void;
+  writeToStderr(text: string): void;
   /** True if standard error is a terminal. */
   isTerminal: boolean;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
-  /** How long to wait for responses in flight after a stop request, in milliseconds. */
-  drainDeadline: number;
+  /** After a stop request, how long to wait for responses in progress, in milliseconds. */
+  drainMs: number;
 }
 
-/** A command of the group `library`. */
+/** A command of the group `library`, with its parsed flags and arguments. */
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
 
 const defaultDatabase = 'ad-library.db';
 
-/** Runs a command of the group `library`. Returns the exit code. */
+/** Runs a `library` command. Returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  const { config, now, print } = options;
+  const { config, now, writeToStdout } = options;
   const target: DatabaseOptions = { database: config.database ?? defaultDatabase, now };
   switch (job.name) {
     case 'library serve':
@@ -66,19 +66,19 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
     case 'library pictures':
       return fetchAndReport({ ...job.options, shouldRetryFailed: true }, target, options);
     case 'library formats':
-      print(`${formatFormatList()}\n`);
+      writeToStdout(`${formatFormatList()}\n`);
       return 0;
     case 'library filters':
-      print(`${JSON.stringify(libraryFilters, null, 2)}\n`);
+      writeToStdout(`${JSON.stringify(libraryFilters, null, 2)}\n`);
       return 0;
     case 'library key create':
-      print(`${(await createKey(target, checkKeyOptions(job.options as KeyOptions))).key}\n`);
+      writeToStdout(`${(await createKey(target, checkKeyOptions(job.options as KeyOptions))).key}\n`);
       return 0;
     case 'library key list':
-      print(`${formatKeys(await listKeys(target))}\n`);
+      writeToStdout(`${formatKeys(await listKeys(target))}\n`);
       return 0;
     case 'library key revoke':
-      print(`revoked ${(await revokeKey(target, job.words[0] ?? '')).keyPrefix}…\n`);
+      writeToStdout(`revoked ${(await revokeKey(target, job.words[0] ?? '')).keyPrefix}…\n`);
       return 0;
   }
 }
@@ -89,11 +89,11 @@ async function importAndReport(
   options: LibraryCommandOptions,
 ) {
   const { pictures: shouldFetchPictures, folder, maxMb, format, complete: isComplete } = flags;
-  const { stdin, say, isTerminal } = options;
+  const { stdin, writeToStderr, isTerminal } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
   const question = checkQuestion(flags);
-  const meter = isTerminal ? createProgressMeter(say) : undefined;
+  const meter = isTerminal ? createProgressMeter(writeToStderr) : undefined;
   const imported = await importFiles(target, files, {
     ...{ stdin, format, question, isComplete, onProgress: meter?.show },
   })
@@ -101,10 +101,11 @@ async function importAndReport(
       throw toReadableError(error);
     })
     .finally(() => meter?.clear());
-  for (const report of imported.files) say(`${formatImportReport(report)}\n`);
-  if (imported.files.length === 0) say('nothing was read: the folder contains no file that an import reads\n');
-  if (isComplete) say(`${formatQuestion(question ?? '', imported.question)}\n`);
-  // A file without any ad or page counts as a failure, too.
+  for (const report of imported.files) writeToStderr(`${formatImportReport(report)}\n`);
+  if (imported.files.length === 0)
+    writeToStderr('nothing was read: the folder contains no file that an import reads\n');
+  if (isComplete) writeToStderr(`${formatQuestion(question ?? '', imported.question)}\n`);
+  // A file without any ad or page also counts as a failure.
   const hasFailed = imported.files.some(
     ({ ads, pages, repeated, skipped }) => skipped > 0 || ads + pages + repeated === 0,
   );
@@ -114,8 +115,8 @@ async function importAndReport(
 }
 
 /**
- * Returns the name of the question.
- * @throws SettingsError if the name is missing or cannot be used
+ * Returns the name given with `--question`. A question is a named search whose ads the imported files contain.
+ * @throws SettingsError if the name is missing or invalid
  */
 function checkQuestion({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
   const name = question?.trim();
@@ -126,20 +127,23 @@ function checkQuestion({ question, complete }: { question?: string; complete?: b
   return name;
 }
 
-/** Returns the line about the ads that a complete import of a question no longer lists. */
+/**
+ * Formats the report line of `--complete`, which counts the ads that the question still lists and the ads that are
+ * gone.
+ */
 function formatQuestion(name: string, result: { listed: number; gone: number } | undefined): string {
   if (!result)
     return `question ${name}: no ad was marked as gone, because a record was skipped or nothing was read; the files may not be complete`;
   return `question ${name}: ${formatCount(result.listed, 'ad')} listed, ${result.gone.toLocaleString('en-US')} gone`;
 }
 
-/** The shortest time between two updates of the progress, in milliseconds. */
+/** The minimum time between two updates of the progress line, in milliseconds. */
 const progressIntervalMs = 200;
-/** Storing the records of a file takes about this many times as long as reading the file. */
+/** A rough estimate: storing the records of a file takes this many times as long as reading the file. */
 const storingTimeFactor = 2;
 
-/** Creates a meter that shows the progress of an import in one line of the terminal. */
-function createProgressMeter(say: (text: string) => void) {
+/** Creates a meter that shows the progress of an import on one line of the terminal. */
+function createProgressMeter(writeToStderr: (text: string) => void) {
   const startedAt = performance.now();
   let storingStartedAt: number | undefined;
   let shownAt = -Infinity;
@@ -151,19 +155,19 @@ function createProgressMeter(say: (text: string) => void) {
       if (now - shownAt < progressIntervalMs) return;
       shownAt = now;
       const line = formatProgress(progress, now - (storingStartedAt ?? startedAt));
-      say(`\r${line.padEnd(shownLength)}`);
+      writeToStderr(`\r${line.padEnd(shownLength)}`);
       shownLength = line.length;
     },
-    /** Removes the line, so that the report begins on an empty line. */
+    /** Clears the progress line, so that the report starts on an empty line. */
     clear(): void {
-      if (shownLength > 0) say(`\r${' '.repeat(shownLength)}\r`);
+      if (shownLength > 0) writeToStderr(`\r${' '.repeat(shownLength)}\r`);
     },
   };
 }
 
 /**
- * Returns the line of the progress: `import  12 of 48 MB read, 1,200 records, about 40 s left`.
- * @param elapsedMs the time since the current step began: reading, or storing
+ * Formats the progress line, e.g. `import  12 of 48 MB read, 1,200 records, about 40 s left`.
+ * @param elapsedMs the time since the current step (reading or storing) began
  */
 export function formatProgress(progress: ImportProgress, elapsedMs: number): string {
   const { bytes, totalBytes, readRecords, storedRecords, isStoring } = progress;
@@ -180,14 +184,17 @@ export function formatProgress(progress: ImportProgress, elapsedMs: number): str
 
 const formatDuration = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);
 
-/** @throws SettingsError that lists all formats, if no format has the name. */
+/**
+ * Checks the value of `--format`.
+ * @throws SettingsError that lists all formats if there is no such format
+ */
 function checkFormatName(format: string | undefined): void {
   const names = listFormats().map(({ name }) => name);
   if (format === undefined || names.includes(format)) return;
   throw new SettingsError([`--format takes one of ${names.join(', ')}; "library formats" describes them`]);
 }
 
-/** Fetches pictures and reports the progress. Returns the exit code: 1 if the folder is full. */
+/** Fetches pictures and reports the progress. Returns the exit code, which is 1 if the picture folder is full. */
 async function fetchAndReport(
   {
     folder: requestedFolder,
@@ -197,7 +204,7 @@ async function fetchAndReport(
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
-  const { config, say, isTerminal, now } = options;
+  const { config, writeToStderr, isTerminal, now } = options;
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
   const folder = resolve(requestedFolder ?? `${target.database}.pictures`);
   const limits = { folder, maxBytes: maxMb * 1e6 };
@@ -210,37 +217,37 @@ async function fetchAndReport(
       fetch: pictureFetch.fetch,
       makeFolder: createPrivateFolder,
       onProgress(progress) {
-        // The first line is the plan. Each further line replaces the previous one on a terminal.
+        // The first line describes the plan. On a terminal, each further line replaces the previous one.
         const isFirst = lastLine === undefined;
         const line = isFirst ? `${formatPicturesPlan(progress, limits)}\n` : `\r${formatPicturesProgress(progress)}`;
-        if (isFirst || (isTerminal && line !== lastLine)) say(line);
+        if (isFirst || (isTerminal && line !== lastLine)) writeToStderr(line);
         lastLine = line;
       },
     });
-    say(`${isTerminal ? '\n' : ''}${formatPicturesReport(report)}\n`);
+    writeToStderr(`${isTerminal ? '\n' : ''}${formatPicturesReport(report)}\n`);
     return report.isFolderFull ? 1 : 0;
   } finally {
     await pictureFetch.close();
   }
 }
 
-/** Returns an error about a file as a problem of the command line. */
+/** Converts an error about a missing file to an error of the command line. Returns every other error unchanged. */
 function toReadableError(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
   return error;
 }
 
-/** Serves the library until a stop request. Returns the exit code. */
+/** Serves the library until the process is asked to stop. Returns the exit code. */
 async function serve(
-  { config, log, say, now, stopRequested, drainDeadline }: LibraryCommandOptions,
+  { config, log, writeToStderr, now, stopRequested, drainMs }: LibraryCommandOptions,
   target: DatabaseOptions,
   shouldOpenBrowser: boolean,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
   const stopped = stopRequested();
   let boundUrl = '';
-  // Requests have no time limit, because an import through this server can take long.
+  // Requests have no time limit, because importing through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
     const listener = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
       host,
@@ -249,27 +256,27 @@ async function serve(
     });
     const { url: address, close } = listener;
     boundUrl = listener.boundUrl;
-    return { address, close: () => close(drainDeadline) };
+    return { address, close: () => close(drainMs) };
   };
-  // The pages have a random path, which only the terminal shows. A request from loopback may come from a proxy that does
-  // not announce itself, so the address of a caller proves nothing.
+  // The HTML pages have a random path, which only the terminal shows. We cannot trust the caller's IP address instead:
+  // a request from loopback may come through a proxy that does not identify itself.
   const pagesPath = isLoopback(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const servedLibrary = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
     : serveLibrary({ ...target, listen, pagesPath, onError }));
-  say(
-    `ad-library-mcp: ${'apiKey' in servedLibrary ? `demo key ${servedLibrary.apiKey}` : formatStored(servedLibrary.stored)}\n`,
+  writeToStderr(
+    `ad-library-mcp: ${'apiKey' in servedLibrary ? `demo key ${servedLibrary.apiKey}` : formatDatabaseContents(servedLibrary.stored)}\n`,
   );
   const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
-  say(`ad-library-mcp: library on ${boundUrl}\n${pagesUrl ? `ad-library-mcp: pages at ${pagesUrl}\n` : ''}`);
+  writeToStderr(`ad-library-mcp: library on ${boundUrl}\n${pagesUrl ? `ad-library-mcp: pages at ${pagesUrl}\n` : ''}`);
   if (pagesUrl && shouldOpenBrowser) openInBrowser(pagesUrl);
   await stopped;
   await servedLibrary.close();
   return 0;
 }
 
-/** Opens a URL in a browser. A failure is ignored, because the terminal shows the URL as well. */
+/** Opens a URL in the default browser. Failures are ignored, because the terminal shows the URL as well. */
 function openInBrowser(url: string): void {
   const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
   spawn(command, [url], { detached: true, stdio: 'ignore' })
@@ -277,23 +284,33 @@ function openInBrowser(url: string): void {
     .unref();
 }
 
-/** @throws SettingsError that names the flag of an invalid option. */
+/**
+ * Checks the options of a new API key.
+ * @throws SettingsError that names the flag of an invalid option
+ */
 function checkKeyOptions(options: KeyOptions): KeyOptions {
   const problem = findKeyOptionProblem(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, toFlag);
   if (problem) throw new SettingsError([problem]);
   return options;
 }
 
-/** Returns the flag of an option: `--hourly-limit` for `hourlyLimit`. */
+/** Converts an option name to its flag, e.g. `hourlyLimit` to `--hourly-limit`. */
 const toFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** Returns the name of the served file and the number of its records. A file in a wrong folder appears as empty. */
-function formatStored({ database, ads, pages }: Record<'ads' | 'pages', number> & { database: string }): string {
+/**
+ * Formats the name and the contents of the served database. A user who starts the server in the wrong folder sees that
+ * the database is empty.
+ */
+function formatDatabaseContents({
+  database,
+  ads,
+  pages,
+}: Record<'ads' | 'pages', number> & { database: string }): string {
   if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
   return `${database} holds ${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
 }
 
-/** Returns the report about one imported file as text. */
+/** Formats the report about one imported file. */
 export function formatImportReport({ name, columns, formats, ...report }: ImportedFile): string {
   const { ads, pages, updated, older, repeated, skipped, notes, problems, reasons } = report;
   const counts = [
@@ -316,7 +333,7 @@ export function formatImportReport({ name, columns, formats, ...report }: Import
   ].join('\n');
 }
 
-/** Returns the line of a report that names the recognized formats and counts their records. */
+/** Formats the report line that names the recognized formats and counts their records. */
 function formatFormats(formats: ImportedFile['formats']): string[] {
   const counts = Object.entries(formats).map(([name, { ads, pages }]) => {
     const parts = [ads > 0 ? formatCount(ads, 'ad') : '', pages > 0 ? formatCount(pages, 'page') : ''].filter(Boolean);
@@ -325,14 +342,14 @@ function formatFormats(formats: ImportedFile['formats']): string[] {
   return counts.length > 0 ? [`  ${counts.length > 1 ? 'formats' : 'format'}: ${counts.join(', ')}`] : [];
 }
 
-/** Returns a problem with its place: `line 12: id: …`, or `data[3].id: …` in a document. */
+/** Formats a problem with its position, e.g. `line 12: id: …`, or `data[3].id: …` in a JSON document. */
 function formatProblem({ line, path, problem }: ImportedFile['problems'][number]): string {
   const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
   const separator = place === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
   return `${place}${separator}${problem}`;
 }
 
-/** Returns the list of formats, with the page that describes each format. */
+/** Formats the list of import formats. Each entry links to the page that describes the format. */
 const formatFormatList = (): string =>
   listFormats()
     .map(({ name, title, description }) => `${name}\n  ${title}\n  described in: ${description}`)

@@ -3,21 +3,24 @@ import { toolNames } from '../app.ts';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
 import { escapeControlCharacters } from '../logging/log.ts';
 
-/** Describes one command, or a group of commands. */
-interface CommandLine {
-  /** What the command does, for its help. */
+/** Describes a command, or a group of commands. */
+interface CommandDescription {
+  /** The help text of the command. */
   description: string;
-  /** The settings whose flags the command takes. A group of commands has none. */
+  /** The settings whose flags the command accepts. Undefined for a group of commands. */
   settings?: readonly SettingName[];
-  /** Help texts of flags that mean something else for this command. */
+  /** Replaces the help text of a flag that has a different meaning for this command. */
   flagHelp?: Partial<Flags>;
-  /** The arguments of the command: their form and their help. */
+  /** The arguments of the command. Each entry has the syntax, e.g. `<tool>`, and the help text. */
   args?: readonly (readonly [form: string, help: string])[];
-  /** Options that are not settings: their form, their help, and a function that parses their value. */
+  /**
+   * Options that are not settings. Each entry has the syntax, the help text and, for some options, a parser of the
+   * value.
+   */
   options?: readonly (readonly [form: string, help: string, parse?: (text: string) => unknown])[];
-  /** Text after the list of options in the help. */
+  /** Additional help text, shown after the options. */
   details?: string;
-  /** Tests parse all examples and run the first one of each command. */
+  /** Examples for the help text. Tests parse all examples and run the first one of each command. */
   examples: readonly string[];
 }
 
@@ -33,10 +36,10 @@ type RunnableName = {
   [Name in keyof Commands]: Commands[Name] extends { settings: unknown } ? Name : never;
 }[keyof Commands];
 
-/** A command to run with its parsed flags, arguments and options. */
+/** A command to run, with its parsed flags, arguments and options. */
 export type Job = { [Name in RunnableName]: ParsedLine & { name: Name } }[RunnableName];
 
-/** Returns the settings that a transport takes. */
+/** Returns the names of the settings that a transport uses. */
 const listSettings = (transport: 'stdio' | 'http') =>
   Object.entries(settings).flatMap(([name, { onlyFor }]: [string, Setting]) =>
     onlyFor === undefined || onlyFor === transport ? [name as SettingName] : [],
@@ -87,7 +90,7 @@ the dataset is stored between calls, and a credit budget applies to all calls
 of one day (UTC). Without it, exports and reports are written to the current
 folder.`;
 
-/** All commands. Each group is followed by its commands. */
+/** All commands. Each group is followed by the commands in it. */
 const commands = {
   stdio: {
     description: 'serve MCP over stdio (the default without a command)',
@@ -220,10 +223,13 @@ const commands = {
     args: [['<key>', 'The key, its id or its prefix as shown by list']],
     examples: ['ad-library-mcp library key revoke svc_live_1a2b3c4d'],
   },
-} as const satisfies Record<string, CommandLine>;
+} as const satisfies Record<string, CommandDescription>;
 
-/** All commands by their words. The empty name is the command without words, which serves stdio. */
-export const commandLines: Readonly<Record<string, CommandLine>> = {
+/**
+ * All commands by name, e.g. `library import`. The empty name is the command line without a command, which serves
+ * stdio.
+ */
+export const commandsByName: Readonly<Record<string, CommandDescription>> = {
   '': {
     description: 'MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.',
     settings: listSettings('stdio'),
@@ -232,12 +238,12 @@ export const commandLines: Readonly<Record<string, CommandLine>> = {
   ...commands,
 };
 
-const isGroup = (name: string): boolean => name === '' || commandLines[name]?.settings === undefined;
+const isGroup = (name: string): boolean => name === '' || commandsByName[name]?.settings === undefined;
 
 /**
- * Parses a command line. Prints help, the version, and problems.
+ * Parses a command line. Also prints the help text, the version or a problem.
  *
- * @returns The command to run, or the exit code if nothing is to run: 0 after help or version, 2 for wrong use.
+ * @returns the command to run, or an exit code if there is nothing to run: 0 after help or version, 2 for wrong usage
  */
 export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
   let job: Job | undefined;
@@ -254,14 +260,14 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     );
     job = { name: name || 'stdio', flags, words: command.args, options } as Job;
   };
-  for (const [name, line] of Object.entries(commandLines)) {
+  for (const [name, line] of Object.entries(commandsByName)) {
     const command = addCommand(program, name, line).version(version, '-V, --version', 'Print the version');
     if (name !== '' && line.settings) command.action(() => setJob(name, command));
   }
   const words = moveHelpToEnd(argv);
   try {
-    // With an action of its own, commander would report an unknown command as a surplus argument and suggest nothing.
-    // The action is therefore added only if the line has no words.
+    // Add the default action only if the command line has no words. With a default action, commander would report an
+    // unknown command as an unexpected argument, and would not suggest a similar command.
     if (program.parseOptions([...words]).operands.length === 0) program.action(() => setJob('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
@@ -271,18 +277,21 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   return job ?? { exit: 2 };
 }
 
-/** Turns `help X` and `X help` into `X --help`. An unknown X is left alone, so that commander reports the problem. */
+/**
+ * Turns `help X` and `X help` into `X --help`. If X is not a command, the arguments stay unchanged and commander
+ * reports the problem.
+ */
 function moveHelpToEnd(argv: readonly string[]): readonly string[] {
   const helpIndex = argv.indexOf('help');
   const words = argv.filter((_, index) => index !== helpIndex);
   const [nameBeforeHelp, nameWithoutHelp] = [argv.slice(0, helpIndex).join(' '), words.join(' ')];
-  if (helpIndex < 0 || !Object.hasOwn(commandLines, nameBeforeHelp)) return argv;
-  if (Object.hasOwn(commandLines, nameWithoutHelp)) return [...words, '--help'];
+  if (helpIndex < 0 || !Object.hasOwn(commandsByName, nameBeforeHelp)) return argv;
+  if (Object.hasOwn(commandsByName, nameWithoutHelp)) return [...words, '--help'];
   return isGroup(nameBeforeHelp) ? words : argv;
 }
 
-/** Adds a command with its flags, arguments, options and help to the program. */
-function addCommand(program: Command, name: string, line: CommandLine): Command {
+/** Adds a command to the program, with its flags, arguments, options and help texts. */
+function addCommand(program: Command, name: string, line: CommandDescription): Command {
   const groupNames = name.split(' ');
   const commandName = groupNames.pop();
   const parent = groupNames.reduce(
@@ -330,8 +339,8 @@ const prefix = 'ad-library-mcp: ';
 const maxProblemLength = 400;
 
 /**
- * Returns a problem as one line with the prefix of this program. Commander writes `error: …\n(Did you mean …?)\n`. The words
- * of a command line may contain control characters, which are escaped.
+ * Formats a problem as one line with the prefix of this program. Commander writes `error: …\n(Did you mean …?)\n`. The
+ * line may contain control characters from the command line, which are escaped.
  */
 function formatProblem(text: string): string {
   const [problem = '', suggestion] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);

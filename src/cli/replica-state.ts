@@ -2,8 +2,8 @@ import type { Config } from '../config/settings.ts';
 import type { Log } from '../logging/log.ts';
 import type { StoreDriver } from '../storage/storage.ts';
 
-/** Opens the state that all replicas share, if `AD_LIBRARY_STATE_URL` is set. */
-export async function openShared(config: Config, log: Log, now: () => number) {
+/** Opens the state that all replicas share. Returns undefined if `AD_LIBRARY_STATE_URL` is not set. */
+export async function openReplicaState(config: Config, log: Log, now: () => number) {
   const { stateUrl, stateSecret = '', baseUrl = '', timeoutMs } = config;
   if (stateUrl === undefined) return undefined;
   const driver = await openDriver(stateUrl, log);
@@ -11,7 +11,10 @@ export async function openShared(config: Config, log: Log, now: () => number) {
   return openStoreState({ driver, secret: stateSecret, baseUrl, callMs: timeoutMs, log, now });
 }
 
-/** Opens the driver of the shared store. Its client is loaded here, because a server without a shared state needs none. */
+/**
+ * Opens the driver of the shared store. The database client is loaded only here, because most servers have no shared
+ * state.
+ */
 async function openDriver(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
   if (stateUrl.engine === 'postgres')
     return (await import('../storage/drivers/postgres.ts')).createPostgresDriver(stateUrl);

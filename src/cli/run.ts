@@ -8,40 +8,48 @@ import { serveStdio } from '../transports/stdio.ts';
 import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
 
-/** How long to wait for running calls after a stop request, in milliseconds. */
+/** After a stop request, how long to wait for calls in progress, in milliseconds. */
 const drainMs = 10_000;
-/** The same over stdio. Hosts kill a process that does not end soon after a stop request. */
+/**
+ * The same time for a server over stdio. It is shorter, because hosts kill a process that does not end soon after a
+ * stop request.
+ */
 const stdioDrainMs = 2000;
 
-/** The most bytes of log lines that wait for a reader. Further lines are dropped. */
+/**
+ * The maximum number of bytes of log output that may be buffered. Further lines are dropped until a reader catches up.
+ */
 const maxUnreadLogBytes = 1024 * 1024;
 
 /** Two SIGINTs within this time count as one, because npm repeats the signal that the terminal has already sent. */
 const sameInterruptMs = 500;
 
-// A reader that closes the pipe, as in `--help | head`, is not a failure. Over stdio, it ends the session.
+// Ignore a reader that closes standard output, as in `--help | head`. Over stdio, the closed pipe ends the session.
 process.stdout.on('error', () => {});
-const say = (line: string): void => {
+const writeToStderr = (line: string): void => {
   const { stderr } = process;
-  // The server continues even if the reader of its log closes the pipe.
+  // Keep running if the reader of the log closes the pipe.
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => {});
   if (stderr.writableLength < maxUnreadLogBytes) stderr.write(escapeControlCharacters(line));
 };
 
-/** Whether messages outside the log are JSON, too. Errors of the command line come before the settings are read. */
+/**
+ * True if messages outside the log are JSON as well. Command line errors occur before the settings are read, so the
+ * initial value comes from the environment.
+ */
 let isJsonLog = process.env.AD_LIBRARY_LOG_FORMAT === 'json';
 
-/** Writes a message about the start or the end of the process, whatever the log level. */
-function announce(level: 'error' | 'warn' | 'info', message: string): void {
-  if (isJsonLog) createLog('debug', say, { format: 'json', now: Date.now })[level](message);
-  else say(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
+/** Prints a message about the start or the end of the process, regardless of the log level. */
+function printStatus(level: 'error' | 'warn' | 'info', message: string): void {
+  if (isJsonLog) createLog('debug', writeToStderr, { format: 'json', now: Date.now })[level](message);
+  else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
 }
 
 process.exitCode = await readJob(process.argv.slice(2))
   .then((job) => ('exit' in job ? job.exit : run(job)))
   .catch(reportError);
 
-/** Parses the command line. The parser is only loaded if there are arguments, because most hosts pass none. */
+/** Parses the command line. The parser is loaded only if there are arguments, because most hosts pass none. */
 async function readJob(argv: string[]): Promise<Job | { exit: number }> {
   if (argv.length === 0) return { name: 'stdio', flags: {}, words: [], options: {} };
   const { readCommand } = await import('./parse.ts');
@@ -50,33 +58,33 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 
 async function run(job: Job): Promise<number> {
   if (job.flags.logFormat === 'json') isJsonLog = true;
-  for (const problem of findUnknownVariables(process.env)) announce('warn', problem);
+  for (const problem of findUnknownVariables(process.env)) printStatus('warn', problem);
   const readSettings = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
   if (job.name === 'stdio') return serveOverStdio(readSettings);
   const config = readSettings();
-  if (job.name === 'call') return callTool(job, config);
+  if (job.name === 'call') return runCallCommand(job, config);
   if (job.name === 'http') return serveOverHttp(config);
-  const print = (text: string) => process.stdout.write(escapeControlCharacters(text));
-  if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, print);
+  const writeToStdout = (text: string) => process.stdout.write(escapeControlCharacters(text));
+  if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, writeToStdout);
   const { runLibrary } = await import('./library.ts');
   return runLibrary(job, {
     config,
-    log: createLog(config.logLevel, say, { format: config.logFormat, now: Date.now }),
+    log: createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
     now: Date.now,
     stdin: process.stdin,
-    print,
-    say,
+    writeToStdout,
+    writeToStderr: writeToStderr,
     isTerminal: process.stderr.isTTY === true,
-    stopRequested,
-    drainDeadline: drainMs,
+    stopRequested: waitForStopSignal,
+    drainMs,
   });
 }
 
 /**
- * Reads the settings for a server over stdio. Desktop hosts hardly show why a process ended, so invalid variables still
- * start a server, and its results name the problems.
+ * Reads the settings for a server over stdio. Most desktop hosts do not show why a process ended. Therefore a server
+ * with invalid environment variables still starts, and every tool result lists the problems.
  */
-function readForHost(readSettings: () => Config): { config: Config; problems: readonly string[] } {
+function readSettingsForHost(readSettings: () => Config): { config: Config; problems: readonly string[] } {
   try {
     return { config: readSettings(), problems: [] };
   } catch (error) {
@@ -87,19 +95,22 @@ function readForHost(readSettings: () => Config): { config: Config; problems: re
 }
 
 async function serveOverStdio(readSettings: () => Config): Promise<number> {
-  const { config, problems } = readForHost(readSettings);
-  const log = createLog(config.logLevel, say, { format: config.logFormat, now: Date.now });
+  const { config, problems } = readSettingsForHost(readSettings);
+  const log = createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now });
   const exportTarget = { home: findHomeFolder(), temporary: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
   const missing = problems.length > 0 ? [] : findMissingSettings(config);
   if (missing.length > 0)
-    announce(
+    printStatus(
       'warn',
       `calls will fail until you set ${missing.join(' and ')}; to try the server without them, use --demo`,
     );
   if (stdin.isTTY)
-    announce('info', 'serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.');
+    printStatus(
+      'info',
+      'serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.',
+    );
   void import('../storage/exports.ts')
     .then(({ removeOldExports }) => removeOldExports(exportTarget.temporary, Date.now()))
     .catch(() => {});
@@ -112,16 +123,16 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
     onCall: logCalls(log),
     stdin,
     stdout,
-    stopRequested: stopRequested(),
+    stopRequested: waitForStopSignal(),
     drainMs: stdioDrainMs,
     onEnd: app.drain,
   });
   await app.close(stdioDrainMs);
-  // Open handles would keep the process alive, and nobody needs them any more.
+  // Exit explicitly, because open handles would keep the process alive.
   process.exit(problems.length > 0 ? 2 : 0);
 }
 
-/** Returns the home folder of the user, or undefined if the system has no entry for the user. */
+/** Returns the home folder of the user, or undefined if the operating system has no entry for the user. */
 function findHomeFolder(): string | undefined {
   try {
     return homedir();
@@ -130,53 +141,54 @@ function findHomeFolder(): string | undefined {
   }
 }
 
-async function callTool(job: CallJob, config: Config): Promise<number> {
+async function runCallCommand(job: CallJob, config: Config): Promise<number> {
   const { callOnce } = await import('./call.ts');
   const { stdin, stdout, stderr } = process;
   let progress = '';
   const code = await callOnce(job, {
     config,
-    log: createLog(config.logLevel, say, { format: config.logFormat, now: Date.now }),
+    log: createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
     stdin,
     folder: process.cwd(),
-    print: (text) => {
-      if (progress !== '') say('\n');
+    writeToStdout: (text) => {
+      if (progress !== '') writeToStderr('\n');
       return new Promise((resolve) => stdout.write(text, () => resolve()));
     },
-    say,
-    stopRequested: stopRequested(),
+    writeToStderr: writeToStderr,
+    stopRequested: waitForStopSignal(),
     drainMs,
     ...(stderr.isTTY && {
       onProgress: (message) => {
-        // The message is one line. The padding clears the rest of the previous message.
-        say(`\r${message.padEnd(progress.length)}`);
+        // Write the message over the previous one. The padding clears the rest of a longer message.
+        writeToStderr(`\r${message.padEnd(progress.length)}`);
         progress = message;
       },
     }),
   }).catch(reportError);
   await new Promise<void>((resolve) => stderr.write('', () => resolve()));
-  // Standard input may still be open, which would keep the process alive.
+  // Exit explicitly, because standard input may still be open and would keep the process alive.
   process.exit(code);
 }
 
 async function serveOverHttp(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
-  // Signals are handled before the server says that it listens, because a reader of that line may stop it immediately.
-  const stopped = stopRequested();
-  const server = await serveHttp(config, say);
-  say(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);
+  // Handle signals before printing that the server listens, because whoever reads that line may stop the server
+  // immediately.
+  const stopped = waitForStopSignal();
+  const server = await serveHttp(config, writeToStderr);
+  writeToStderr(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);
   await stopped;
   await server.close(drainMs);
   return 0;
 }
 
-/** Reports an error without stack and secrets. Returns the exit code. */
+/** Reports an error without its stack and without secrets. Returns the exit code. */
 function reportError(error: unknown): number {
   if (error instanceof SettingsError) {
-    for (const problem of error.problems) announce('error', problem);
+    for (const problem of error.problems) printStatus('error', problem);
     return 2;
   }
-  announce('error', formatReason(error as ListenError));
+  printStatus('error', formatReason(error as ListenError));
   return 1;
 }
 
@@ -187,11 +199,11 @@ function formatReason({ code, message, address, port }: ListenError): string {
 }
 
 /**
- * Resolves on the first SIGINT or SIGTERM. A later SIGTERM changes nothing, because supervisors repeat the signal and can
- * send SIGKILL. A later SIGINT ends the process immediately, because a person who presses Ctrl-C again does not want to
+ * Resolves on the first SIGINT or SIGTERM. A second SIGTERM is ignored, because supervisors repeat the signal and can
+ * send SIGKILL. A second SIGINT ends the process immediately, because a user who presses Ctrl-C again does not want to
  * wait.
  */
-function stopRequested(): Promise<void> {
+function waitForStopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let firstSignalAt: number | undefined;
     process.on('SIGTERM', () => {

@@ -19,12 +19,12 @@ import { createLinkOrigins } from '../transports/http/files.ts';
 import { createKeyAttempts } from '../transports/http/key-attempts.ts';
 import { formatUrlHost, type Listener, listen } from '../transports/http/server.ts';
 import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.ts';
-import { openShared } from './replica-state.ts';
+import { openReplicaState } from './replica-state.ts';
 
 /**
- * Serves MCP over HTTP. `close` finishes the calls in progress within its deadline.
+ * Serves MCP over HTTP. `close` waits for calls in progress until its deadline.
  *
- * @param dependencies The HTTP client of sign-in and the monotonic clock, by default those of this machine.
+ * @param dependencies replacements for tests: the HTTP client of sign-in, and the monotonic clock
  */
 export async function serveHttp(
   config: Config,
@@ -36,7 +36,7 @@ export async function serveHttp(
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const log = createLog(config.logLevel, write, { format: config.logFormat ?? 'json', now: Date.now });
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics() : undefined;
-  const shared = await openShared(config, log, Date.now);
+  const shared = await openReplicaState(config, log, Date.now);
   const now = shared?.now ?? Date.now;
   const acceptedKeys = shared?.keys ?? createMemoryKeys(elapsed);
   const isKnown = shared?.isKnownKey ?? acceptedKeys.has;
@@ -45,7 +45,7 @@ export async function serveHttp(
   const getClientAddress = createGetClientAddress(config.trustedProxy);
   let signIn: SignIn | undefined;
   const listeners = [
-    // Without a log of calls, no tenant is hashed.
+    // Hash the tenant ids only if calls are logged, because hashing takes time.
     isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(shared?.tenantSecret)) : undefined,
     warnOfFailures(log, elapsed),
     metrics?.onCall,
@@ -81,7 +81,7 @@ export async function serveHttp(
       openAgent,
       serviceHost: new URL(config.baseUrl ?? publicUrl).host,
       connections: shared?.connections,
-      // Tokens expire on time even if the system clock of this process is changed.
+      // Use a monotonic clock, so that tokens expire on time even if the system clock of this process changes.
       now: shared ? now : () => startedAt + elapsed(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
@@ -104,7 +104,7 @@ export async function serveHttp(
     metrics,
     replicas: shared,
   });
-  // A client is stalled only when it has been idle for longer than a call may take.
+  // Close a connection as stalled only after it has been idle for longer than a call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
   const warnOfRefusal = createRareWarning(
     log,
@@ -126,7 +126,7 @@ export async function serveHttp(
       const remainingMs = () => Math.max(0, deadline - performance.now());
       if (shared) {
         http.announceStop();
-        await sleep(Math.min(announcedStopMs, deadlineMs / 3), undefined, { ref: false });
+        await sleep(Math.min(failingProbeMs, deadlineMs / 3), undefined, { ref: false });
       }
       app.drain();
       await Promise.race([http.drain(), sleep(deadlineMs, undefined, { ref: false })]);
@@ -138,10 +138,15 @@ export async function serveHttp(
   };
 }
 
-/** How long a replica serves after it has failed its readiness probe, so that load balancers notice first. */
-const announcedStopMs = 3000;
+/**
+ * How long a replica keeps serving after its readiness probe starts to fail, in milliseconds. Load balancers then stop
+ * sending requests before the replica stops.
+ */
+const failingProbeMs = 3000;
 
-/** Returns the URL of the demo's pictures for callers, or undefined if the system chooses the port later. */
+/**
+ * Returns the public URL of the demo pictures. Returns undefined for port 0, because the system chooses the port later.
+ */
 function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);

@@ -3,13 +3,13 @@ import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
-/** The error for settings that are wrong. It lists all problems, not only the first one. */
+/** The error for invalid settings. It lists all problems instead of only the first one. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
   /**
-   * The configuration with default values for the settings that are wrong. Undefined if a flag is wrong: the command then
-   * ends, whereas a server over stdio still starts when a variable is wrong.
+   * The configuration with defaults in place of the invalid settings. A server over stdio starts with it. Undefined if
+   * a flag is invalid, because the command then ends with an error.
    */
   readonly config: Config | undefined;
 
@@ -21,19 +21,19 @@ export class SettingsError extends Error {
 }
 
 interface ReadOptions {
-  /** The names of all tools, to check the setting `AD_LIBRARY_TOOLS`. */
+  /** The names of all tools, used to check `AD_LIBRARY_TOOLS`. */
   tools?: readonly string[];
-  /** The command that reads the settings. Each command requires other settings. */
+  /** The command that reads the settings. Required settings depend on the command. */
   command?: string;
 }
 
 /** The commands that listen on a host and port. */
 const listeningCommands = ['http', 'library serve'];
-/** The commands that run for one user. */
+/** The commands that run for a single user. */
 const singleUserCommands = ['stdio', 'call'];
 
 /**
- * Reads all settings. A flag takes precedence over its variable.
+ * Reads all settings from the environment and the flags. A flag takes precedence over its environment variable.
  * @throws SettingsError that lists all problems
  */
 export function readConfig(
@@ -66,8 +66,8 @@ export function readConfig(
 }
 
 /**
- * Returns the settings that are missing for calls over stdio: the API key, the base address, or both. Each one is named
- * by its variable and by its label in the host's form.
+ * Returns the settings that calls over stdio need but that are not set: the API key, the base URL of the API, or both.
+ * Each entry names the variable and its label in the host's settings form.
  */
 export function findMissingSettings(config: Config): string[] {
   if (config.demo) return [];
@@ -79,7 +79,7 @@ const formatFormHint = (title: string | undefined) => (title ? ` (in the host's 
 
 const maxListedTools = 5;
 
-/** Yields the problems of settings that are valid alone but not together, or not for this command. */
+/** Yields the problems of settings that are valid individually, but not in combination or not for this command. */
 function* findCombinationProblems(
   config: Config,
   command: string,
@@ -118,7 +118,9 @@ function* findCombinationProblems(
 
 const fileSuffix = '_FILE';
 
-/** Returns the text of a setting: the value of its variable, or the content of the file that its `_FILE` variable names. */
+/**
+ * Returns the text of a setting: the value of its variable, or the content of the file that its `_FILE` variable names.
+ */
 function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
   const text = normalizeText(environment[variable]);
   const file = inFile && normalizeText(environment[variable + fileSuffix]);
@@ -136,8 +138,8 @@ function readSettingText({ variable, inFile }: Setting, environment: NodeJS.Proc
 }
 
 /**
- * Returns the trimmed text of a setting, or undefined if the setting is absent. If a user leaves a field empty, hosts pass
- * an empty string, or the placeholder of the field, such as `${user_config.api_key}`.
+ * Trims the text of a setting. Returns undefined if the setting is empty or an unexpanded placeholder such as
+ * `${user_config.api_key}`. Hosts pass one of these if a user leaves a field of the settings form empty.
  */
 function normalizeText(text: string | undefined): string | undefined {
   const trimmed = text?.trim();
@@ -147,8 +149,8 @@ function normalizeText(text: string | undefined): string | undefined {
 const prefix = 'AD_LIBRARY_';
 
 /**
- * Returns a warning for each variable that begins like a setting but is not one, with the setting that was probably meant.
- * Whoever set the variable expects it to have an effect.
+ * Returns a warning for each environment variable that starts with `AD_LIBRARY_` but is not a setting. The warning
+ * suggests a similar setting if there is one. Without the warning, a typing error would go unnoticed.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const variables = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {

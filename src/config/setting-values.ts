@@ -4,9 +4,10 @@ import * as z from 'zod';
 import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
 /**
- * Converts the text of a setting to its value. A parser throws an error whose message follows the name of the setting.
+ * Parses the text of a setting. A parser throws an error whose message continues the name of the setting, e.g. `must be
+ * true or false`.
  *
- * Parsers are plain functions instead of Zod schemas, because building the schemas would delay every start.
+ * Parsers are plain functions, because building Zod schemas would delay every start.
  */
 export type Parser<Value> = (text: string) => Value;
 
@@ -14,40 +15,40 @@ const throwProblem = (problem: string): never => {
   throw new Error(problem);
 };
 
-/** Creates a parser that returns undefined for a setting that is not set. */
+/** Makes a setting optional: its value is undefined if it is not set. */
 export const optional =
   <Value>(parse: Parser<Value>) =>
   (text: string | undefined): Value | undefined =>
     text === undefined ? undefined : parse(text);
 
-/** Creates a parser that returns a default value for a setting that is not set. */
+/** Adds a default value to a parser, for settings that are not set. */
 export const withDefault =
   <Value>(parse: Parser<Value>, defaultValue: NoInfer<Value>) =>
   (text: string | undefined): Value =>
     text === undefined ? defaultValue : parse(text);
 
-/** Accepts any text. */
+/** Accepts any text unchanged. */
 export const parseText: Parser<string> = (text) => text;
 
-/** Parses an API key: printable ASCII characters without spaces. */
+/** Parses an API key, which consists of printable ASCII characters without spaces. */
 export const parseApiKey: Parser<string> = (text) =>
   /^[\x21-\x7e]+$/.test(text) ? text : throwProblem('must be the key as shown in the developer portal, without spaces');
 
 const trueWords = ['true', '1', 'yes', 'on'];
 const falseWords = ['false', '0', 'no', 'off'];
-/** Parses a switch, such as `true`, `0`, `yes` or `off`, in capitals or small letters. */
+/** Parses a boolean, e.g. `true`, `0`, `yes` or `OFF`. Upper and lower case make no difference. */
 export const parseOnOff: Parser<boolean> = (text) => {
   const word = text.toLowerCase();
   return trueWords.includes(word) || (falseWords.includes(word) ? false : throwProblem('must be true or false'));
 };
 
-/** Creates a parser that accepts one of several words. */
+/** Creates a parser that accepts only the given words. */
 export const parseOneOf =
   <const Word extends string>(words: readonly Word[], problem: string): Parser<Word> =>
   (text) =>
     words.find((word) => word === text) ?? throwProblem(problem);
 
-/** Creates a parser that accepts a whole number from `min` to `max`. */
+/** Creates a parser that accepts whole numbers from `min` to `max`, inclusive. */
 export const parseWholeNumber =
   (min: number, max: number): Parser<number> =>
   (text) => {
@@ -56,13 +57,13 @@ export const parseWholeNumber =
     return fits ? value : throwProblem(`must be a whole number from ${min} to ${max}`);
   };
 
-/** Parses a secret for encryption, which must have at least 32 characters. */
+/** Parses an encryption secret, which must have at least 32 characters. */
 export const parseSecret: Parser<string> = (text) =>
   [...text].length >= 32
     ? text
     : throwProblem('must have at least 32 characters; make one with: openssl rand -base64 32');
 
-/** Parses a comma-separated list. A list such as `,` without any name is a mistake and is refused. */
+/** Parses a comma-separated list of names. A list without any name, such as `,`, is rejected as a mistake. */
 export const parseNames: Parser<string[]> = (text) => {
   const names = text
     .split(',')
@@ -71,10 +72,10 @@ export const parseNames: Parser<string[]> = (text) => {
   return names.length > 0 ? names : throwProblem('must contain at least one name, or be left empty');
 };
 
-/** Parses a host name or IP address. Accepts an IPv6 address with and without the brackets of URLs. */
+/** Parses a host name or IP address. An IPv6 address may have brackets, as in URLs. */
 export const parseHostName: Parser<string> = (text) => text.replace(/^\[(.*)\]$/, '$1');
 
-/** Parses a list of host names as they appear in requests, without ports. */
+/** Parses a comma-separated list of host names without ports. */
 export const parseHostNames: Parser<string[]> = (text) => {
   const names = parseNames(text);
   const wrongNames = names.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
@@ -83,13 +84,14 @@ export const parseHostNames: Parser<string[]> = (text) => {
   return names.map((name) => name.toLowerCase());
 };
 
-/** Returns whether a host is this machine. */
+/** Returns true if the host is a loopback address or name, so that connections stay on this machine. */
 export const isLoopback = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
-/** Parses a URL. Every request carries the key, so only URLs of this machine may be unencrypted. */
+/** Parses a URL. Every request to the URL carries the API key, so only loopback URLs may be unencrypted. */
 function parseUrl(text: string): URL {
-  // The URL parser drops line breaks and tabs, so the URL would differ from the text that a person reads.
+  // Reject whitespace, because the URL parser drops line breaks and tabs. The result would differ from the text that
+  // the user sees.
   const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     return throwProblem('must be an address such as https://api.example.com');
@@ -100,17 +102,17 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-/** Parses and normalizes a base URL: `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
+/** Parses and normalizes a base URL, e.g. `HTTP://LOCALHOST:80/api/` to `http://localhost/api`. */
 export const parseBaseUrl: Parser<string> = (text) => parseUrl(text).href.replace(/(?<!\/)\/+$/, '');
 
-/** Parses an origin, such as `https://ads.example.com`. An origin has no path, because the server defines all paths. */
+/** Parses an origin, e.g. `https://ads.example.com`. An origin has no path, because the server defines all paths. */
 export const parseOrigin: Parser<string> = (text) => {
   const url = parseUrl(text);
   if (url.pathname === '/' && !text.endsWith('/')) return url.origin;
   return throwProblem('must end with the host or its port, such as https://ads.example.com');
 };
 
-/** A network of IP addresses. A network with the full prefix is a single address. */
+/** A range of IP addresses in CIDR form. If `prefix` is the full length, the range is a single address. */
 export interface Network {
   address: string;
   /** The number of leading bits that all addresses of the network share. */
@@ -118,7 +120,7 @@ export interface Network {
   family: 'ipv4' | 'ipv6';
 }
 
-/** Parses an IP address, or a network such as `10.0.0.0/8`. */
+/** Parses an IP address or a network, e.g. `10.0.0.0/8`. */
 const parseNetwork: Parser<Network> = (text) => {
   const [, address = '', prefixText] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
@@ -128,7 +130,7 @@ const parseNetwork: Parser<Network> = (text) => {
   return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8, or none');
 };
 
-/** Parses the network of the proxy. The word `none` says that there is no proxy. */
+/** Parses the network of the trusted proxy. The word `none` means that there is no proxy. */
 export const parseTrustedProxy: Parser<Network | undefined> = (text) =>
   text.trim().toLowerCase() === 'none' ? undefined : parseNetwork(text);
 
@@ -142,7 +144,7 @@ function readFilters(file: string): SearchFilters {
   return readSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
 }
 
-/** Reads the file that describes the filter keys. The value of the setting is the content of the file. */
+/** Reads the JSON file that describes the filter keys of the service. The setting's value is the parsed description. */
 export const readFiltersFile: Parser<SearchFilters> = (file) => {
   try {
     return readFilters(file);
@@ -155,21 +157,21 @@ export const readFiltersFile: Parser<SearchFilters> = (file) => {
   }
 };
 
-/** The hosts from which pictures may be fetched. */
+/** The hosts from which the server may fetch pictures. */
 export interface MediaHosts {
-  /** All public hosts are allowed, over https. */
+  /** True if all public hosts are allowed over https. */
   public: boolean;
   /** The hosts that are allowed by name. Only these hosts may be internal or use http. */
   listed: ListedHost[];
 }
 
-/** A host that is allowed by name. Without a port, all ports are allowed. */
+/** A host that is allowed by name. If `port` is missing, all ports are allowed. */
 export interface ListedHost {
   host: string;
   port?: number;
 }
 
-/** Parses the hosts from which pictures may be fetched: a list of `public`, `none`, `host` and `host:port`. */
+/** Parses the hosts from which pictures may be fetched: `none`, or a list of `public`, `host` and `host:port`. */
 export const parseMediaHosts: Parser<MediaHosts> = (text) => {
   const names = parseNames(text).map((name) => name.toLowerCase());
   const hosts = names.filter((name) => name !== 'public' && name !== 'none');
@@ -182,7 +184,7 @@ export const parseMediaHosts: Parser<MediaHosts> = (text) => {
   return { public: names.includes('public'), listed: hosts.flatMap((name) => parseListedHost(name) ?? []) };
 };
 
-/** Parses `host` or `host:port`. Returns the host as URLs spell it, with an IPv6 address in brackets. */
+/** Parses `host` or `host:port`. Returns the host as it appears in URLs, with brackets around an IPv6 address. */
 function parseListedHost(name: string): ListedHost | undefined {
   const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(name) ?? [];
   const address = `http://${host}:${port ?? ''}`;
@@ -193,7 +195,7 @@ function parseListedHost(name: string): ListedHost | undefined {
 const stateAddressProblem =
   'must have the form redis://user:password@host:port/database, or rediss:// for TLS, or postgres://user:password@host:port/database, which may end with ?sslmode=disable, ?sslmode=require or ?sslmode=verify-full';
 
-/** Parses the URL of the shared state. The problem does not repeat the URL, because the URL may contain a password. */
+/** Parses the URL of the shared state. The error message does not repeat the URL, which may contain a password. */
 export const parseStateAddress = (text: string) =>
   (/\s/.test(text) || !URL.canParse(text) ? undefined : parseStateUrl(new URL(text))) ??
   throwProblem(stateAddressProblem);
@@ -217,7 +219,7 @@ function parseStateUrl({ protocol, username, password, hostname, port, pathname,
   }
   const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
   if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
-  // The certificate is verified unless the URL says otherwise. On this machine, the default is no encryption.
+  // Verify the TLS certificate unless the URL says otherwise. Connections to this machine are not encrypted by default.
   const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {

@@ -19,44 +19,50 @@ import {
   withDefault,
 } from './setting-values.ts';
 
-/** The description of a setting, without its names. */
+/** The description of a setting, without the names that `addNames` derives. */
 interface SettingRecord {
   /**
-   * Returns the value for the text of the variable or flag, or the default value for undefined.
-   * @throws Error whose message follows the name of the setting
+   * Parses the text of the variable or flag. Returns the default value for undefined.
+   * @throws Error whose message continues the name of the setting, e.g. `must be true or false`
    */
   parse(text: string | undefined): unknown;
-  /** The setting is a secret, so it has no flag. */
+  /** True for a secret. A secret has no flag, because process lists show flags. */
   secret?: true;
-  /** The value may also be in a file, as containers pass secrets. The variable with the suffix `_FILE` then holds the path of the file. */
+  /**
+   * True if the value may also come from a file, as containers pass secrets. The variable with the suffix `_FILE` then
+   * has the path.
+   */
   inFile?: true;
-  /** The name of the flag's value in the help text, such as `url` in `--base-url <url>`. A flag without a value has no name. */
+  /**
+   * The placeholder for the flag's value in the help text, e.g. `url` in `--base-url <url>`. Undefined for flags
+   * without a value.
+   */
   valueName?: string;
   /**
-   * The kind of command that accepts the flag. By default, the commands of all MCP servers accept the flag. For `library`,
-   * see `cli/parse.ts`.
+   * Limits the flag to one kind of command. By default, all commands that serve MCP accept the flag. `cli/parse.ts`
+   * lists the flags of the `library` commands.
    */
   onlyFor?: 'stdio' | 'http' | 'library';
   /**
-   * The label of the field in the forms of hosts. Settings without a title are not in these forms. The label is part of
-   * `server.json` for the registry and of `manifest.json` for desktop hosts.
+   * The label of the setting in the settings forms of hosts. Only settings with a title appear there. The label also
+   * goes into `server.json` for the registry and into `manifest.json` for desktop hosts.
    */
   title?: string;
-  /** What the setting does, for `--help`, the documentation and the forms of hosts. */
+  /** Describes the setting in `--help`, in the documentation and in the settings forms of hosts. */
   help: string;
 }
 
-/** A setting with its names. */
+/** A setting with the names of its variable and its flag. */
 export interface Setting extends SettingRecord {
-  /** The environment variable. */
+  /** The environment variable, e.g. `AD_LIBRARY_BASE_URL`. */
   variable: string;
-  /** The flag. Secrets have none, because process lists show flags. */
+  /** The flag, e.g. `--base-url`. Undefined for secrets, because process lists show flags. */
   flag?: string;
 }
 
 /**
- * Adds the names of the variable and the flag to each setting. For example, `creditBudget` gets the variable
- * `AD_LIBRARY_CREDIT_BUDGET` and the flag `--credit-budget`.
+ * Adds the names of the variable and the flag to each setting. For example, `creditBudget` gets
+ * `AD_LIBRARY_CREDIT_BUDGET` and `--credit-budget`.
  */
 function addNames<Records extends Record<string, SettingRecord>>(records: Records) {
   const entries = Object.entries(records).map(([name, record]): [string, Setting] => {
@@ -68,7 +74,7 @@ function addNames<Records extends Record<string, SettingRecord>>(records: Record
 }
 
 /**
- * All settings. The table in `docs/settings.md`, the output of `--help`, and the forms in `server.json` and
+ * All settings. The table in `docs/settings.md`, the output of `--help`, and the settings forms in `server.json` and
  * `manifest.json` are generated from this record.
  */
 export const settings = addNames({
@@ -231,7 +237,7 @@ export const settings = addNames({
   files: {
     onlyFor: 'stdio',
     title: 'Folder for files',
-    // Some hosts pass the default of the form without replacing its placeholders, such as `${DOCUMENTS}/Ad Library`.
+    // Some hosts pass the default value of the form without replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
     parse: (text) => (text?.includes('${') ? undefined : optional(parseText)(text)),
     valueName: 'folder',
     help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
@@ -262,9 +268,9 @@ export const settings = addNames({
   },
 });
 
-/** The name of a setting, as it appears in `Config`. */
+/** The name of a setting, e.g. `creditBudget`. */
 export type SettingName = keyof typeof settings;
-/** The values of all settings. */
+/** The parsed values of all settings. */
 export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };
-/** The texts of the flags on the command line. */
+/** The unparsed values of the flags on the command line. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;

@@ -4,19 +4,19 @@ import { maskPrefixedKeys } from './key-masking.ts';
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
-/** Returns whether a log of a level writes the events of a method. */
+/** Returns true if a log with the given level writes the events of `method`. */
 export const isLogged = (method: keyof Log, level: LogLevel): boolean =>
   logLevels.indexOf(method) >= logLevels.indexOf(level);
 
-/** A log with one method for each level. Each call writes one event, with a message and optional fields. */
+/** A log with one method per level. Each call writes one event with a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
 /** Formats one event as one line, without the line feed. */
 type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
 /**
- * Creates a log that writes each event at or above `level` as one line. `write` must not write to standard output, which
- * carries the messages of the MCP protocol.
+ * Creates a log that writes each event at or above `level` as one line. `write` must not write to standard output,
+ * because MCP messages are sent there.
  */
 function createFilteredLog(level: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
   const createMethod = (method: keyof Log): Log[keyof Log] =>
@@ -31,11 +31,11 @@ function createFilteredLog(level: LogLevel, write: (line: string) => void, forma
   };
 }
 
-/** The forms of log lines. */
+/** The formats of log lines. */
 export const logFormats = ['text', 'json'] as const;
 type LogFormat = (typeof logFormats)[number];
 
-/** Formats a line for people: `ad-library-mcp: level: message field=value …`. Fields with undefined values are left out. */
+/** Formats a line for people, e.g. `ad-library-mcp: warn: message field="value"`. Undefined fields are left out. */
 const formatText: FormatLine = (level, message, fields) => {
   const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
   const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
@@ -43,13 +43,16 @@ const formatText: FormatLine = (level, message, fields) => {
 };
 
 interface LogOptions {
-  /** By default `text`. */
+  /** Default: `text`. */
   format?: LogFormat | undefined;
-  /** The clock for the times of JSON lines, in milliseconds since the epoch. Without it, the lines have no time. */
+  /**
+   * The clock for the timestamps of JSON lines, in milliseconds since the epoch. Without it, the lines have no
+   * timestamp.
+   */
   now?: () => number;
 }
 
-/** Creates a log for people (`text`) or for log collectors (`json`, one object per line). */
+/** Creates a log for people (`text`) or for log collectors (`json`, with one object per line). */
 export const createLog = (level: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
   createFilteredLog(level, write, format === 'json' ? createJsonFormat(now) : formatText);
 
@@ -66,46 +69,49 @@ const createJsonFormat =
 
 /** Describes a finished tool call, for the log and the metrics. */
 export interface CallEvent {
-  /** The name of the tool; `unknown` if no such tool exists. The name is input of the caller, so it is not logged then. */
+  /**
+   * The name of the tool, or `unknown` if there is no such tool. An unknown name is not logged, because the caller
+   * chose it.
+   */
   tool: string;
-  /** Logged only as a hash. */
+  /** The tenant that made the call. The log shows only a hash of this id. */
   tenantId: string;
-  /** The id of the caller's connection, if the caller signed in. Never logged. */
+  /** The id of the caller's connection if the caller signed in. Never logged. */
   connection?: string | undefined;
-  /** How long the call took, in milliseconds. */
+  /** The duration of the call in milliseconds. */
   ms: number;
-  /** Why the call failed; `cancelled` if the caller cancelled it. */
+  /** Why the call failed, or `cancelled` if the caller cancelled it. */
   kind?: string | undefined;
-  /** The HTTP status of the service. */
+  /** The HTTP status of the service's response. */
   status?: number | undefined;
   requestId?: string | null | undefined;
-  /** Charged credits; null if the service did not state them. */
+  /** The number of charged credits. Null if the service did not state it. */
   charged?: number | null | undefined;
   remaining?: number | null | undefined;
   cached?: boolean | undefined;
 }
 
-/** Receives each finished tool call. */
+/** Called after each finished tool call. */
 export type OnCall = (event: CallEvent) => void;
 
 /**
- * Returns a handler that logs each call. The ids of the tenant and the connection are left out.
- * @param hashTenant returns what the log shows instead of the tenant id; by default nothing
+ * Creates a handler that logs each call without the ids of the tenant and the connection.
+ * @param hashTenant returns the hash that is logged instead of the tenant id; by default, no hash is logged
  */
 export const logCalls =
   (log: Log, hashTenant?: (tenantId: string) => string): OnCall =>
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
-/** The kinds of failures that an operator should know about, because callers do not cause them. */
+/** Failures that callers do not cause. The log warns the operator of them. */
 const serviceFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
-/** The time between two warnings of the same kind, in milliseconds. */
+/** The minimum time between two warnings of the same kind, in milliseconds. */
 const warningIntervalMs = 60_000;
 
 /**
- * Creates a function that writes a warning at most once a minute, however often its cause occurs.
+ * Creates a function that logs a warning at most once a minute, no matter how often the function is called.
  * @param elapsed a monotonic clock, in milliseconds
- * @returns a function for each occurrence. `getFields` receives the number of occurrences since the last warning
+ * @returns a function to call at each occurrence; `getFields` receives the number of occurrences since the last warning
  */
 export function createRareWarning(log: Log, elapsed: () => number, message: string) {
   let occurrences = 0;
@@ -119,7 +125,7 @@ export function createRareWarning(log: Log, elapsed: () => number, message: stri
   };
 }
 
-/** Returns a handler that warns of the first failure of the service, and then at most once a minute. */
+/** Creates a handler that warns when the service fails, at most once a minute. */
 export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
   const warn = createRareWarning(log, elapsed, 'the service fails; check AD_LIBRARY_BASE_URL if it has never answered');
   return ({ kind, status, tool }) => {
@@ -127,12 +133,15 @@ export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
   };
 }
 
-/** Control characters and invisible characters, except line feeds, tabs, and the carriage return at the start of a progress line. */
+/**
+ * Matches control characters and invisible characters. Line feeds, tabs, and the carriage return at the start of a
+ * progress line are excluded.
+ */
 const controlCharacters = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * Replaces characters that could control a terminal by JSON escapes such as `\u001b`. A line of JSON keeps its meaning,
- * because a JSON parser reads the escape as the original character.
+ * Replaces characters that could control a terminal with JSON escapes, e.g. `\u001b`. A line of JSON keeps its meaning,
+ * because a JSON parser turns the escape back into the character.
  */
 export const escapeControlCharacters = (text: string): string =>
   text.replace(controlCharacters, (character) =>

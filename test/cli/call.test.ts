@@ -34,10 +34,10 @@ async function call(words: string[], env: Environment = {}) {
       log: createLog('silent', say),
       stdin: Readable.from([]),
       folder,
-      print: async (text) => {
+      writeToStdout: async (text) => {
         printed.stdout += text;
       },
-      say,
+      writeToStderr: say,
       stopRequested: new Promise(() => {}),
       drainMs: 1000,
     });

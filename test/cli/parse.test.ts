@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { toolNames } from '../../src/app.ts';
-import { commandLines, readCommand } from '../../src/cli/parse.ts';
+import { commandsByName, readCommand } from '../../src/cli/parse.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { type Setting, settings } from '../../src/config/settings.ts';
 
@@ -88,20 +88,20 @@ describe('The command line', () => {
   });
 });
 
-const commands = Object.keys(commandLines);
+const commands = Object.keys(commandsByName);
 
 test.each(commands)('the help of the command "%s" fits 80 columns and has valid examples', (line) => {
   for (const word of ['--help', '-h', 'help']) {
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });
-    expect(written.stdout).toContain(`\nExamples:\n  ${commandLines[line]?.examples[0]}\n`);
+    expect(written.stdout).toContain(`\nExamples:\n  ${commandsByName[line]?.examples[0]}\n`);
     expect(written.stdout.split('\n').filter((text) => [...text].length > 80)).toEqual([]);
   }
   for (const word of ['--version', '-V']) {
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written).toEqual({ stdout: '1.2.3\n', stderr: '' });
   }
-  for (const example of commandLines[line]?.examples ?? []) {
+  for (const example of commandsByName[line]?.examples ?? []) {
     const job = read(example.replace(/^.*?ad-library-mcp| [<>] .*/g, '').replace(/'.*'/, '{}'));
     expect(job).not.toHaveProperty('exit');
     if ('flags' in job) readConfig({}, job.flags, { tools: toolNames, command: job.name });

@@ -25,11 +25,11 @@ function startLibraryCommand(words: string[], { input = '' } = {}) {
     log: createLog(config.logLevel, say),
     now: () => Date.UTC(2026, 2, 15),
     stdin: Readable.from([Buffer.from(input)]),
-    print: writeTo('out'),
-    say,
+    writeToStdout: writeTo('out'),
+    writeToStderr: say,
     isTerminal: false,
     stopRequested: () => stopRequest.opened,
-    drainDeadline: 200,
+    drainMs: 200,
   });
   return { output, exitCode, end: stopRequest.open };
 }
