@@ -3,7 +3,7 @@ import {
   type Answer,
   type Call,
   type CallOwner,
-  fingerprint,
+  createFingerprint,
   getAnswerName,
   getItemsGroup,
   PaymentNeeded,
@@ -217,7 +217,7 @@ export function openAnswers(
 
   /** Returns true if the response to a request is cached, so that repeating the request costs nothing. */
   async function hasCachedAnswer(tenantId: string, request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean> {
-    return (await cache.get(tenantId, fingerprint(request))) !== undefined;
+    return (await cache.get(tenantId, createFingerprint(request))) !== undefined;
   }
 
   /**
@@ -230,7 +230,7 @@ export function openAnswers(
     const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
     const names = [...limits].map((limit) => {
       const body = { ...filters, ...(limit !== undefined && { limit }) };
-      return fingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
+      return createFingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
     });
     const cachedAnswers = await Promise.all(names.map((name) => cache.get(tenantId, name)));
     const totals = cachedAnswers.flatMap((cached) => {
