@@ -76,12 +76,12 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
         FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 1`;
       const [others = [], videos = []] = (await ask('query_ads', { sql })).rows;
       const share = Math.round((100 * Number(videos[1])) / read);
-      const longer = Number(videos[2]) > Number(others[2]) ? 'Yes, they do' : 'No, they do not';
-      return `${videos[1]} of ${read}, ${share}%. ${longer}: half of the videos have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ${read} ads were read, so this is not a sample.`;
+      const longer = Number(videos[2]) > Number(others[2]) ? 'They do run longer' : 'They do not run longer';
+      return `${videos[1]} of the ${read} ads are videos (${share}%). ${longer}: half of the videos have run ${videos[2]} days or longer, and half of the other ads have run ${others[2]} days or longer. All ${read} ads were read, so this is not a sample.`;
     },
   },
   {
-    question: 'Which of these advertisers tests the most, and which message does it repeat?',
+    question: 'Which of these advertisers tests the most messages, and which one does it repeat?',
     tools: '`query_ads`',
     async answer(ask) {
       const inDe = "FROM current_ads JOIN ad_countries USING (id) WHERE country = 'DE'";
@@ -92,7 +92,7 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
         AND variant IS NOT NULL AND pageName = '${String(pageName).replaceAll("'", "''")}'
         GROUP BY variant ORDER BY 2 DESC, 3 DESC LIMIT 1`;
       const [[line, copies, days] = []] = (await ask('query_ads', { sql: perMessage })).rows;
-      return `${pageName}: ${messages} different messages in ${ads} ads; ${running} of the ads still run. Its most repeated message, “${line}”, is in ${copies} ads, and one of them ran ${days} days.`;
+      return `${pageName} has ${messages} different messages in ${ads} ads, and ${running} of these ads still run. Its most repeated message is “${line}”. The message appears in ${copies} ads, one of which ran for ${days} days.`;
     },
   },
 ];
@@ -173,7 +173,7 @@ async function competitor(session: Session): Promise<void> {
   const price = credits === null ? `between ${atLeast} and ${atMost} credits` : `${credits} credits`;
   const formats = counts.map((part) => `${part.total} ${part.filters.displayFormat?.[0]}`).join(', ');
   session.addAssistantText(
-    `${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Shall I?`,
+    `${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Do you want me to read them?`,
   );
   session.addPersonText('Yes.');
   const { receipt } = await session.call('gather_ads', { filters, maxCredits: credits ?? atMost });
@@ -202,9 +202,9 @@ async function competitor(session: Session): Promise<void> {
     ],
   });
   session.addAssistantText(
-    `Reading the ads cost ${receipt.charged} credits. ${page?.pageName} repeats “${message}” most often: it is in ${ads} ads, and the longest of them ran ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
+    `Reading the ads cost ${receipt.charged} credits. ${page?.pageName} repeats the message “${message}” most often. The message appears in ${ads} ads, and the longest of these ads ran for ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
   );
-  session.addText('Such a report is one HTML file: [example](pictures/report.html).');
+  session.addText('The report is one HTML file. See an [example report](pictures/report.html).');
 }
 
 async function share(session: Session): Promise<void> {
@@ -216,14 +216,14 @@ async function share(session: Session): Promise<void> {
   const [others = [], videos = []] = (await session.call('query_ads', { sql })).rows;
   const percent = Math.round((100 * Number(videos[1])) / total);
   session.addAssistantText(
-    `${videos[1]} of ${total} ads are videos, ${percent}%. Half of them have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All matching ads were read, so this is not a sample.`,
+    `${videos[1]} of the ${total} ads are videos (${percent}%). Half of the videos have run ${videos[2]} days or longer, and half of the other ads have run ${others[2]} days or longer. All matching ads were read, so this is not a sample.`,
   );
   session.addPersonText('Give me the table, and a note on how the ads were gathered.');
   const table = `SELECT id, pageName, displayFormat, startedAt, daysRunning FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' ORDER BY daysRunning DESC`;
   const { uri, methods } = await session.call('export_ads', { sql: table, name: 'ads-in-germany' });
-  session.addText('The table begins like this:');
+  session.addText('The exported table begins like this:');
   await session.addFile(uri, 4);
-  session.addText('The note beside it says:');
+  session.addText('The note that comes with the table says:');
   await session.addFile(methods, 60);
 }
 
@@ -236,7 +236,7 @@ async function shortlist(session: Session): Promise<void> {
   const adIds = items.map(({ id }) => id);
   await session.call('view_ads', { adIds });
   const ads = items.map(({ pageName, headline, daysRunning }) => `${pageName}, “${headline}” (${daysRunning} days)`);
-  session.addAssistantText(`${ads.join('; ')}. If your host draws the board, you see them there.`);
+  session.addAssistantText(`${ads.join('; ')}. If your AI app can show the board, the ads appear there.`);
   session.addPersonText(
     'Label each ad with its hook. Then save the first one, and give me all three as an Excel sheet.',
   );

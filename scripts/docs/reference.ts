@@ -125,7 +125,7 @@ function formatHostsTable(): string {
     return `| ${[title, connectsAs.join(', '), reads, gets.filter(Boolean).join(', '), evidence].join(' | ')} |`;
   });
   const head = ['| host | connects as | reads | gets | from |', '|---|---|---|---|---|'];
-  return [...head, ...rows, '| any other | | not known | text and data | |'].join('\n');
+  return [...head, ...rows, '| any other host | | not known | text and data | |'].join('\n');
 }
 
 /** Writes the table of hosts and the table of the hosts that were run into the page. */
@@ -159,9 +159,9 @@ export const createCursorLink = (withKey: boolean): string => {
 };
 
 const links = [
-  `**VS Code**: [with your key](${createVsCodeLink(true)}), which it asks you for`,
-  `**Cursor**: [with your key](${createCursorLink(true)}), which it reads from \`AD_LIBRARY_API_KEY\` in its own environment`,
-  `**Beside \`http --demo\`**, without a key: [VS Code](${createVsCodeLink(false)}), [Cursor](${createCursorLink(false)})`,
+  `**VS Code**: [with your key](${createVsCodeLink(true)}), which VS Code asks you to enter`,
+  `**Cursor**: [with your key](${createCursorLink(true)}), which Cursor reads from the environment variable \`AD_LIBRARY_API_KEY\``,
+  `**Demo data**, without a key, while \`http --demo\` runs: [VS Code](${createVsCodeLink(false)}), [Cursor](${createCursorLink(false)})`,
 ];
 
 /** Writes the links for installation into the README. */

@@ -62,21 +62,21 @@ function resultTables(): string {
 /** When each kind of error occurs. */
 const causes: Record<ErrorKind, string> = {
   no_api_key:
-    'over stdio, the key or the address is missing; over HTTP, a request without a key is refused with 401 instead',
+    'over stdio, the API key or the base URL is missing; over HTTP, the server instead refuses a request without a key with status 401',
   unauthorized: 'status 401',
   payment_required: 'status 402',
   forbidden: 'status 403',
-  not_found: 'status 404, or no such collection',
-  invalid_request: 'status 422, or arguments that the server itself refuses and does not send',
-  usage_limit: 'status 429, or a usage limit that is known to be reached; `usageLimit` names it',
-  credit_budget: 'the call could exceed `AD_LIBRARY_CREDIT_BUDGET` or its `maxCredits`, and is not sent',
+  not_found: 'status 404, or the collection does not exist',
+  invalid_request: 'status 422, or the server refuses the arguments and sends nothing',
+  usage_limit: 'status 429, or the server knows that a usage limit is reached; `usageLimit` names the limit',
+  credit_budget: 'the call could exceed `AD_LIBRARY_CREDIT_BUDGET` or its `maxCredits`, so the server does not send it',
   unavailable:
-    'status 500 or above; or the server cannot use its stored data, for example because the shared state cannot be reached. The text says which, and states what was charged',
-  unexpected_response: 'an answer that does not come from the API, usually a web page or the answer of a proxy',
+    'status 500 or above, or the server cannot use its stored data, for example because the shared state cannot be reached. The text names the cause and states what was charged',
+  unexpected_response: 'the response does not come from the API; it is usually a web page or comes from a proxy',
   network: 'the connection failed or broke',
-  timeout: 'the time of `AD_LIBRARY_TIMEOUT_MS` is over',
-  busy: 'too many calls at once, and the call was not sent; or another process uses the folder, another call reads the same ads, or the storage is full. The text says which',
-  internal: 'a fault of this server; the log has details',
+  timeout: 'the call took longer than `AD_LIBRARY_TIMEOUT_MS`',
+  busy: 'too many calls run at once, and this call was not sent; or another process uses the folder, another call reads the same ads, or the storage is full. The text names the cause',
+  internal: 'an error in this server; the log has details',
 };
 
 function errorTable(): string {
