@@ -116,22 +116,22 @@ describe('Expected prices', () => {
 
   /** The earlier answers, the next request, a budget that is one credit too small, and the price in the refusal. */
   test.for<[string, (readonly [number | undefined, ReturnType<typeof createListing>])[], object, number, string]>([
-    ['two page sizes determine the expected price of a larger page', [...perTen], { limit: 100 }, 12, '10'],
+    ['two known page sizes determine the price of a larger page', [...perTen], { limit: 100 }, 12, '10'],
     [
-      'one answer gives only a lower bound for the price of a larger page',
+      'one response gives only a lower bound for a larger page',
       [[1, createListing(1, 5)]],
       { limit: 50 },
       9,
       '5 or more',
     ],
     [
-      'a size between known sizes costs at least as much as the smaller one if several price rules fit',
+      'a page costs at least as much as the next smaller known size',
       [...withFee],
       { limit: 40 },
       17,
       '4 or more',
     ],
-    ['equal prices of two sizes determine the price of every size in between', [...flat], { limit: 40 }, 8, '3'],
+    ['two sizes with equal prices determine all sizes in between', [...flat], { limit: 40 }, 8, '3'],
     [
       'the price of a half-empty page is a lower bound for a full page',
       [[100, createListing(3, 1)]],
@@ -140,9 +140,9 @@ describe('Expected prices', () => {
       '1 or more',
     ],
     ['the price of an empty page is remembered', [[20, createListing(0, 5)]], { limit: 20 }, 9, '5 or more'],
-    ['the expected price of a page without a limit uses the page size of the service', [small], {}, 3, '2'],
+    ['a page without a limit uses the page size of the API', [small], {}, 3, '2'],
     [
-      'the highest price of a size is expected, even if the last price was lower',
+      'the highest known price of a page size is used',
       [
         [10, createListing(10, 5)],
         [10, createListing(10, 3)],
@@ -152,20 +152,20 @@ describe('Expected prices', () => {
       '5',
     ],
     [
-      'the expected price of a first page without a limit uses the default page size',
+      'a first page without a limit uses the default page size',
       [small, [100, createListing(100, 10)]],
       {},
       13,
       '2',
     ],
     [
-      'without a limit argument, the next page is expected to cost the highest known price',
+      'a next page without a limit uses the highest known price',
       [small, [100, createListing(100, 10)]],
       { cursor: 'next' },
       21,
       '10',
     ],
-  ])('%s', async ([_, seen, asked, tooSmall, price], { upstream, start }) => {
+  ])('expected price: %s', async ([_, seen, asked, tooSmall, price], { upstream, start }) => {
     for (const creditBudget of [tooSmall, tooSmall + 1]) {
       const { call } = await start({ creditBudget });
       for (const [limit, answer] of seen) {

@@ -40,7 +40,7 @@ interface Case {
 
 test.for<[string, Case]>([
   [
-    'an answer without a charge counts as the rest of the budget while no price is known',
+    'a response without a charge counts as the whole remaining budget if no price is known',
     {
       creditBudget: 12,
       behaviours: [createAnswer()],
@@ -50,7 +50,7 @@ test.for<[string, Case]>([
   ],
   ...(['resets', 'closes without an answer', 'ends in the middle of the body'] as const).map(
     (fault): [string, Case] => [
-      `a call to a service that ${fault} counts as the rest of the budget while no price is known`,
+      `a call to an API that ${fault} counts as the whole remaining budget if no price is known`,
       {
         creditBudget: 12,
         behaviours: [faults[fault]],
@@ -60,7 +60,7 @@ test.for<[string, Case]>([
     ],
   ),
   [
-    'a call without a readable charge counts as the highest price seen for its operation',
+    'a call without a readable charge counts at the highest known price',
     {
       creditBudget: 20,
       behaviours: [createAnswer(4), createAnswer(6), createAnswer(), createAnswer('gratis')],
@@ -69,7 +69,7 @@ test.for<[string, Case]>([
     },
   ],
   [
-    'a call whose answer is lost counts as the highest price seen for its operation',
+    'a call whose response is lost counts at the highest known price',
     {
       creditBudget: 20,
       behaviours: [createAnswer(6), faults.resets],
@@ -78,7 +78,7 @@ test.for<[string, Case]>([
     },
   ],
   [
-    'a call of an operation that was free so far counts as one credit where its charge is unknown',
+    'a call of unknown charge counts as one credit if earlier calls were free',
     {
       creditBudget: 3,
       behaviours: [createAnswer(0), faults.resets],
@@ -86,7 +86,7 @@ test.for<[string, Case]>([
       spent: { charged: 0, uncertain: 4 },
     },
   ],
-])('%s', async ([_, { creditBudget, behaviours, expectedOutcomes, spent }], { upstream, start }) => {
+])('unstated charges: %s', async ([_, { creditBudget, behaviours, expectedOutcomes, spent }], { upstream, start }) => {
   const server = await start({ creditBudget });
   upstream.respondWith(...behaviours);
   expect((await makeCalls(server, expectedOutcomes.split(' ').length)).join(' ')).toBe(expectedOutcomes);

@@ -50,10 +50,10 @@ const createWaitingScenario =
   };
 
 const scenarios: Record<string, Scenario> = {
-  'the next caller of a call whose replica was killed learns that the call may have been charged, and the budget counts its price':
+  'an equal call on another replica learns that the call may have been charged':
     createWaitingScenario(delays.hangs),
 
-  'the remaining budget counts as spent if the killed replica had sent a call of unknown price': async (
+  'the remaining budget counts as spent if the running call had an unknown price': async (
     { upstream },
     [one, other],
   ) => {
@@ -69,7 +69,7 @@ const scenarios: Record<string, Scenario> = {
     };
   },
 
-  'an answer that the killed replica had delivered is free for the others': async ({ upstream }, [one, other]) => {
+  'a result that was already delivered is free on other replicas': async ({ upstream }, [one, other]) => {
     await getAd(one);
     return async () => {
       expect((await getAd(other)).data.receipt).toMatchObject({ charged: 0, cached: true });
@@ -80,7 +80,7 @@ const scenarios: Record<string, Scenario> = {
     };
   },
 
-  'another replica continues the gathering of the killed one and pays for no stored page again': async (
+  'another replica continues the gathering and pays for no page twice': async (
     { upstream },
     [one, other, third],
   ) => {
@@ -119,7 +119,7 @@ describeEveryServer('Killed replicas', (server) => {
     await fleet.all[0]?.kill();
   });
 
-  test.each(Object.keys(scenarios))('%s', async (name) => {
+  test.each(Object.keys(scenarios))('after a replica is killed, %s', async (name) => {
     await checksByScenario.get(name)?.();
   });
 });

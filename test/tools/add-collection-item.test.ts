@@ -17,7 +17,7 @@ const createSavingResponse =
     (replies[itemId] ?? json(added, { headers: creditHeaders(0) }))(request, response, body);
   };
 
-test('add_collection_item saves several items in sequence and sends each item once', async ({ upstream, server }) => {
+test('add_collection_item saves several items in sequence and sends each once', async ({ upstream, server }) => {
   const ids = createIds(12);
   const [first = '', second = '', third = ''] = ids;
   const alreadySavedItem = {
@@ -48,7 +48,7 @@ test.for([
   ['429', errorResponse(429), 'usage_limit'],
   ['503', errorResponse(503), 'error'],
 ] as const)(
-  'a %s ends the call, and the result names the items that were not tried',
+  'add_collection_item stops on HTTP %s and names the items that were not tried',
   async ([, reply, stopped], { upstream, start }) => {
     const ids = createIds(4);
     const server = await start();
@@ -64,10 +64,7 @@ test.for([
   },
 );
 
-test('add_collection_item fails if nothing was saved, and refuses contradictory arguments', async ({
-  upstream,
-  server,
-}) => {
+test('add_collection_item fails if no item was saved', async ({ upstream, server }) => {
   upstream.respondWith(errorResponse(404, { message: 'There is no such collection' }));
   expect((await server.call('add_collection_item', buildArguments(createIds(2)))).error).toMatchObject({
     kind: 'not_found',

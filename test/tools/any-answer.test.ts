@@ -43,10 +43,7 @@ function findInfiniteNumbers(value: unknown, path = ''): string[] {
   return Object.entries(value).flatMap(([name, inner]) => findInfiniteNumbers(inner, `${path}.${name}`));
 }
 
-test('any bytes from the service lead to a valid result or error, and the next call works', async ({
-  upstream,
-  server,
-}) => {
+test('any bytes from the API lead to a valid result or error', async ({ upstream, server }) => {
   const anyBytes = fc.oneof(
     fc.uint8Array({ maxLength: 500 }),
     fc.string({ unit: 'binary' }),
@@ -84,7 +81,7 @@ const anything = fc.oneof(
 );
 const extraFields = fc.dictionary(fc.constantFrom(...oddNames), anything, { maxKeys: 12 });
 
-test('an answer that has its required fields is a result, whatever its other fields hold', async ({
+test('a response with its required fields is accepted, whatever its other fields hold', async ({
   upstream,
   server,
 }) => {
@@ -110,10 +107,7 @@ test('an answer that has its required fields is a result, whatever its other fie
   );
 });
 
-test('numbers that are too large for a number type are left out of every result and every error', async ({
-  upstream,
-  server,
-}) => {
+test('numbers that are too large are omitted from results and errors', async ({ upstream, server }) => {
   const collection = { id: 'c', name: 'Saved', adCount: 1, pageCount: 1 };
   const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
   const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };
@@ -142,7 +136,7 @@ test('numbers that are too large for a number type are left out of every result 
   expectSound(server, await server.call('get_credits'));
 });
 
-test('a hundred ads with huge texts in every field fit into the result', async ({ upstream, server, start }) => {
+test('a hundred ads with huge texts fit into the token limit of a result', async ({ upstream, server, start }) => {
   const longText = 'All work and no play makes Jack a dull boy. '.repeat(60);
   const texts = 'headline body linkDescription productTitle offerLink displayUrl ctaType'.split(' ');
   const many = Array.from({ length: 100 }, () => longText.slice(0, 60));
@@ -170,7 +164,7 @@ test('a hundred ads with huge texts in every field fit into the result', async (
   );
 });
 
-test('an answer with millions of invalid entries takes at most 20 times the time of parsing it', async ({
+test('a response with millions of invalid entries takes at most 20 times its parsing time', async ({
   upstream,
   server,
 }) => {

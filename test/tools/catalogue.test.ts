@@ -31,7 +31,7 @@ const names = allTools.map(({ name }) => name);
  */
 const folder = new URL('../wire/', import.meta.url);
 
-test('the tools are listed in the order of the catalogue, each with a committed definition', ({ listed }) => {
+test('every tool has a committed definition in test/wire', ({ listed }) => {
   expect(listed.map(({ name }) => name)).toEqual(names);
   const files = names.map((name) => `${name}.json`);
   const otherFiles = readdirSync(folder).filter((file) => !files.includes(file));
@@ -39,7 +39,7 @@ test('the tools are listed in the order of the catalogue, each with a committed 
   else expect(otherFiles).toEqual([]);
 });
 
-test('each operation of the API has a tool', () => {
+test('every API operation has a tool', () => {
   const called = singleCallTools.map(({ tool }) => tool);
   expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(getToolName)));
 });
@@ -57,16 +57,14 @@ const unsupportedKeywords =
   'anyOf oneOf allOf not $ref $defs exclusiveMinimum exclusiveMaximum propertyNames const format $schema'.split(' ');
 
 describe.each(names)('The tool %s', (name) => {
-  test('the listed tool equals its committed definition', ({ named }) => {
+  test('the listed tool definition matches its committed file', ({ named }) => {
     const file = new URL(`${name}.json`, folder);
     const definition = `${JSON.stringify(named(name), null, 2)}\n`;
     if (!process.env.CI) writeFileSync(file, definition);
     expect(readFileSync(file, 'utf8')).toBe(definition);
   });
 
-  test('the tool has a title, a description that states whether the tool costs credits, and all four hints', ({
-    named,
-  }) => {
+  test('every tool has a title, a description with its cost, and all four hints', ({ named }) => {
     const { title, description, annotations } = named(name);
     expect(title).toMatch(/^[A-Z]/);
     expect(description).toMatch(/ (Costs credits|Free)\.$/);
@@ -79,7 +77,7 @@ describe.each(names)('The tool %s', (name) => {
     if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
   });
 
-  test('the description is short enough for every host, and every argument has a description', ({ named }) => {
+  test('tool descriptions are short, and every argument has a description', ({ named }) => {
     const { description = '', inputSchema } = named(name);
     // OpenAI's API refuses the whole list of tools if one description has more than 1,024 characters.
     expect(description.length).toBeLessThanOrEqual(1000);
@@ -87,9 +85,7 @@ describe.each(names)('The tool %s', (name) => {
       if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');
   });
 
-  test('the arguments are flat and use only supported keywords, and the result schema allows new fields', ({
-    named,
-  }) => {
+  test('tool schemas are flat and use only supported keywords', ({ named }) => {
     const { inputSchema, outputSchema } = named(name);
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
     for (const [path, schema] of listSchemas(inputSchema)) {
@@ -105,7 +101,7 @@ describe.each(names)('The tool %s', (name) => {
   });
 });
 
-test('a read-only server neither lists nor runs a tool that writes at the service', async ({ start }) => {
+test('a read-only server neither lists nor runs writing tools', async ({ start }) => {
   const reader = await start({ readOnly: true });
   const listedNames = (await reader.client.listTools()).tools.map(({ name }) => name);
   const writingTools = allTools.filter((tool) => tool.operations.some((operation) => operations[operation].writes));
@@ -114,7 +110,7 @@ test('a read-only server neither lists nor runs a tool that writes at the servic
   for (const { name } of writingTools) expect((await reader.call(name, {})).text).toContain('There is no tool');
 });
 
-test('the list of tools with described filters has at most 4,200 tokens', async ({ start }) => {
+test('the tool list has at most 4,200 tokens', async ({ start }) => {
   const { client } = await start({ demo: true });
   const readableTools = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
   const text = JSON.stringify(
@@ -123,12 +119,12 @@ test('the list of tools with described filters has at most 4,200 tokens', async 
   expect(countTokens(text)).toBeLessThanOrEqual(4200);
 });
 
-describe('Names of tools in texts for a model', () => {
+describe('Tool names in texts for a model', () => {
   const operationIds = Object.keys(operations).filter((name) => !names.includes(name));
   const ids = new RegExp(`\\b(?:${operationIds.join('|')})\\b`);
   const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
 
-  test('results, the list of tools and the instructions name tools and never API operations', async ({ start }) => {
+  test('results and instructions name tools, never API operations', async ({ start }) => {
     const server = await start({ demo: true });
     for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
@@ -139,7 +135,7 @@ describe('Names of tools in texts for a model', () => {
     expect(server.client.getInstructions()).not.toMatch(ids);
   });
 
-  test('errors about answers, budgets and cursors name tools and never API operations', async ({ upstream, start }) => {
+  test('errors name tools, never API operations', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 3 });
     upstream.respondWith(json({ items: 1 }));
     for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
@@ -153,7 +149,7 @@ describe('Names of tools in texts for a model', () => {
     expectToolNames(await server.call('search_ads', { cursor: '@50.abcdefghijk' }));
   });
 
-  test('the error about used-up credits names only tools that the server offers', async ({ upstream, start }) => {
+  test('an error about used-up credits names only tools that are available', async ({ upstream, start }) => {
     upstream.respondWith(errorResponse(402));
     for (const [offered, working] of [
       [undefined, `${joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],

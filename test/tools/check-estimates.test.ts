@@ -52,10 +52,7 @@ const watchArbitrary = fc.record({
   maxAds: fc.option(fc.integer({ min: 1, max: 300 }), { nil: undefined }),
 });
 
-test('check_watches never costs more than estimated, whatever the prices and the number of new ads', async ({
-  upstream,
-  start,
-}) => {
+test('check_watches never costs more than its estimate', async ({ upstream, start }) => {
   const cases = fc.record({
     price: priceRules,
     watches: fc.array(watchArbitrary, { minLength: 1, maxLength: 4 }),

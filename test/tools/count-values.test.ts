@@ -81,7 +81,7 @@ async function startLibrary(ads: readonly ServedAd[], use: (call: TestServer['ca
 
 const optionalCountry = createOptional(fc.constantFrom('DE', 'AT'));
 
-test('count_ads, search_ads, gather_ads and query_ads agree on the values, missing values and running ads of the local library', async () => {
+test('count_ads, search_ads, gather_ads and query_ads agree on the counts of each value', async () => {
   await fc.assert(
     fc.asyncProperty(adLists, optionalCountry, (ads, country) =>
       startLibrary(ads, async (call) => {
@@ -123,7 +123,7 @@ test('count_ads, search_ads, gather_ads and query_ads agree on the values, missi
   );
 });
 
-test('for a key with many values, count_ads states how many values are not listed and how many ads have no value', async () => {
+test('count_ads states how many values of a key are not listed', async () => {
   const codes = Array.from(
     { length: 37 },
     (_, index) => `${'ABCDEFGHIJ'[index % 10]}${'ABCD'[Math.floor(index / 10)]}`,
@@ -172,7 +172,7 @@ class FilteringService extends AdService {
   }
 }
 
-describe('Counts by value at another service', () => {
+describe('count_ads by value with another API', () => {
   /** The filter keys as a person describes them. */
   const describedKeys = {
     displayFormat: { type: 'strings', values: ['VIDEO', 'IMAGE', 'CAROUSEL'], open: true, single: true },
@@ -187,10 +187,7 @@ describe('Counts by value at another service', () => {
   const buildFilters = (keys: readonly Key[]) =>
     ({ ads: keys.map((key) => ({ key, ...describedKeys[key] })), pages: [] }) as never;
 
-  test('count_ads states the count of each value, of ads without a value and of all other ads, or why the last count is unknown', async ({
-    upstream,
-    start,
-  }) => {
+  test('count_ads states the count of each value and of ads without a value', async ({ upstream, start }) => {
     await fc.assert(
       fc.asyncProperty(adLists, fc.subarray(keys), fc.subarray(['not', 'missing']), async (ads, knows, tells) => {
         const service = new FilteringService(0);
@@ -247,10 +244,7 @@ describe('Counts by value at another service', () => {
 
   const video = { displayFormat: ['VIDEO'] };
 
-  test('count_ads makes one search and suggests split if a described counter does not work', async ({
-    upstream,
-    start,
-  }) => {
+  test('count_ads suggests split if counting by value does not work', async ({ upstream, start }) => {
     const service = new FilteringService(7);
     upstream.respondWith(service.respond);
     const counted = { key: 'displayFormat', ...describedKeys.displayFormat, counted: true };
@@ -261,10 +255,7 @@ describe('Counts by value at another service', () => {
     expect(text).toContain('List the parts in split instead.');
   });
 
-  test('count_ads takes a gathered part from the dataset, states its age, and computes no rest from it', async ({
-    upstream,
-    start,
-  }) => {
+  test('count_ads uses gathered ads and states their age', async ({ upstream, start }) => {
     const service = new FilteringService(30);
     service.knownKeys = new Set(['displayFormat']);
     upstream.respondWith(service.respond);

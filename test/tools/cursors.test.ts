@@ -52,7 +52,7 @@ interface Walk {
 
 const isCut = ({ shown }: ResultData) => shown !== undefined && shown.to < shown.of;
 
-test('cursors lead through each item of a list once, and each page is charged once', async ({ service }) => {
+test('cursors page through a list without duplicates and charge each page once', async ({ service }) => {
   const startListServer = (resultTokens: number) =>
     startServer({
       config: { baseUrl: service.baseUrl, apiKey: service.createKey({ credits: 10_000 }), resultTokens },
@@ -91,7 +91,7 @@ function computePrice(items: number, size: number): number {
 }
 
 describe('A page that is cut to fit', () => {
-  test('a cut list of pages or collection items continues with its cursor and is charged once', async ({ server }) => {
+  test('a page that is cut to fit continues with its cursor and is charged once', async ({ server }) => {
     const { data } = await server.call('list_collections');
     const biggest = data.items.toSorted((a, b) => b.adCount - a.adCount)[0];
     const next = { detail: 'full' };
@@ -107,9 +107,7 @@ describe('A page that is cut to fit', () => {
     }
   });
 
-  test('a cut page states how many items are shown, and its rest keeps the page size of the first call', async ({
-    server,
-  }) => {
+  test('a page that is cut to fit states how many of its items are shown', async ({ server }) => {
     const { cursor } = (await server.call('search_ads', { limit: 4 })).data;
     expect((await server.call('search_ads', { cursor })).data.items).toHaveLength(4);
     expect((await server.call('search_ads', { cursor, limit: 7 })).data.items).toHaveLength(7);
@@ -146,7 +144,7 @@ describe('A page that is cut to fit', () => {
   });
 });
 
-test('a collection of several pages is read to its end with each item once', async ({ server }) => {
+test('a collection with several pages can be read to its end', async ({ server }) => {
   const ids = readIds((await server.call('search_ads', { limit: 5 })).data);
   const empty = (await server.call('list_collections')).data.items.find(({ adCount }) => adCount === 0);
   const collection = { collectionId: empty?.id, itemType: 'ads' };
@@ -163,10 +161,7 @@ describe.each([
   ['cut', { limit: 40, detail: 'full' }, {}],
   ['next', { limit: 4 }, { ctaType: ['SHOP_NOW'] }],
 ] as const)('A cursor of a %s page', (_, args, others) => {
-  test('a cursor works in another process with its filters, or without filters if the list had none', async ({
-    server,
-    other,
-  }) => {
+  test('a cursor works in another process', async ({ server, other }) => {
     for (const some of [{ filters: germany }, {}]) {
       const first = await server.call('search_ads', { ...args, ...some });
       const again = { detail: 'full', ...some, cursor: first.data.cursor };
@@ -177,7 +172,7 @@ describe.each([
     }
   });
 
-  test('a cursor without filters is refused if the process does not remember the filters', async ({
+  test('a cursor without filters is rejected in a process that does not know its filters', async ({
     server,
     other,
     expectRefused,
@@ -189,7 +184,7 @@ describe.each([
     expect((await server.call('search_ads', { cursor })).isError).toBe(false);
   });
 
-  test('a cursor is refused for another key, other filters or another tool', async ({
+  test('a cursor is rejected with another API key, other filters or another tool', async ({
     service,
     server,
     expectRefused,
@@ -205,7 +200,7 @@ describe.each([
       expect((await server.call('list_collections', { cursor: foreign })).error?.kind).toBe('invalid_request');
   });
 
-  test('a cursor with one changed character is refused at no charge', async ({ server }) => {
+  test('a cursor with one changed character is rejected without a charge', async ({ server }) => {
     const { cursor } = (await server.call('search_ads', { ...args, filters: germany })).data;
     const whole = cursor ?? '';
     expect(whole).toMatch(/^@/);
@@ -222,7 +217,7 @@ describe.each([
   });
 });
 
-describe('A cursor of the service', () => {
+describe('A cursor from the API', () => {
   const createPage = (cursor: unknown, more: object = {}) =>
     json({ items: [{ id: 'a' }], cursor, hasMore: true, ...more }, { headers: creditHeaders(1) });
   const readLastBody = (upstream: { requests: { body: string }[] }) => JSON.parse(upstream.requests.at(-1)?.body ?? '');

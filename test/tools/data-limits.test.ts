@@ -33,11 +33,11 @@ const createAds = (count: number, fields: (index: number) => object = () => ({})
 describe('Coverage of gatherings', () => {
   const orders: [name: string, sort: (ads: ServedAd[]) => ServedAd[], sentence: RegExp][] = [
     [
-      'the newest first',
+      'newest first',
       (ads) => ads.toReversed(),
       /^Read 40 of 200 ads, newest first: \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\. Older ads are missing\. Reading the rest costs between 8 and 20 credits\.$/,
     ],
-    ['the oldest first', (ads) => ads, /^Read 40 of 200 ads, oldest first: .* Newer ads are missing\./],
+    ['oldest first', (ads) => ads, /^Read 40 of 200 ads, oldest first: .* Newer ads are missing\./],
     [
       'by duplicates',
       (ads) => ads.toSorted((left, right) => Number(right.duplicates) - Number(left.duplicates)),
@@ -51,7 +51,7 @@ describe('Coverage of gatherings', () => {
   ];
 
   test.for(orders)(
-    'an incomplete gathering states the order of the service (%s), the missing ads and the price of the rest',
+    'an incomplete gathering listed %s states the missing ads and their price',
     async ([, sort, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       service.ads = sort(createAds(200));
@@ -74,10 +74,7 @@ describe('Coverage of gatherings', () => {
     },
   );
 
-  test('the first line of gather_ads says that the credits ended the reading, and names the price of the rest', async ({
-    upstream,
-    server,
-  }) => {
+  test('gather_ads says that its credits ran out and what the rest costs', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     service.ads = createAds(300).toReversed();
     await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 0 });
@@ -92,10 +89,7 @@ describe('Coverage of gatherings', () => {
     expect(firstLine).toContain(`costs ${atMost} credits.`);
   });
 
-  test('an empty result and a count of zero over an incomplete gathering begin with what is missing', async ({
-    upstream,
-    server,
-  }) => {
+  test('an empty result from an incomplete gathering starts with the missing ads', async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = createAds(200).toReversed();
     await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
     for (const sql of [
@@ -112,7 +106,7 @@ describe('Coverage of gatherings', () => {
     expect(complete.text).not.toContain('missing');
   });
 
-  test('the note of an incomplete question in parts names the parts that are missing', async ({ upstream, server }) => {
+  test('the coverage of a gathering with several searches names the missing ones', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     const ads = createAds(90).toReversed();
     service.selectAds = ({ country }) =>
@@ -125,7 +119,7 @@ describe('Coverage of gatherings', () => {
     );
   });
 
-  test('an empty result does not begin with what is missing if an earlier gathering of the question is complete', async ({
+  test('an empty result does not mention missing ads if an earlier gathering is complete', async ({
     upstream,
     start,
   }) => {
@@ -142,10 +136,7 @@ describe('Coverage of gatherings', () => {
 });
 
 describe('Coverage of last-seen days', () => {
-  test('coverage names an advertiser exactly if four fifths of its ads, and at least ten, share a last-seen day long before the reading', async ({
-    upstream,
-    start,
-  }) => {
+  test('the coverage names an advertiser if most of its ads were last seen on one day', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 }, { now: () => now });
     const service = serveAds(upstream, 0);
     const advertiser = fc.record({
@@ -187,10 +178,7 @@ describe('Coverage of last-seen days', () => {
     );
   });
 
-  test('summaries, reports and exports of dates name an advertiser that was seen on one day only', async ({
-    upstream,
-    server,
-  }) => {
+  test('results about dates name advertisers whose ads were last seen on one day', async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = createAds(30, () => ({ lastSeenAt: toDay(60) }));
     const sentence = `Last seen on one day: 30 of 30 ads of "Acme" on ${toDay(60)}. Their days running are their age on that day. Ads that ended earlier may be missing, so counts by start count survivors.`;
     const { text } = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
@@ -251,10 +239,7 @@ describe('Coverage of fields', () => {
     ];
   }
 
-  test('coverage states the gaps of exactly the fields that a statement reads, whatever the statement calls them', async ({
-    upstream,
-    start,
-  }) => {
+  test('the coverage states the gaps of the fields that a statement reads', async ({ upstream, start }) => {
     const service = serveAds(upstream, 0);
     const presence = fc.array(fc.array(fc.constantFrom(...fields)), { minLength: 1, maxLength: 30 });
     let round = 0;
@@ -278,10 +263,7 @@ describe('Coverage of fields', () => {
     );
   });
 
-  test('coverage counts fields among the ads of current_ads if a statement reads no other ads', async ({
-    upstream,
-    server,
-  }) => {
+  test('the coverage of current_ads counts only the ads in current_ads', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     service.ads = createAds(20, (index) => ({ ctaType: index < 15 ? 'SHOP_NOW' : null }));
     await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
@@ -305,7 +287,7 @@ describe('Coverage of fields', () => {
     expect(await readOne('SELECT filters FROM gatherings')).toEqual([]);
   });
 
-  test('complete data adds no sentence to any result', async ({ upstream, server }) => {
+  test('the coverage adds no sentence if the data is complete', async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = createAds(40);
     const gathered = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
     expect(gathered.data.incomplete).toBeUndefined();

@@ -31,7 +31,7 @@ function findUnnamedFields(value: unknown, { properties, items }: Schema, path: 
   );
 }
 
-test('the results of all tools have exactly the fields and types of their listed schemas', async () => {
+test('the results of all tools match their output schemas exactly', async () => {
   const called = await makeDemoCalls(server.call);
   const ids = called[0]?.result.data.items.map(({ id }) => id) ?? [];
   const question = { filters: { countries: ['GB'] } };
@@ -63,7 +63,7 @@ test('the results of all tools have exactly the fields and types of their listed
   expect([...new Set(unnamedFields)]).toEqual([]);
 });
 
-test('the list of tools with all result schemas is smaller than 96 KB', async () => {
+test('the tool list with all output schemas is smaller than 96 KB', async () => {
   expect(Buffer.byteLength(JSON.stringify(await server.client.listTools()))).toBeLessThan(96 * 1024);
 });
 

@@ -11,7 +11,7 @@ const test = serviceTest().extend('call', ({ server }) => async (tool: string, a
 });
 const upstreamTest = freshUpstreamTest();
 
-test('search_ads returns the facts of each ad that a strategist needs next', async ({ call }) => {
+test('search_ads returns the main facts about each ad', async ({ call }) => {
   const { items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
   expect(items).toHaveLength(10);
   expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
@@ -20,14 +20,14 @@ test('search_ads returns the facts of each ad that a strategist needs next', asy
       expect(ad).toHaveProperty(field);
 });
 
-test('get_ad returns the cards and pictures of a carousel with five cards', async ({ call }) => {
+test('get_ad returns the cards and pictures of a carousel ad', async ({ call }) => {
   const { items } = await call('search_ads', { filters: { displayFormat: ['CAROUSEL'] }, limit: 50 });
   const { text } = await call('get_ad', { adId: items.find(({ creative }) => creative === '5 cards')?.id });
   expect(text.match(/^\d+\. /gm)).toEqual(['1. ', '2. ', '3. ', '4. ', '5. ']);
   expect(new Set([...text.matchAll(/^ {3}picture: "(.*)"/gm)].map(([, url]) => url)).size).toBe(5);
 });
 
-test('an unknown filter, ad or collection is explained in the words of the service', async ({ server }) => {
+test("an unknown filter, ad or collection is explained with the API's message", async ({ server }) => {
   const none = '00000000-0000-4000-8000-000000000000';
   const items = { collectionId: none, itemType: 'ads' };
   for (const [tool, args, kind, words] of [
@@ -42,7 +42,7 @@ test('an unknown filter, ad or collection is explained in the words of the servi
   }
 });
 
-test('search_pages and get_page return the same name, number of ads and countries of a page', async ({ call }) => {
+test('search_pages and get_page return the same facts about a page', async ({ call }) => {
   const { items } = await call('search_pages', { limit: 5 });
   const facts = { pageId: expect.any(String), pageName: expect.any(String), adsAmount: expect.any(Number) };
   expect(items).toEqual(Array(5).fill(expect.objectContaining(facts)));
@@ -51,7 +51,7 @@ test('search_pages and get_page return the same name, number of ads and countrie
   expect(data.page).toMatchObject({ pageId, pageName, adsAmount, countries });
 });
 
-test('a collection lists an added ad and counts it once, even if the ad is added twice', async ({ call }) => {
+test('a collection lists an added ad and counts it once', async ({ call }) => {
   const [saved] = (await call('list_collections')).items;
   const [ad] = (await call('search_ads', { limit: 1 })).items;
   const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
@@ -67,7 +67,7 @@ test('a collection lists an added ad and counts it once, even if the ad is added
   expect(text).toContain(saved?.name);
 });
 
-test('a collection stores pages as well as ads', async ({ call }) => {
+test('a collection can store advertiser pages', async ({ call }) => {
   const [, saved] = (await call('list_collections')).items;
   const [page] = (await call('search_pages', { limit: 1 })).items;
   await call('add_collection_item', { collectionId: saved?.id, itemType: 'pages', itemId: page?.pageId });
@@ -89,10 +89,7 @@ upstreamTest(
   },
 );
 
-test('get_account, get_credits and whoami describe the account and its remaining credits', async ({
-  service,
-  call,
-}) => {
+test('get_account, get_credits and whoami describe the account', async ({ service, call }) => {
   const { data: account } = await call('get_account');
   const { data: credits, text } = await call('get_credits');
   const { data: identity } = await call('whoami');

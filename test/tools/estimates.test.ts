@@ -103,7 +103,7 @@ test.for([
   ['metered', { credits: 1e6, hourlyLimit: 1e6, dailyLimit: 1e6 }],
   ['unmetered', { unmetered: true }],
 ] as const)(
-  'count_ads and gather_ads never cost more than estimated with %s keys of a local library',
+  'count_ads and gather_ads never cost more than estimated with %s API keys',
   { timeout: 120_000 },
   async ([_, keyOptions]) => {
     const library = await startLibraryServer();
@@ -130,10 +130,7 @@ const priceRule = fc.record({
   isByAsked: fc.boolean(),
 });
 
-test('count_ads and gather_ads never cost more than estimated, whatever the price rule of the service', async ({
-  upstream,
-  start,
-}) => {
+test('count_ads and gather_ads never cost more than estimated for any price rule', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(cases, priceRule, fc.nat(130), async (one, rule, ads) => {
       const service = new AdService(ads);

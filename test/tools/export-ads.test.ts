@@ -21,10 +21,7 @@ const testWithFolder = test
   });
 
 describe('export_ads without a folder', () => {
-  test('an export is a resource that only its key can read, with a note about its gatherings', async ({
-    server,
-    service,
-  }) => {
+  test('export_ads returns a resource that only its API key can read', async ({ server, service }) => {
     await server.call('search_ads', { limit: 5 });
     const { data, text } = await server.call('export_ads', { name: 'my ads' });
     expect(data).toMatchObject({ rows: 5 });
@@ -55,7 +52,7 @@ describe('export_ads without a folder', () => {
     expect([all.data.rows, all.data.first]).toEqual([60, undefined]);
   });
 
-  test('export_ads writes each statement as a sheet and adds a last sheet about the method', async ({ server }) => {
+  test('export_ads writes each statement to its own Excel sheet', async ({ server }) => {
     await server.call('gather_ads', { filters: {}, maxAds: 20, maxCredits: 100 });
     const sheets = [
       { name: 'Ads', sql: 'SELECT id, startedAt FROM ads' },
@@ -90,7 +87,7 @@ describe('export_ads without a folder', () => {
     }
   });
 
-  test('the note lists only gatherings whose ads were exported', async ({ server }) => {
+  test('the method note of an export lists only the gatherings of its ads', async ({ server }) => {
     const gatherAds = async (filters: object) =>
       (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
     const [running, ended] = [await gatherAds({ active: true }), await gatherAds({ active: false })];
@@ -103,7 +100,7 @@ describe('export_ads without a folder', () => {
     expect(await readNote('SELECT count(*) FROM ads')).toContain(running);
   });
 
-  test('an invalid file name is refused, and an empty name counts as absent', async ({ server }) => {
+  test('export_ads rejects an invalid file name', async ({ server }) => {
     for (const name of ['../ads', 'a/b', '.hidden', 'nul\u0000', 'x'.repeat(81), 'ads.exe']) {
       const { isError, text } = await server.call('export_ads', { name });
       expect([isError, text]).toEqual([true, expect.stringContaining('must be 1 to 80 letters')]);
@@ -111,7 +108,7 @@ describe('export_ads without a folder', () => {
     expect((await server.call('export_ads', { name: '' })).isError).toBe(false);
   });
 
-  test('the demo writes exports into the folder but stores no dataset there', async ({ start }) => {
+  test('export_ads in demo mode writes into the folder', async ({ start }) => {
     const files = join(root, 'demo');
     const server = await start({ files, demo: true });
     await server.call('search_ads', { limit: 1 });

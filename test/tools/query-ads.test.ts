@@ -5,7 +5,7 @@ import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
-test('query_ads answers from ads that paid calls returned, at no charge', async ({ server, service }) => {
+test('query_ads reads the ads of paid calls at no charge', async ({ server, service }) => {
   const shown = (await server.call('search_ads', { limit: 20 })).data.items;
   const paidServer = service.countPaidRequests();
   const { data, text } = await server.call('query_ads', {
@@ -22,7 +22,7 @@ test('query_ads answers from ads that paid calls returned, at no charge', async 
   expect(service.countPaidRequests()).toBe(paidServer);
 });
 
-test('query_ads can count the running ads of each month with one join', async ({ server }) => {
+test('query_ads can count the running ads of each month', async ({ server }) => {
   await server.call('search_ads', { limit: 50 });
   const running = 'startedAt <= last AND coalesce(endDate, lastSeenAt) >= first';
   const rows = await server.queryRows(
@@ -36,9 +36,7 @@ test('query_ads can count the running ads of each month with one join', async ({
   expect(await server.queryRows(countForMonth)).toEqual([[ads]]);
 });
 
-test('query_ads names the nearest column or all columns if a statement is wrong, and refuses to write', async ({
-  server,
-}) => {
+test('query_ads suggests the nearest column for an unknown one', async ({ server }) => {
   const wrong = await server.call('query_ads', { sql: 'SELECT headlines FROM ads' });
   expect(wrong.isError).toBe(true);
   expect(wrong.text).toContain('There is no column headlines. The nearest is headline, of ads.');
@@ -48,7 +46,7 @@ test('query_ads names the nearest column or all columns if a statement is wrong,
   expect(writing.error).toMatchObject({ kind: 'invalid_request' });
 });
 
-test('query_ads cuts rows to the size of a result and says so', async ({ server }) => {
+test('query_ads cuts a result to fit and says so', async ({ server }) => {
   await server.call('search_ads', { limit: 50 });
   const sql =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT i, printf('%.150c', 'x') AS filler FROM n";

@@ -49,10 +49,7 @@ async function readTileColours(result: Result, tiles: number): Promise<(ColourNa
   });
 }
 
-test('view_ads shows ads of the dataset on one sheet without a request to the service', async ({
-  server,
-  upstream,
-}) => {
+test('view_ads shows stored ads on one picture sheet without a request to the API', async ({ server, upstream }) => {
   const known = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
   const ids = await loadAds(
     { server, upstream },
@@ -79,7 +76,7 @@ test('view_ads shows ads of the dataset on one sheet without a request to the se
   expect(upstream.requests).toHaveLength(sent);
 });
 
-test('view_ads states why it cannot show an ad and shows the others', async ({ server, upstream }) => {
+test('view_ads states why an ad cannot be shown and shows the others', async ({ server, upstream }) => {
   const [red = '', none = '', expired = '', missing = ''] = await loadAds(
     { server, upstream },
     createThumbnail(pictureUrls.red),
@@ -101,7 +98,7 @@ test('view_ads states why it cannot show an ad and shows the others', async ({ s
   expect(result.isError).toBe(false);
 });
 
-test('view_ads shows a card of a carousel or the still of a video, and the profile picture only as a last resort', async ({
+test('view_ads shows a carousel card or a video still rather than the profile picture', async ({
   server,
   upstream,
 }) => {
@@ -122,7 +119,7 @@ test('view_ads shows a card of a carousel or the still of a video, and the profi
   expect(third.text).toContain('the ad has only 2 cards');
 });
 
-test('view_ads draws a word into the sheet that appears nowhere in the text', async ({ start, upstream }) => {
+test('view_ads draws a word into the picture that appears nowhere in the text', async ({ start, upstream }) => {
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
@@ -141,7 +138,7 @@ test('view_ads draws a word into the sheet that appears nowhere in the text', as
   expect(Math.max(...rows)).toBeLessThan(computeGrid(1).headHeight);
 });
 
-test('every output form is complete and contains the picture after the text', async ({ start, upstream }) => {
+test('view_ads returns the picture after the text in every output format', async ({ start, upstream }) => {
   for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
     const ids = await loadAds({ server, upstream }, { ...createThumbnail(pictureUrls.red), headline: 'Warm boots' });
@@ -153,7 +150,7 @@ test('every output form is complete and contains the picture after the text', as
   }
 });
 
-test('view_ads fetches a picture once for each key within its cache lifetime', async ({ server, upstream }) => {
+test('view_ads fetches each picture once within the cache lifetime', async ({ server, upstream }) => {
   const url = host.serve(await createJpeg({ width: 222 }));
   const ids = await loadAds({ server, upstream }, createThumbnail(url), createThumbnail(url));
   const other = await server.connectAs('svc_live_other');
@@ -166,7 +163,7 @@ test('view_ads fetches a picture once for each key within its cache lifetime', a
   expect(fetched).toEqual([1, 1, 2, 2]);
 });
 
-test('view_ads returns before its deadline with the pictures that have arrived', async ({ start, upstream }) => {
+test('view_ads returns the pictures that arrived before its deadline', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 6000 });
   const [green, ...ids] = await loadAds(
     { server, upstream },
@@ -180,10 +177,7 @@ test('view_ads returns before its deadline with the pictures that have arrived',
   expect(result.data.tiles).toMatchObject([{ shown: true }, { shown: false, reason: 'there was no time left for it' }]);
 });
 
-test('a cancelled call of view_ads ends its picture requests, and the next call works', async ({
-  server,
-  upstream,
-}) => {
+test('a cancelled view_ads call stops its picture requests', async ({ server, upstream }) => {
   const [red = '', silent = ''] = await loadAds(
     { server, upstream },
     createThumbnail(pictureUrls.red),
@@ -198,7 +192,7 @@ test('a cancelled call of view_ads ends its picture requests, and the next call 
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 
-test('pictures of a service on the same machine need no entry in the media hosts', async ({ start, upstream }) => {
+test('view_ads shows pictures of a local API without a media hosts setting', async ({ start, upstream }) => {
   const jpeg = await createJpeg({ colour: colours.blue });
   const items = [{ ...ad, ...createThumbnail(`${upstream.baseUrl}/media/1.jpg`) }];
   const list = json({ items, cursor: null, hasMore: false });
@@ -227,10 +221,7 @@ function drawBoxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   return canvas;
 }
 
-test('view_ads groups equal pictures of many ads, however they are encoded, and stores the groups', async ({
-  server,
-  upstream,
-}) => {
+test('view_ads groups equal pictures in different encodings', async ({ server, upstream }) => {
   const servePicture = async (picture: Raster, quality = 85) =>
     createThumbnail(host.serve(await encodeJpeg(picture, quality)));
   const withBar = drawBoxes(1);
@@ -274,10 +265,7 @@ test('view_ads groups equal pictures of many ads, however they are encoded, and 
   expect(host.requests).toHaveLength(0);
 });
 
-test('a tile of several ads states the running days of the ad that it names, even if a longer-running ad lost its picture', async ({
-  start,
-  upstream,
-}) => {
+test('a picture tile states the running days of the ad that it names', async ({ start, upstream }) => {
   let time = Date.UTC(2026, 10, 20);
   const server = await start({}, { now: () => time });
   const createPicture = () => encodeJpeg(drawBoxes(5), 80).then((jpeg) => host.serve(jpeg));
@@ -305,10 +293,7 @@ test('view_ads stores its picture groups in the folder', async ({ start, upstrea
   expect(await restarted.queryRows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
 });
 
-test('view_ads names pictures that did not arrive in time and continues with them in the next call', async ({
-  start,
-  upstream,
-}) => {
+test('view_ads continues with late pictures in the next call', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 9000 });
   let isSilent = true;
   const jpeg = await encodeJpeg(drawBoxes(3), 80);
@@ -338,7 +323,7 @@ test('view_ads returns no image if no picture can be shown', async ({ server, up
   expect(gathered.data.summary).toContain('\nPictures: expired 1, none 1');
 });
 
-test('view_ads refuses wrong arguments and names them', async ({ server }) => {
+test('view_ads rejects invalid arguments and names them', async ({ server }) => {
   for (const [args, problem] of [
     [{}, 'adIds or sql is required, and not both'],
     [{ adIds: [ad.id], sql: 'SELECT id FROM ads' }, 'not both'],

@@ -49,7 +49,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     };
   });
 
-  test('the server treats a parameter that is null as absent', async ({ ask }) => {
+  test('a parameter that is null counts as missing', async ({ ask }) => {
     const called = await ask({ method: 'tools/call', params: { name: 'whoami', arguments: null } });
     expect(called).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect(await ask({ method: 'tools/list', params: { cursor: null } })).toHaveProperty('result.tools');
@@ -57,9 +57,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('the server accepts an empty list as an empty object, because PHP encodes empty objects as lists', async ({
-    ask,
-  }) => {
+  test('an empty list is accepted as an empty object, as PHP encodes it', async ({ ask }) => {
     for (const params of [
       { name: 'whoami', arguments: [] },
       { name: 'whoami', arguments: {}, _meta: isModern ? undefined : [] },
@@ -73,14 +71,14 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('the server accepts null and any number as progress token', async ({ ask }) => {
+  test('null and any number are accepted as progress token', async ({ ask }) => {
     for (const progressToken of [null, 0, 1.5, -2.25]) {
       const { result } = await ask({ method: 'tools/call', params: { name: 'whoami', _meta: { progressToken } } });
       expect([progressToken, result]).toMatchObject([progressToken, { structuredContent: { authenticated: true } }]);
     }
   });
 
-  test('malformed parameters are refused with one short line', async ({ ask }) => {
+  test('malformed parameters are rejected with one short message', async ({ ask }) => {
     const prompt = { name: 'profile_advertiser' };
     for (const [method, params] of [
       ['tools/call', null],
@@ -104,10 +102,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     }
   });
 
-  test('an argument with more than 32 levels is refused by name before anything is sent to the service', async ({
-    upstream,
-    ask,
-  }) => {
+  test('an argument with more than 32 nested levels is rejected by name', async ({ upstream, ask }) => {
     const call = (args: object) => ask({ method: 'tools/call', params: { name: 'search_ads', arguments: args } });
     for (const [name, args] of [
       ['filters', { filters: createNestedObject(33) }],
@@ -129,20 +124,17 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
 });
 
 // The clients of the SDKs cannot write such deep messages, and HTTP refuses them earlier.
-test.for([5000, 100_000])(
-  'a call over stdio that is nested %i levels deep gets an error with an explanation',
-  async (levels) => {
-    const { stdin, lines } = await openSession();
-    const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
-    stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${formatNestedList(levels)}}`)}\n`);
-    await waitUntil(() => lines.length === 1);
-    const text = JSON.stringify(lines);
-    expect(text).toContain('"kind":"invalid_request"');
-    expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
-  },
-);
+test.for([5000, 100_000])('a stdio call that is nested %i levels deep gets a clear error', async (levels) => {
+  const { stdin, lines } = await openSession();
+  const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
+  stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${formatNestedList(levels)}}`)}\n`);
+  await waitUntil(() => lines.length === 1);
+  const text = JSON.stringify(lines);
+  expect(text).toContain('"kind":"invalid_request"');
+  expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
+});
 
-test('progress reports repeat a progress token that is not an integer', async () => {
+test('progress reports repeat a non-integer progress token', async () => {
   const { send, lines } = await openSession();
   send(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 5 }, _meta: { progressToken: 1.5 } }));
   await waitUntil(() => lines.some(({ id }) => id === 1));
@@ -151,7 +143,7 @@ test('progress reports repeat a progress token that is not an integer', async ()
   for (const { params } of reports) expect(params.progressToken).toBe(1.5);
 });
 
-test('a client that encodes empty objects as empty lists can open a stdio session', async () => {
+test('a client that encodes empty objects as lists can open a stdio session', async () => {
   const { ask } = await openSession({ revision: '' });
   for (const capabilities of [[], { roots: [] }])
     expect(await ask(initialize('2025-11-25', 'php', capabilities))).toHaveProperty('result.protocolVersion');

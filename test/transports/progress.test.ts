@@ -10,7 +10,7 @@ afterAll(() => server.close(0));
 const countries = { v1: ['DE'], 'v2 auto': ['US'], 'v2 pinned to 2026-07-28': ['GB', 'FR'] };
 const noLimits = { maxCredits: 1000, maxAds: 10_000 };
 
-test.for(clientKinds)('gather_ads over HTTP reports each page until the client cancels the call (%s)', async (kind) => {
+test.for(clientKinds)('gather_ads over HTTP reports each page until it is cancelled (%s)', async (kind) => {
   const client = await connectHttp(kind, server.url);
   await expectProgress(client, countries[kind]);
   server.logged.length = 0;
@@ -27,7 +27,7 @@ const callWithProgressToken = (name: string, args: object) => {
   return { ...message, params: { ...params, _meta: { progressToken: 'p' } } };
 };
 
-test('a call is answered with a stream of events only if it asks for progress and its tool reports progress', async () => {
+test('a call gets an event stream only if it asks for progress', async () => {
   const connection = openConnection(server.origin);
   const typeOf = async (body: object) =>
     (await connection.send({ body: JSON.stringify(body) })).headers['content-type'];
@@ -39,7 +39,7 @@ test('a call is answered with a stream of events only if it asks for progress an
   await connection.close();
 });
 
-test('a gathering is cancelled when its client disconnects in the middle of the stream', async () => {
+test('gather_ads is cancelled when its HTTP client disconnects', async () => {
   server.logged.length = 0;
   const { socket, received, closed } = openRawSocket(server.port);
   socket.write(formatHttpRequest(callWithProgressToken('gather_ads', { filters: {}, ...noLimits })));

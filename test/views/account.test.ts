@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatCredits, formatIdentity, viewAccount, viewCredits, viewIdentity } from '../../src/views/account.ts';
 
 /** The text for an ordinary account is in docs/tools.md, and another test compares it. */
-describe('The view of credits', () => {
+describe('The text about credits', () => {
   const status = {
     planId: 'pro',
     billingUserId: 'u-1',
@@ -16,7 +16,7 @@ describe('The view of credits', () => {
     },
   };
 
-  test('the text about credits names the reached usage limit if the service names it', () => {
+  test('the text about credits names the reached usage limit', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
     const reached = formatCredits(viewCredits({ ...status, usageLimit }));
     expect(reached).toMatch(/^hourly: 410 of 400 used, 0 left$.*^usage limit reached: hourly$/ms);
@@ -24,13 +24,13 @@ describe('The view of credits', () => {
     expect(unnamed).toMatch(/^usage limit reached$/m);
   });
 
-  test('the data about credits has the days of the period and the remaining credits of each window', () => {
+  test('the data about credits includes the period days and remaining credits', () => {
     const derived = { periodStartsOn: '2026-11-01', periodEndsOn: '2026-12-01', hourlyLeft: 80, dailyLeft: 540 };
     expect(viewCredits(status)).toEqual({ ...status, ...derived });
   });
 });
 
-test('the view of an account leaves out nulls and states team membership and a missing authentication', () => {
+test('the text about an account omits nulls and states team membership', () => {
   const known = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
   const user = { ...known, planId: null };
   expect(viewAccount(user)).toEqual(known);

@@ -8,7 +8,7 @@ const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
 const withoutNulls = (value: object): object => JSON.parse(JSON.stringify(value), (_, item) => item ?? undefined);
 const standard = (ad: object) => viewAd(ad, { detail: 'standard', now });
 
-test('an ad in a list keeps the field names and values of the API and adds derived fields', () => {
+test("an ad in a list keeps the API's field names and adds derived fields", () => {
   const view = brief(everyFact);
   const { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat } = everyFact;
   const sent = { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat };
@@ -27,13 +27,13 @@ const getLastLine = (ad: object) =>
     .split('\n')
     .at(-1);
 
-test('the colon in a list shows whether a single text is a headline or a body', () => {
+test('a colon in the list shows whether a single text is a headline or a body', () => {
   expect(getLastLine({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
   expect(getLastLine({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
   expect(getLastLine({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
 });
 
-test('equal bodies in a list are cut to the same words and hash for any headline', () => {
+test('equal ad bodies are cut to the same words and hash', () => {
   const headlines = [null, 'Boots', 'Boots that outlast the trail, the winter and their owner, made once '.repeat(4)];
   const cuts = headlines.map((headline) => getLastLine({ ...everyFact, headline, body })?.split(/(?<=^|"): /)[1]);
   expect(new Set(cuts).size).toBe(1);
@@ -41,13 +41,13 @@ test('equal bodies in a list are cut to the same words and hash for any headline
   expect(brief({ ...everyFact, body: `${body} Always.` }).bodyHash).not.toBe(brief({ ...everyFact, body }).bodyHash);
 });
 
-test('a body that only ends like a cut text has no hash in a list', () => {
+test('an ad body that imitates a cut text gets no hash', () => {
   const forged = 'Sale… (+312 chars)" +312 #482193';
   expect(getLastLine({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
   expect(getLastLine({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
 });
 
-test('a list keeps the order of the service and states shared facts and advertisers once', () => {
+test('a list states facts that all of its ads share only once', () => {
   const by = (pageId: string, id: string) => ({ id, pageId, page: { pageName: `Page ${pageId}` }, ctaType: 'BUY' });
   const items = [by('p', 'a'), by('q', 'b'), by('p', 'c'), by('p', 'd')].map((ad) => brief(ad));
   const [first, ...lines] = formatAdList({ items, total: 900 }).split('\n');
@@ -65,20 +65,20 @@ describe('An ad with a template as its headline', () => {
     cards: [{ title: 'Tan leather', body: 'Two left in stock', link_url: 'https://serra.example/tan' }],
   };
 
-  test('an ad with a template as its headline shows the texts of its first card', () => {
+  test('an ad with a template headline shows the texts of its first card', () => {
     expect(brief(template).firstCard).toBe('Tan leather — Two left in stock');
     expect(formatAdList({ items: [brief(template)] })).toContain(
       '"{{product.name}}": "{{product.brand}}" card 1: "Tan leather — Two left in stock"',
     );
   });
 
-  test('the first card of a template ad leaves out template texts, and its body if the ad has a body', () => {
+  test('the first card of a template ad omits template texts', () => {
     const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
     expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();
     expect(brief({ ...template, body: 'Two left in stock' }).firstCard).toBe('Tan leather');
   });
 
-  test('cards are read with field names in snake case and in camel case', () => {
+  test('card fields are read in snake case and camel case', () => {
     const landingUrl = 'https://serra.example/tan';
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: landingUrl }] };
     expect(standard(camel).cardViews).toEqual([{ card: 1, title: 'Tan leather', landingUrl }]);
@@ -155,20 +155,20 @@ describe('A single ad', () => {
       { changes: { body: 2 }, newField: 1 },
       ['Only with detail full: "changes, newField"'],
     ],
-  ])('%s', ([, fields, words]) => {
+  ])('text view: %s', ([, fields, words]) => {
     const text = formatAd(standard({ ...everyFact, ...fields }));
     for (const each of words) expect(text).toMatch(each);
   });
 });
 
-test('the full view of an ad has every field of the service except nulls', () => {
+test('the full view of an ad has every field from the API except nulls', () => {
   const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
   expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
   expect('endDate' in view).toBe(false);
   expect(view.daysRunning).toBe(80);
 });
 
-test('fifty ads with every field and a hundred pages fit into the default budgets', () => {
+test('fifty ads with all fields fit into the default token budget', () => {
   const items = Array.from({ length: 50 }, (_, i) =>
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );

@@ -6,7 +6,7 @@ import { computeRun } from '../../src/views/days-running.ts';
 import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/urls.ts';
 import { now } from './sample-ads.ts';
 
-describe('The run of an ad', () => {
+describe('The running time of an ad', () => {
   const [startedAt, lastSeenAt, later] = ['2026-11-01', '2026-11-10', '2027-01-01'];
   const late = { daysRunning: 9, daysSinceSeen: 10 };
   test.for<[string, object, object]>([
@@ -27,12 +27,12 @@ describe('The run of an ad', () => {
       { ...late, stillRunning: true },
     ],
     [
-      'days running count up to the reading if the ad states a later sighting',
+      'days running count up to the reading date if the last sighting is later',
       { startedAt, lastSeenAt: later },
       { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
     ],
     [
-      'days running count up to the reading if the end and the last sighting are in the future',
+      'days running count up to the reading date if all other dates are in the future',
       { startedAt, lastSeenAt: later, endDate: later },
       { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
     ],
@@ -41,16 +41,16 @@ describe('The run of an ad', () => {
       { startedAt: later, lastSeenAt: '2027-01-05', endDate: '2027-02-01' },
       { stillRunning: true, daysSinceSeen: 0 },
     ],
-    ['an ad without dates has no run', {}, {}],
+    ['an ad without dates has no running time', {}, {}],
     ['texts and numbers that are not dates are ignored', { startedAt: 'soon', endDate: 5 }, {}],
     [
       'days running are missing if the last sighting is before the start',
       { startedAt: lastSeenAt, lastSeenAt: startedAt },
       { daysSinceSeen: 19 },
     ],
-  ])('%s', ([, dates, run]) => expect(computeRun(dates, now)).toEqual(run));
+  ])('computeRun: %s', ([, dates, run]) => expect(computeRun(dates, now)).toEqual(run));
 
-  test('days after the reading are never counted', () => {
+  test('days after the reading date are never counted as running', () => {
     const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
     const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
     fc.assert(
@@ -64,7 +64,7 @@ describe('The run of an ad', () => {
     );
   });
 
-  test('days are calendar days in UTC at any time of the day', () => {
+  test('running days are calendar days in UTC', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
     expect(computeRun(oneNight, now).daysRunning).toBe(1);
     for (const hour of [0, 12, 23]) expect(computeRun(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
@@ -72,14 +72,14 @@ describe('The run of an ad', () => {
     expect(computeRun(oneDay, now).daysRunning).toBe(0);
   });
 
-  test('an ad has the same days in a list and alone', () => {
+  test('an ad shows the same running days in a list and alone', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
     const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
     const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
-  test('the text about a run states only the known dates', () => {
+  test('the text about the running time states only known dates', () => {
     const said = (dates: object) => formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
     expect(said({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
     expect(said({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
@@ -89,14 +89,14 @@ describe('The run of an ad', () => {
     );
   });
 
-  test('a list states no days since a sighting after the day of the list', () => {
+  test('a list does not say how long ago a later sighting was', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
 });
 
 describe('URLs of ads', () => {
-  test('the domain of a URL has no www in any notation and is missing for hosts that are too long', () => {
+  test('the domain of a URL is shown without www', () => {
     const other = ['HTTP://WWW.SERRA.EXAMPLE', 'https://user:secret@serra.example:8443/', '//serra.example'];
     for (const address of ['https://www.serra.example/boots?x=1', 'serra.example/boots', ...other])
       expect(parseDomain(address)).toBe('serra.example');
@@ -121,7 +121,7 @@ describe('URLs of ads', () => {
     expect(kept.length + Number(missing)).toBe(address.length);
   });
 
-  test('the shown URL and its domain have a limited length', () => {
+  test('a displayed URL and its domain have a limited length', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string({ unit: 'binary' })), (address) => {
         expect(cleanUrl(address.repeat(50), 30)?.length ?? 0).toBeLessThan(200);
@@ -131,7 +131,7 @@ describe('URLs of ads', () => {
   });
 });
 
-test('the expiry of a signed URL is read from three kinds of parameters', () => {
+test('the expiry date of a signed URL is read from its parameters', () => {
   expect(parseExpiry('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
   expect(parseExpiry('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
   expect(parseExpiry('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(

@@ -29,7 +29,7 @@ test.each([
   expect(before).toMatch(/^"…/);
 });
 
-test('the excerpts of two long English texts begin a few words before the difference', () => {
+test('the excerpts of two long texts begin a few words before the difference', () => {
   const text = (day: string) => `${'The winter sale of all our boots goes on and on. '.repeat(3)}It ends on ${day}.`;
   expect(excerptDifference(text('Friday'), text('Sunday'))).toEqual([
     expect.stringMatching(/^"….{1,50}It ends on Friday\."$/),
@@ -37,11 +37,11 @@ test('the excerpts of two long English texts begin a few words before the differ
   ]);
 });
 
-test('the excerpts of texts that differ near their beginning start at the beginning', () => {
+test('the excerpts of short texts start at the beginning', () => {
   expect(excerptDifference('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
 });
 
-test('texts that look the same have no excerpts', () => {
+test('texts that look identical have no excerpts', () => {
   for (const [from, to] of [
     ['Sale', 'Sale  '],
     ['Sale', 'Sa\u200ble'],
@@ -94,7 +94,7 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 );
 
-test('two excerpts never look the same, and only texts that look the same have no excerpts', () => {
+test('the two excerpts of different texts never look identical', () => {
   fc.assert(
     fc.property(text, text, text, text, (start, old, now, end) => {
       const [from, to] = [start + old + end, start + now + end];

@@ -64,12 +64,12 @@ test.each([
   ['a text that is no URL has no page', 'call us', null],
   ['a macro alone stays', '{{product.url}}', '{{product.url}}'],
   ['a missing link has no page', null, null],
-])('the landing page of an ad has one canonical form: %s', (_, offerLink, page) => {
+])('the landing page URL of an ad is normalized: %s', (_, offerLink, page) => {
   expect(parseLanding({ offerLink }).page).toBe(page);
   expect(parseLanding({ offerLink: page }).page).toBe(page);
 });
 
-test('the landing page comes from the link or the first card, never from the displayed URL', () => {
+test('the landing page of an ad never comes from its displayed URL', () => {
   expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).page).toBe('shop.example/a');
   expect(parseLanding({ displayUrl: 'shop.example' }).page).toBeNull();
 });
@@ -127,7 +127,7 @@ test.each([
   ['missing for an ad without a URL', { offerLink: 'call us', website: {} }, undefined],
 ])('the landing domain of an ad is %s', (_, ad, domain) => expect(findLandingDomain(ad)).toBe(domain));
 
-test('the landing domain is the host behind all known wrappers for any website and displayed URL', () => {
+test('the landing domain is the host behind all known redirect wrappers', () => {
   const wrapperFunctions: ((address: string) => string)[] = [
     wrapInLinkShim,
     (address) => `https://www.google.de/url?sa=t&url=${encode(address)}`,
@@ -146,7 +146,7 @@ test('the landing domain is the host behind all known wrappers for any website a
   );
 });
 
-test('utm has the decoded and limited campaign parameters of the page behind wrappers', () => {
+test('utm parameters are read from the page behind redirect wrappers', () => {
   const utmOf = (offerLink: string) => parseLanding({ offerLink }).utm;
   expect(utmOf(shopUrl)).toBeNull();
   const link = `${shopUrl}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;

@@ -4,7 +4,7 @@ import { formatPage, formatPageList, PageView, viewPage } from '../../src/views/
 import { somePage } from './sample-ads.ts';
 
 describe('The view of an advertiser page', () => {
-  test('a page in a list keeps its numbers and counts its thumbnails by kind', () => {
+  test('an advertiser page in a list counts its thumbnails by kind', () => {
     const view = viewPage(somePage, { detail: 'brief' });
     expect(PageView.parse(view)).toEqual(view);
     expect(formatPageList({ items: [view], total: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
@@ -12,26 +12,26 @@ describe('The view of an advertiser page', () => {
     );
   });
 
-  test('a single page states whether its details are estimated and links into the app', () => {
+  test('a single advertiser page states whether its details are estimated', () => {
     expect(formatPage(viewPage(somePage, { detail: 'standard' }))).toMatch(
       /, details estimated, .*\nin the app: "https:\/\/app.example\/pages\/0b9a8c7d-[\w-]*"$/s,
     );
   });
 
-  test('the full view of a page has every field that the service sent', () => {
+  test('the full view of an advertiser page has every field from the API', () => {
     expect(viewPage(somePage, { detail: 'full' })).toEqual(somePage);
     expect(formatPage(viewPage(somePage, { detail: 'full' }), 'full')).toContain('thumbnails: [{"url":');
   });
 });
 
-test('an empty list says whether further pages may have items', () => {
+test('an empty list says whether further result pages may have items', () => {
   expect(formatPageList({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   expect(formatPageList({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
     'No pages on this page.\n\nMore with cursor:\nnext-one',
   );
 });
 
-test('a list that continues after a cut continues the numbers of its items', () => {
+test('a continued list continues the numbers of its items', () => {
   const items = [viewPage(somePage, { detail: 'brief' })];
   expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,
@@ -41,7 +41,7 @@ test('a list that continues after a cut continues the numbers of its items', () 
   );
 });
 
-test('the common form of the app links is found only if every item has this form', () => {
+test('a shared app link pattern is found only if all items match it', () => {
   const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
   expect(findAppUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
   expect(findAppUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();

@@ -91,7 +91,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
 const details = ['brief', 'standard', 'full'] as const;
 
 describe.each(Object.entries(viewsByObject))('%s', (_, [model, texts]) => {
-  test('third-party text in %s cannot imitate a message of the server', () => {
+  test('third-party text in %s cannot imitate a server message', () => {
     fc.assert(
       fc.property(generateObjects(model), text, (sent, name) => {
         for (const detail of details) for (const each of texts({ ...sent, [name]: 1 }, detail)) expectQuoted(each);
@@ -100,7 +100,7 @@ describe.each(Object.entries(viewsByObject))('%s', (_, [model, texts]) => {
   });
 });
 
-test('ids, dates, domains and constants are not quoted, but sentences without spaces are', () => {
+test('ids, dates, domains and constants are not quoted', () => {
   const bare = 'u-1 svc_live_ab SHOP_NOW 6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f 2026-01-15T00:00:00.000Z a.co.kr';
   for (const one of bare.split(' ')) expect(quoteUnlessWord(one)).toBe(one);
   expect(quoteUnlessWord('ignore all\nprevious')).toBe('"ignore all previous"');

@@ -19,7 +19,7 @@ const forbidden =
   /[^\P{Cc}\n\t]|[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb]|[\u{e0080}-\u{e0fff}]|\p{Cs}|\p{NChar}/u;
 
 describe('The sanitizer', () => {
-  test('a text without hidden characters stays unchanged', () => {
+  test('the sanitizer does not change a text without hidden characters', () => {
     for (const text of [
       'Save 20 % — today only!\n\tNow.',
       '👩🏽‍💻 ❤️‍🔥 🏳️‍🌈 🏃‍♂️ 1️⃣ ✔️ ☀︎',
@@ -48,7 +48,7 @@ describe('The sanitizer', () => {
 
   test('a sanitized name is on one line', () => expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more'));
 
-  test('sanitizing is idempotent and never leaves a hidden character', () => {
+  test('the sanitizer is idempotent and leaves no hidden characters', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const clean = sanitize(text);
@@ -83,7 +83,7 @@ const copy = fc.oneof(
 const activeMarkup = /\]\(|\]\[|\]:|!\[|<[a-z/!?]|`/i;
 
 describe('Quoted text', () => {
-  test('quoted text stays inside its quotes or marked lines and has no active markup', () => {
+  test('quoted text cannot leave its quotes and has no active markup', () => {
     fc.assert(
       fc.property(copy, (text) => {
         expect(quote(text)).toMatch(/^"[^"\n\r]*"$/);

@@ -78,7 +78,7 @@ const noiseCharacters: Record<string, fc.Arbitrary<string>> = {
 
 describe('The token estimate', () => {
   test.each(Object.entries(noiseCharacters))(
-    'the real number of tokens is at most 1.5 times the estimate for noise of %s',
+    'the token count is at most 1.5 times the estimate for noise of %s',
     (_, character) => {
       const word = (maxLength: number) => fc.array(character, { minLength: 1, maxLength }).map((all) => all.join(''));
       const text = fc
@@ -94,7 +94,7 @@ describe('The token estimate', () => {
   );
 
   test.each(Object.entries(languages))(
-    'the token estimate for a text in %s is close to the real number',
+    'the token estimate for a text in %s is close to the real count',
     (_, { text }) => {
       const ratio = estimateTokens(text) / countRealTokens(text);
       expect(ratio).toBeGreaterThanOrEqual(0.9);
@@ -102,7 +102,7 @@ describe('The token estimate', () => {
     },
   );
 
-  test('the token estimate for lists of real ads is at most 3 % too low and at most 15 % too high', ({ skip }) => {
+  test('the token estimate for lists of ads is at most 3 % too low', ({ skip }) => {
     const samples = readRealSamples() ?? skip(missingSamplesHint);
     const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
@@ -112,7 +112,7 @@ describe('The token estimate', () => {
     }
   });
 
-  test('fitsWithin agrees with the estimate of the whole text', () => {
+  test('fitsWithin agrees with the token estimate of the whole text', () => {
     const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), pickLetter('Aq7漢'), fc.constant('😀'));
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
     fc.assert(
@@ -126,7 +126,7 @@ describe('The token estimate', () => {
 const cutSuffix = /^(.*)… \(\+(\d+) chars\)$/s;
 
 describe('A truncated text', () => {
-  test('a truncated text ends after a word and states how many characters are missing', () => {
+  test('a truncated text ends after a word and states how much is missing', () => {
     const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
     const [, kept = '', missing = '0'] = cutSuffix.exec(truncate(text, 20)) ?? [];
     expect(text.startsWith(kept)).toBe(true);
@@ -134,12 +134,12 @@ describe('A truncated text', () => {
     expect(kept.length + Number(missing)).toBe(text.length);
   });
 
-  test('a truncated text of one endless word shows the start of the word', () => {
+  test('a truncated text of one long word shows the start of the word', () => {
     for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
       expect(truncate(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
   });
 
-  test('a truncated text never ends inside a flag, an emoji sequence or an accented letter', () => {
+  test('a truncated text never ends inside a flag, an emoji or an accented letter', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {
         const [, kept = ''] = cutSuffix.exec(truncate(piece.repeat(200), tokens)) ?? [];
@@ -148,7 +148,7 @@ describe('A truncated text', () => {
     }
   });
 
-  test('a truncated text is a start of the text within the token limit', () => {
+  test('a truncated text stays within its token limit', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.integer({ min: 8, max: 80 }), (text, tokens) => {
         const result = truncate(text, tokens);
@@ -166,7 +166,7 @@ describe('A truncated text', () => {
 const render = (items: readonly string[]) => items.join('\n');
 
 describe('A list that exceeds its budget', () => {
-  test('a list shows exactly as many leading items as fit into the budget', () => {
+  test('a list shows exactly as many items as fit into its token budget', () => {
     fc.assert(
       fc.property(fc.array(fc.lorem(), { maxLength: 60 }), fc.integer({ min: 1, max: 400 }), (items, budget) => {
         const count = leading({ items, budget, render });
@@ -178,7 +178,7 @@ describe('A list that exceeds its budget', () => {
     );
   });
 
-  test('a list of items with similar lengths is rendered at most four times', () => {
+  test('a list of similar items is rendered at most four times', () => {
     const length = fc.integer({ min: 20, max: 200 });
     const lists = length.chain((usual) =>
       fc.array(fc.integer({ min: usual, max: Math.ceil(1.2 * usual) }), { minLength: 2, maxLength: 400 }),

@@ -99,10 +99,7 @@ const changed: Record<string, object> = {
   },
 };
 
-test('check_watches, gather_ads and SQL report an ad as changed only if its content changed', async ({
-  upstream,
-  start,
-}) => {
+test('check_watches reports an ad as changed only if its content changed', async ({ upstream, start }) => {
   const [same, different] = [Object.keys(unchanged), Object.keys(changed)];
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
@@ -126,10 +123,7 @@ test('check_watches, gather_ads and SQL report an ad as changed only if its cont
   expect(namesOf(versions.flat()).sort()).toEqual(different.toSorted());
 });
 
-test('check_watches and gather_ads state for how many ads the counters of the service rose or fell', async ({
-  upstream,
-  start,
-}) => {
+test("check_watches states for how many ads the API's counters rose or fell", async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
@@ -154,10 +148,7 @@ test('check_watches and gather_ads state for how many ads the counters of the se
   expect(gathered.data.sinceLast).toMatchObject({ counters });
 });
 
-test('check_watches reports a changed ad even if its counters changed many times since the last check', async ({
-  upstream,
-  start,
-}) => {
+test('check_watches reports a changed ad even if its counters changed many times', async ({ upstream, start }) => {
   const body = fc.constantFrom('Old', 'Old', 'Old', 'Old', 'New');
   const reading = fc.record({ body, duplicates: fc.nat(1000) });
   const readingsOfAd = fc.array(reading, { minLength: 15, maxLength: 15 });
@@ -191,7 +182,7 @@ test('check_watches reports a changed ad even if its counters changed many times
   );
 }, 120_000);
 
-test('check_watches shows the differing words of both texts of a changed Japanese ad', async ({ upstream, start }) => {
+test('check_watches shows the words that changed in a Japanese ad', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 1);

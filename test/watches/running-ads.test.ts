@@ -23,10 +23,7 @@ function readDocumentedSql(): string {
   return sql;
 }
 
-test('the documented weekly report states how many ads of a shrinking advertiser run in each week', async ({
-  upstream,
-  start,
-}) => {
+test('the documented weekly report shows how many ads of an advertiser run each week', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({ files }, { now: () => clock });
   const service = serveAds(upstream, 0);
@@ -60,7 +57,7 @@ test('the documented weekly report states how many ads of a shrinking advertiser
   expect(await server.queryRows(byQuestion)).toEqual([[days.at(-1), 30]]);
 });
 
-test('current_ads contains the ads of the newest complete gathering of each question', async ({ upstream, start }) => {
+test('current_ads contains the newest complete gathering of each search', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);

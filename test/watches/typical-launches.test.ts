@@ -21,10 +21,7 @@ const listLaunchTimes = (weeks: readonly number[]) =>
 
 const weeks = [4, 5, 2, 9, 5, 3, 6, 7, 4, 5, 3, 8];
 
-test('check_watches states how many ads started since the last check and in a typical week', async ({
-  upstream,
-  start,
-}) => {
+test('check_watches compares new ads with the launches of a typical week', async ({ upstream, start }) => {
   let clock = firstCheck + 9 * 3_600_000;
   const server = await start({}, { now: () => clock++ });
   const service = new AdService(0);
@@ -49,10 +46,7 @@ test('check_watches states how many ads started since the last check and in a ty
   expect(others.map(({ usual }) => usual)).toEqual([undefined, undefined]);
 });
 
-test('check_watches states no typical launches if less than four weeks before the last check are known', async ({
-  upstream,
-  start,
-}) => {
+test('check_watches needs four weeks of data to state typical launches', async ({ upstream, start }) => {
   for (const [known, isTold] of [
     [weeks.slice(-5), true],
     [weeks.slice(-4), false],
@@ -74,10 +68,7 @@ test('check_watches states no typical launches if less than four weeks before th
   }
 });
 
-test('check_watches counts launches in intervals of the same length as the time since the last check', async ({
-  upstream,
-  start,
-}) => {
+test('check_watches compares launches over periods of equal length', async ({ upstream, start }) => {
   const launchDays = fc.array(fc.integer({ min: 1, max: 130 }), { minLength: 1, maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(launchDays, fc.integer({ min: 1, max: 20 }), async (daysBefore, elapsedDays) => {

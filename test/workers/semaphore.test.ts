@@ -19,7 +19,7 @@ function createSlotTaker(semaphore: Semaphore) {
   return { began, take, end };
 }
 
-test('a tenant with many calls leaves slots for others, and the tenant with the fewest slots comes first', async () => {
+test('the tenant with the fewest slots gets the next one', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore(limits));
   const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
   const all = Promise.all(names.map((name) => take(name)));
@@ -34,7 +34,7 @@ test('a tenant with many calls leaves slots for others, and the tenant with the 
   expect(began.slice(-2)).toEqual(['busy 4', 'busy 5']);
 });
 
-test.for([1, 2])('long queues of some tenants delay no tenant with few calls when %i slots exist', async (atOnce) => {
+test.for([1, 2])('tenants with long queues do not delay other tenants when %i slots exist', async (atOnce) => {
   const { began, take, end } = createSlotTaker(
     new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
   );
@@ -49,7 +49,7 @@ test.for([1, 2])('long queues of some tenants delay no tenant with few calls whe
   }
 });
 
-test('among tenants with the same number of slots, the least recently served tenant gets the next slot', async () => {
+test('the least recently served tenant gets the next slot among equal tenants', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
@@ -71,7 +71,7 @@ test('a call that is cancelled while it waits takes no slot', async () => {
   await expect(take('aborted', AbortSignal.abort(new Error('before')))).rejects.toThrow('before');
 });
 
-test('a full queue refuses the newest call of the key with the most waiting calls, but never the first call of a key', async () => {
+test('a full queue rejects the newest call of the API key with the most waiting calls', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   const refused: string[] = [];
   const ask = (name: string) =>
@@ -90,7 +90,7 @@ test('a full queue refuses the newest call of the key with the most waiting call
   expect(began).toEqual(['first', 'greedy 0', 'a 1', 'b 1', 'c 1', 'greedy 1', 'a 2', ...names.slice(2, 6)]);
 });
 
-test('the first waiting call of each key keeps its place even if the queue is full', async () => {
+test('the first waiting call of each API key keeps its place in a full queue', async () => {
   const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   for (let key = 0; key < 10; key++) void take(`key${key} 1`).catch(() => expect.unreachable());
@@ -98,7 +98,7 @@ test('the first waiting call of each key keeps its place even if the queue is fu
   await expect(take('key0 2')).rejects.toMatchObject({ failure: { kind: 'busy' } });
 });
 
-test('a call that times out while it waits for a slot fails with busy', async () => {
+test('a call that times out while it waits for a slot fails as busy', async () => {
   const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   await expect(take('late', AbortSignal.timeout(1))).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });

@@ -17,7 +17,7 @@ const startOfTest = Date.parse('2026-11-20T10:00:00Z');
 const hour = 3_600_000;
 
 describe('gather_ads with the local library', () => {
-  test('gather_ads spends all of maxCredits, continues later, and is free once it is complete', async ({ server }) => {
+  test('gather_ads stops at maxCredits and continues in the next call', async ({ server }) => {
     const { call } = server;
     const first = await call('gather_ads', { ...germanAds, maxCredits: 15 });
     const counts = { found: 267, read: 150, added: 150, updated: 0, gone: null, complete: false };
@@ -34,9 +34,7 @@ describe('gather_ads with the local library', () => {
     expect(again.text).toMatch(/complete, last read \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
   });
 
-  test('gather_ads summarizes only its own ads and recognizes the same question in another order', async ({
-    server,
-  }) => {
+  test('gather_ads summarizes only its own ads', async ({ server }) => {
     await server.call('search_ads', { filters: { displayFormat: ['IMAGE'] }, limit: 10 });
     const filters = { countries: ['DE'], displayFormat: ['VIDEO'] };
     const { data, text } = await server.call('gather_ads', { filters, maxCredits: 20 });
@@ -47,7 +45,7 @@ describe('gather_ads with the local library', () => {
     expect(known).toMatchObject({ gathering: data.gathering, receipt: { charged: 0 } });
   });
 
-  test('gather_ads reads several questions under one limit and counts an ad once', async ({ server }) => {
+  test('gather_ads reads several searches and counts each ad once', async ({ server }) => {
     const split = [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }];
     const first = await server.call('gather_ads', { ...germanAds, split, maxCredits: 7 });
     expect(first.data).toMatchObject({ complete: false, stopped: 'maxCredits', receipt: { charged: 7 } });
@@ -67,7 +65,7 @@ describe('gather_ads with the local library', () => {
     expect(overlap.text).toMatch(/\d+ charged for \d calls/);
   });
 
-  test('gather_ads reads a collection, whose price cannot be estimated', async ({ service, start }) => {
+  test('gather_ads can read a collection', async ({ service, start }) => {
     const server = await start({ apiKey: service.apiKey });
     const { items } = (await server.call('list_collections')).data;
     const { id, adCount = 0 } = items.find((collection) => collection.adCount > 0) ?? {};
@@ -80,7 +78,7 @@ describe('gather_ads with the local library', () => {
     expect(data).toMatchObject({ found: adCount, read: adCount, complete: true });
   });
 
-  test('gather_ads refuses contradictory arguments before it sends a request', async ({ server, service }) => {
+  test('gather_ads rejects contradictory arguments before sending a request', async ({ server, service }) => {
     const sent = service.requests.length;
     const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
     for (const [args, problem] of [
@@ -96,7 +94,7 @@ describe('gather_ads with the local library', () => {
     expect(service.requests).toHaveLength(sent);
   });
 
-  test('gather_ads fills a cleared dataset from cached pages and keeps their dates', async ({ start }) => {
+  test('gather_ads refills a cleared dataset from cached pages', async ({ start }) => {
     let clock = startOfTest;
     const server = await start({ files }, { now: () => clock++ });
     const question = { filters: { countries: ['DE'], displayFormat: ['VIDEO'] }, maxCredits: 100 };
@@ -120,7 +118,7 @@ describe('gather_ads with the local library', () => {
   });
 });
 
-describe('An estimate of gather_ads', () => {
+describe('The estimate of gather_ads', () => {
   const estimate = { maxCredits: 0 };
 
   upstreamTest('an estimate needs one search, or none if the total is known', async ({ upstream, server }) => {

@@ -16,10 +16,7 @@ const cases = fc.record({
   ),
 });
 
-test('gather_ads spends at most maxCredits, except for one first page of unknown price', async ({
-  upstream,
-  start,
-}) => {
+test('gather_ads spends at most maxCredits once it knows the price of a page', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(cases, async ({ credits, group, ads, calls }) => {
       const server = await start();
@@ -40,14 +37,14 @@ test('gather_ads spends at most maxCredits, except for one first page of unknown
   );
 });
 
-test('a rising price exceeds maxCredits by at most the price rise of one page', async ({ upstream, server }) => {
+test('gather_ads exceeds maxCredits by at most one price increase', async ({ upstream, server }) => {
   const service = serveAds(upstream, 2000, (items, { sequenceNumber }) => Math.ceil(items / 10) + sequenceNumber);
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
   expect(service.chargedCredits).toBeLessThanOrEqual(61);
 });
 
-test('gather_ads stops at the budget of the server and names the budget', async ({ upstream, start }) => {
+test('gather_ads stops at the credit budget of the server', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 25 });
   const service = serveAds(upstream, 2000);
   const { data, text } = await server.call('gather_ads', { maxCredits: 1000, maxAds: 2000 });
@@ -58,7 +55,7 @@ test('gather_ads stops at the budget of the server and names the budget', async 
   expect(nothing.error).toMatchObject({ kind: 'credit_budget' });
 });
 
-test('gather_ads stops after the page whose unknown charge may use up maxCredits', async ({ upstream, server }) => {
+test('gather_ads stops when unknown charges may have used up maxCredits', async ({ upstream, server }) => {
   const service = serveAds(upstream, 500);
   service.hasChargeHeaders = false;
   const { data, text } = await server.call('gather_ads', { maxCredits: 30 });
@@ -67,7 +64,7 @@ test('gather_ads stops after the page whose unknown charge may use up maxCredits
   expect(text).toContain('at least 0 charged for');
 });
 
-test('the first thousand ads of a large gathering are free in lists', async ({ upstream, server }) => {
+test('search_ads lists the first thousand gathered ads at no charge', async ({ upstream, server }) => {
   const service = serveAds(upstream, 1200);
   await server.call('gather_ads', { maxAds: 1200, maxCredits: 1000 });
   service.searches = [];

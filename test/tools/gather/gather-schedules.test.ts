@@ -8,7 +8,7 @@ afterAll(() => servers.close());
 /** Only a few schedules, to verify that they run. `npm run schedules` tries twenty thousand. */
 const options = { numRuns: 60 };
 
-test('gatherings pay each page once, store complete results and state true numbers, in any order of events', async () => {
+test('gather_ads pays for each page once, in any order of events', async () => {
   const property = fc.asyncProperty(gatheringSchedules, (schedule) => assertGatherings(schedule, servers));
   await fc.assert(property, options);
 }, 180_000);

@@ -19,7 +19,7 @@ const identity = (name: string) => ({ authenticated: true, authSource: 'api_key'
 
 const findCallerNames = (text: string) => new Set(text.match(/caller [\w.-]+/g));
 
-describe('Callers that share a server', async () => {
+describe('Callers that share an HTTP server', async () => {
   /** The service waits until this many requests have arrived, then answers them in reverse order. */
   let requestsPerRound = 1;
   const releaseFunctions: (() => void)[] = [];
@@ -43,43 +43,40 @@ describe('Callers that share a server', async () => {
     await upstream.close();
   });
 
-  test.each(clientKinds)(
-    'eight keys that make three concurrent calls each get only their own answers (%s)',
-    async (kind) => {
-      const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
-      const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
-      /** Makes the same call several times at once with every client. Returns each result with the caller it belongs to. */
-      const callAll = (times: number, tool: string) =>
-        Promise.all(
-          clients.flatMap((client, index) =>
-            Array.from({ length: times }, async () => {
-              const { data, raw } = await client.call(tool);
-              return { name: toCallerName(keys[index] ?? ''), data, text: JSON.stringify(raw) };
-            }),
-          ),
-        );
-      requestsPerRound = keys.length;
-      const answers = await callAll(3, 'whoami');
-      for (const { name, data, text } of answers) {
-        expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
-        expect(findCallerNames(text)).toEqual(new Set([name]));
-      }
-      expect(answers).toHaveLength(24);
+  test.each(clientKinds)('eight API keys with concurrent calls each get only their own results (%s)', async (kind) => {
+    const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
+    const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
+    /** Makes the same call several times at once with every client. Returns each result with the caller it belongs to. */
+    const callAll = (times: number, tool: string) =>
+      Promise.all(
+        clients.flatMap((client, index) =>
+          Array.from({ length: times }, async () => {
+            const { data, raw } = await client.call(tool);
+            return { name: toCallerName(keys[index] ?? ''), data, text: JSON.stringify(raw) };
+          }),
+        ),
+      );
+    requestsPerRound = keys.length;
+    const answers = await callAll(3, 'whoami');
+    for (const { name, data, text } of answers) {
+      expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
+      expect(findCallerNames(text)).toEqual(new Set([name]));
+    }
+    expect(answers).toHaveLength(24);
 
-      // All keys make the same paid call. The calls are coalesced and cached for each key separately.
-      const before = upstream.requests.length;
-      for (const round of ['sent to the service', 'cached']) {
-        for (const { name, text } of await callAll(3, 'search_ads')) {
-          expect(findCallerNames(text), round).toEqual(new Set([name]));
-        }
-        expect(upstream.requests.length - before).toBe(keys.length);
+    // All keys make the same paid call. The calls are coalesced and cached for each key separately.
+    const before = upstream.requests.length;
+    for (const round of ['sent to the service', 'cached']) {
+      for (const { name, text } of await callAll(3, 'search_ads')) {
+        expect(findCallerNames(text), round).toEqual(new Set([name]));
       }
-      requestsPerRound = 1;
-      await Promise.all(clients.map((client) => client.close()));
-    },
-  );
+      expect(upstream.requests.length - before).toBe(keys.length);
+    }
+    requestsPerRound = 1;
+    await Promise.all(clients.map((client) => client.close()));
+  });
 
-  test('a call without a key is never served with the key of the operator', async () => {
+  test("a request without an API key is never served with the operator's key", async () => {
     const { status } = await openConnection(server.origin).send({
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify(toolCall('whoami')),
@@ -88,13 +85,13 @@ describe('Callers that share a server', async () => {
     expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
   });
 
-  test('the log contains no key of a caller', () => {
+  test('the HTTP log contains no API key of a caller', () => {
     expect(server.logged.length).toBeGreaterThan(200);
     expect(server.logged.join('')).not.toContain('svc_live_');
   });
 });
 
-describe('A call in progress', () => {
+describe('A running call over HTTP', () => {
   const addedItem = { collection: {}, itemType: 'ads', itemId: deriveUuid('i'), added: true };
   const createSaveArguments = (collection: string) => ({
     collectionId: deriveUuid(collection),
@@ -121,7 +118,7 @@ describe('A call in progress', () => {
     return { server, asked: listRequests, arrived: waitForArrival, release };
   });
 
-  test('a free call is aborted when its caller disconnects', async ({ serveHolding }) => {
+  test('a free call is aborted when its HTTP client disconnects', async ({ serveHolding }) => {
     const { server, asked } = await serveHolding();
     const { socket } = openRawSocket(server.port);
     socket.write(formatHttpRequest(toolCall('get_account')));
@@ -131,28 +128,23 @@ describe('A call in progress', () => {
     expect(await asked()[0]?.waitForAbort()).toBe(true);
   });
 
-  test.for(clientKinds)(
-    'a free call is aborted and not sent again when the client cancels it (%s)',
-    async (kind, { serveHolding }) => {
-      const { server, asked, arrived } = await serveHolding();
-      const client = await connectHttp(kind, server.url, 'svc_live_cancels');
-      const cancel = new AbortController();
-      const called = client.call('get_account', {}, cancel.signal);
-      called.catch(() => {});
-      await waitUntil(() => asked().length === 1);
-      cancel.abort();
-      await expect(called).rejects.toThrow();
-      expect(await asked()[0]?.waitForAbort()).toBe(true);
-      // The call must not be retried, because nobody waits for its answer.
-      await arrived();
-      expect(asked()).toHaveLength(1);
-      await client.close();
-    },
-  );
+  test.for(clientKinds)('a free call is aborted when the client cancels it (%s)', async (kind, { serveHolding }) => {
+    const { server, asked, arrived } = await serveHolding();
+    const client = await connectHttp(kind, server.url, 'svc_live_cancels');
+    const cancel = new AbortController();
+    const called = client.call('get_account', {}, cancel.signal);
+    called.catch(() => {});
+    await waitUntil(() => asked().length === 1);
+    cancel.abort();
+    await expect(called).rejects.toThrow();
+    expect(await asked()[0]?.waitForAbort()).toBe(true);
+    // The call must not be retried, because nobody waits for its answer.
+    await arrived();
+    expect(asked()).toHaveLength(1);
+    await client.close();
+  });
 
-  test('a cancel notice of another key, or for an id that two requests share, cancels nothing', async ({
-    serveHolding,
-  }) => {
+  test('a cancel notification from another API key cancels nothing', async ({ serveHolding }) => {
     const { server, asked, arrived } = await serveHolding();
     const connections = ['a', 'a', 'b'].map(() => openConnection(server.origin));
     const send = (key: string, body: object, { send: post } = openConnection(server.origin)) =>
@@ -176,9 +168,7 @@ describe('A call in progress', () => {
     await Promise.all(calls);
   });
 
-  test('a write whose client cancels it is still finished, and a server that is closing waits for it', async ({
-    serveHolding,
-  }) => {
+  test('a cancelled write is finished even while the server shuts down', async ({ serveHolding }) => {
     const { server, asked, arrived, release } = await serveHolding({ callsPerKey: 1 });
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
     const first = client.call('add_collection_item', createSaveArguments('first'));

@@ -46,7 +46,7 @@ function createGatedHandler() {
   return { gate, startedPaths, handler };
 }
 
-test('one pipelined request waits for the answer before it, and further pipelined requests end the connection', async () => {
+test('a connection with more than one pipelined request waiting is closed', async () => {
   const { gate, startedPaths, handler } = createGatedHandler();
   const { open } = await serve(handler);
   const withOneAhead = open();
@@ -61,7 +61,7 @@ test('one pipelined request waits for the answer before it, and further pipeline
   expect(startedPaths).not.toContain('/a');
 });
 
-test('a connection whose client does not read its answer is closed, and its next request is not started', async () => {
+test('a connection whose client does not read its response is closed', async () => {
   let startedRequests = 0;
   const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++startedRequests}${large}` : 'small');
   const { open } = await serve(handler, { bounds: { maxUnreadMs: 300, maxConnections: 1 } });
@@ -81,8 +81,8 @@ test('a connection whose client does not read its answer is closed, and its next
   expect(startedRequests).toBe(1);
 });
 
-describe('The limit of connections', () => {
-  test('at the limit, the server closes an idle connection, or the new connection if all others wait for answers', async () => {
+describe('The connection limit', () => {
+  test('the server closes an idle connection when it reaches the connection limit', async () => {
     const { gate, startedPaths, handler } = createGatedHandler();
     const { open } = await serve(handler, { bounds: { maxConnections: 3 } });
     const silent = open();
@@ -106,7 +106,7 @@ describe('The limit of connections', () => {
     await exchange(open());
   });
 
-  test('one address can use a quarter of the connections and does not close connections of other addresses', async () => {
+  test('one IP address can use at most a quarter of the connections', async () => {
     const { startedPaths, handler } = createGatedHandler();
     const addressOf = (remote = '') => (remote.endsWith('127.0.0.9') ? undefined : remote);
     const refusedAddresses: unknown[] = [];
@@ -129,7 +129,7 @@ describe('The limit of connections', () => {
   });
 });
 
-test('a server that is closing closes idle connections immediately and waits for answers that are in progress', async () => {
+test('a server that shuts down closes idle connections immediately', async () => {
   const { gate, startedPaths, handler } = createGatedHandler();
   const { open, close } = await serve(handler);
   const [silent, used, waiting] = [open(), open(), open()];

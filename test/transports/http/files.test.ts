@@ -24,7 +24,7 @@ const test = httpTest.extend('open', ({ serve }) => async (config: Parameters<ty
   return { ...server, send, write, get, tea: () => write('export_ads', { sql: "SELECT 'tea' AS t", name: 'my tea' }) };
 });
 
-test('anyone who has the link to an exported file can download the file', async ({ open }) => {
+test('anyone with the link can download an exported file', async ({ open }) => {
   const { tea, get, origin, logged } = await open();
   const { data, text } = await tea();
   expect(data.link).toMatch(new RegExp(`^${origin}/files/[\\w-]{22}/my%20tea\\.csv$`));
@@ -49,7 +49,7 @@ test('anyone who has the link to an exported file can download the file', async 
   expect(logged.join('')).not.toContain('/files/');
 });
 
-test('a report opens in a sandbox without frames, and its link is valid for a day', async ({ open }) => {
+test('a report opens in a sandbox, and its link is valid for a day', async ({ open }) => {
   const { write, get } = await open();
   const { data, text } = await write('write_report', { title: 'Tea', sections: [{ heading: 'One' }] });
   expect(text).toContain('can be read for a day');
@@ -60,7 +60,7 @@ test('a report opens in a sandbox without frames, and its link is valid for a da
   );
 });
 
-test('a guessed link or file name gets a 404, and foreign hosts and origins get a 403', async ({ open }) => {
+test('a guessed file link returns 404', async ({ open }) => {
   const { tea, get, origin } = await open();
   const path = (await tea()).data.link.replace(origin, '') as string;
   const [, , link = ''] = path.split('/');
@@ -73,10 +73,7 @@ test('a guessed link or file name gets a 404, and foreign hosts and origins get 
   expect((await get(path, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
 });
 
-test('the links of a key end when the service rejects the key, and links of other keys stay valid', async ({
-  open,
-  upstream,
-}) => {
+test('the file links of an API key end when the API rejects the key', async ({ open, upstream }) => {
   const { tea, write, get } = await open();
   const { data } = await tea();
   const other = 'svc_live_other';
@@ -113,7 +110,7 @@ test.for([
   expect((await get(new URL(data.link).pathname, { headers })).status).toBe(200);
 });
 
-test('the result of export_ads has a link in revision 2026-07-28, too', async ({ open }) => {
+test('the result of export_ads has a link in revision 2026-07-28', async ({ open }) => {
   const { send, origin } = await open({ demo: true });
   const { json } = await send(
     createLatestRequest('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }),
@@ -121,7 +118,7 @@ test('the result of export_ads has a link in revision 2026-07-28, too', async ({
   expect(json.result.structuredContent.link).toContain(`${origin}/files/`);
 });
 
-describe('Clients that do not read the file they requested', () => {
+describe('Downloads by slow clients', () => {
   const content = Buffer.alloc(8 * 1024 * 1024, 'x');
   const small = Buffer.alloc(200 * 1024, 'y');
   const sizes: Record<string, Buffer> = { large: content, small };
@@ -158,7 +155,7 @@ describe('Clients that do not read the file they requested', () => {
     return { readSlowly, get, reads };
   }
 
-  test('twenty clients that do not read a file share one copy of the file and do not block other files', async () => {
+  test('twenty slow downloads of a file share one copy in memory', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 60_000, maxWaitMs: 60_000 });
     for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
@@ -167,7 +164,7 @@ describe('Clients that do not read the file they requested', () => {
     expect(reads.filter((link) => link === 'a-1')).toHaveLength(1);
   });
 
-  test('clients that do not read a file are disconnected if another file waits for a slot', async () => {
+  test('slow downloads are disconnected if another file waits for a slot', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 100, maxWaitMs: 60_000 });
     const slow = [readSlowly('a-1'), readSlowly('b-1')];
     await waitUntil(() => reads.length === 2);
@@ -177,7 +174,7 @@ describe('Clients that do not read the file they requested', () => {
     expect(Math.min(...lengths)).toBeLessThan(content.length);
   });
 
-  test('while a client blocks the only slot, small files are served and large files are refused with a 503', async () => {
+  test('small files are served while a slow client blocks the only slot', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 1, slowReaderMs: 60_000, maxWaitMs: 100 });
     readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
@@ -186,7 +183,7 @@ describe('Clients that do not read the file they requested', () => {
     expect([status, headers['retry-after'], headers['content-disposition']]).toEqual([503, '5', undefined]);
   });
 
-  test('a link refuses further readers at its limit, and other links are served', async () => {
+  test('a file link rejects downloads beyond its limit', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxAnswersPerLink: 3 });
     const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
     await waitUntil(() => reads.length === 1);

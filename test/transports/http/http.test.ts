@@ -26,9 +26,7 @@ const test = httpTest.extend('connection', async ({ serve }) => {
   return { ...openConnection(server.origin), logged: server.logged };
 });
 
-test('every revision with a handshake is served with plain JSON and without a session', async ({
-  connection: { send },
-}) => {
+test('every revision with a handshake is served as plain JSON without a session', async ({ connection: { send } }) => {
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
     const opened = await send({ body: JSON.stringify(initialize(revision)) });
     expect(opened.json).toMatchObject({ result: { protocolVersion: revision } });
@@ -40,10 +38,8 @@ test('every revision with a handshake is served with plain JSON and without a se
   }
 });
 
-describe('Revision 2026-07-28', () => {
-  test('lists are the same for every request and may be cached publicly for an hour', async ({
-    connection: { send },
-  }) => {
+describe('Revision 2026-07-28 over HTTP', () => {
+  test('tool lists are identical for every request and can be cached for an hour', async ({ connection: { send } }) => {
     for (const method of ['tools/list', 'prompts/list', 'server/discover']) {
       const { json, text } = await send(createLatestRequest(method));
       expect(json).toMatchObject({ result: { ttlMs: 3_600_000, cacheScope: 'public' } });
@@ -51,9 +47,7 @@ describe('Revision 2026-07-28', () => {
     }
   });
 
-  test('a call with a request state that the server never issued is refused and does not run', async ({
-    connection: { send, logged },
-  }) => {
+  test('a call with an unknown request state is rejected', async ({ connection: { send, logged } }) => {
     const call = createLatestRequest('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });
     expect((await send(call)).json).toMatchObject({ error: { code: -32_602 } });
     expect(logged.join('')).not.toContain('"call"');

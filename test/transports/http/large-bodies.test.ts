@@ -15,7 +15,7 @@ const largeCall = largeCallOf(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
 const otherKey = 'svc_live_other';
 
-test('a key can send large bodies while four other keys send large bodies slowly', async ({ serve }) => {
+test('slow uploads by other API keys do not block a large request', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse);
   for (const key of [...keys, otherKey]) await post(key);
   for (const key of keys)
@@ -28,7 +28,7 @@ test('a key can send large bodies while four other keys send large bodies slowly
   for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
 });
 
-test('a large request is refused as busy if no slot becomes free after its body has arrived', {
+test('a large request is rejected as busy if no slot is free', {
   timeout: 60_000,
 }, async ({ serve, upstream }) => {
   const gate = createGate();

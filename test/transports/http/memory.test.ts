@@ -68,7 +68,7 @@ function leaveUnread(
 const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/read' };
 
 test.for(['2025-11-25', '2026-07-28'])(
-  'the server serves other keys while two keys leave many large answers of revision %s unread',
+  'the server stays responsive while clients leave large responses of revision %s unread',
   async (revision, { service, server }) => {
     const unreadRequests = await Promise.all(
       [service.createKey(), service.createKey()].map(async (key) => {
@@ -87,7 +87,7 @@ test.for(['2025-11-25', '2026-07-28'])(
   },
 );
 
-test('sixteen concurrent reads of a large export succeed in less memory than their answers take together', async ({
+test('sixteen concurrent reads of a large export use less memory than their total size', async ({
   service,
   smallServer,
 }) => {
@@ -101,7 +101,7 @@ test('sixteen concurrent reads of a large export succeed in less memory than the
 
 const getContentLength = ({ result }: Awaited<ReturnType<typeof read>>) => result.contents[0].text.length;
 
-test('a file whose JSON would be many times its size is not sent', async ({ service, server }) => {
+test('a file that would become too large as JSON is not sent', async ({ service, server }) => {
   const key = service.createKey();
   const { uri, bytes } = await createExport(server, key, 9_000_000, 'char(1)');
   expect((await read(server, key, uri)).error.message).toMatch(/has 5\d{7} bytes, too many to send/);
@@ -110,7 +110,7 @@ test('a file whose JSON would be many times its size is not sent', async ({ serv
   expect(getContentLength(await read(server, key, quotes.uri))).toBe(quotes.bytes - 2);
 });
 
-test('a server with little memory survives thousands of unread tool lists', async ({ smallestServer }) => {
+test('a server with little memory survives thousands of unread responses', async ({ smallestServer }) => {
   // Each list has more than 50 KB.
   const closeConnections = leaveUnread(smallestServer, 1000, () => formatHttpRequest(request(1, 'tools/list')), 2);
   const { call, close } = openConnection(smallestServer.origin);
@@ -119,10 +119,7 @@ test('a server with little memory survives thousands of unread tool lists', asyn
   await close();
 });
 
-test('a server with little memory can export cells that consist of line breaks', async ({
-  service,
-  smallestServer,
-}) => {
+test('a server with little memory can export cells full of line breaks', async ({ service, smallestServer }) => {
   const { call, close } = openConnection(smallestServer.origin);
   const sql = "SELECT replace(printf('%.*c', 1990000, 'a'), 'a', char(10)) AS t FROM (VALUES (1), (2), (3), (4), (5))";
   const { json } = await call('export_ads', { sql }, service.createKey());

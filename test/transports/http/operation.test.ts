@@ -10,11 +10,8 @@ import { openConnection, openRawSocket, startHttp, toolCall, validHeaders } from
 import { freePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
 
-describe('The limit of concurrent calls', () => {
-  test('calls wait for a slot, and if the queue is full, a call gets a busy error with the time to retry', async ({
-    serve,
-    upstream,
-  }) => {
+describe('The limit of concurrent calls over HTTP', () => {
+  test('a call gets a busy error with a retry time if the queue is full', async ({ serve, upstream }) => {
     const gate = createGate();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 2 };
     const { post } = await serve(answerWhenOpen(gate), limits);
@@ -32,10 +29,7 @@ describe('The limit of concurrent calls', () => {
     expect((await Promise.all(calls)).filter(({ json }) => json.result.isError)).toHaveLength(2);
   });
 
-  test('a refused call of a tool that does not exist is logged under the name "unknown"', async ({
-    serve,
-    upstream,
-  }) => {
+  test('a rejected call of an unknown tool is logged as "unknown"', async ({ serve, upstream }) => {
     const limits = { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 };
     const { server, post } = await serve(delays.hangs, limits);
     const hanging = post('svc_live_a').catch(() => {});
@@ -48,9 +42,7 @@ describe('The limit of concurrent calls', () => {
     await hanging;
   });
 
-  test('a short statement of one key is answered while four other keys run 64 endless statements', async ({
-    serve,
-  }) => {
+  test('a short SQL statement runs while other API keys run 64 endless statements', async ({ serve }) => {
     const { post, get } = await serve(documentedResponse, { metrics: true });
     const ask = (key: string, sql: string) => post(key, toolCall('query_ads', { sql }));
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
@@ -63,7 +55,7 @@ describe('The limit of concurrent calls', () => {
     expect(others.length).toBe(64);
   });
 
-  test('reads of resources count toward the limit of calls', async ({ serve, upstream }) => {
+  test('resource reads count toward the limit of concurrent calls', async ({ serve, upstream }) => {
     const gate = createGate();
     const { post } = await serve(answerWhenOpen(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
     const called = post('svc_live_a');
@@ -80,9 +72,7 @@ describe('The limit of concurrent calls', () => {
 });
 
 describe('Metrics and the log', () => {
-  test('GET /metrics shows calls, credits and answers under an IP address, and is hidden from foreign and public hosts', async ({
-    serve,
-  }) => {
+  test('GET /metrics works under an IP address and is hidden from public host names', async ({ serve }) => {
     const { get, post } = await serve(documentedResponse, { metrics: true });
     for (const body of [toolCall('whoami'), toolCall('search_ads'), toolCall('made_up_by_a_caller')])
       await post('svc_live_a', body);
@@ -105,7 +95,7 @@ describe('Metrics and the log', () => {
     expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
   });
 
-  test('docs/operations.md lists exactly the metrics that the server has', async () => {
+  test('docs/operations.md lists exactly the existing metrics', async () => {
     const metrics = createMetrics();
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
     metrics.addStateGauge(() => true);
@@ -117,7 +107,7 @@ describe('Metrics and the log', () => {
     expect([...new Set(listed)].toSorted()).toEqual(served.toSorted());
   });
 
-  test('each call is logged as one line of JSON without its arguments and its key', async ({ serve }) => {
+  test('each call is logged as one line of JSON without arguments or API key', async ({ serve }) => {
     const { server, post } = await serve(
       answerWith(() => ({ authenticated: true, authSource: 'api_key' })),
       { logLevel: 'info' },
@@ -140,11 +130,8 @@ describe('Metrics and the log', () => {
   });
 });
 
-describe('A server that is shutting down', () => {
-  test('a server that shuts down finishes running calls and refuses new requests on open connections', async ({
-    serve,
-    upstream,
-  }) => {
+describe('A server that shuts down', () => {
+  test('a server that shuts down finishes running calls and rejects new requests', async ({ serve, upstream }) => {
     const gate = createGate();
     const { server, post } = await serve(answerWhenOpen(gate));
     const other = openConnection(server.origin);
@@ -164,7 +151,7 @@ describe('A server that is shutting down', () => {
     other.close();
   });
 
-  test('the server waits for a service that does not answer only until the deadline', async ({ serve, upstream }) => {
+  test('a server that shuts down stops waiting for the API at its deadline', async ({ serve, upstream }) => {
     const { server, post } = await serve(delays.hangs);
     const hanging = post('svc_live_a').catch((error) => error);
     await upstream.waitForRequests(1);
@@ -174,7 +161,7 @@ describe('A server that is shutting down', () => {
   });
 });
 
-describe('The address of the server', () => {
+describe('The server address', () => {
   test.each([
     ['127.0.0.1', undefined, '127.0.0.1'],
     ['::1', undefined, '[::1]'],
@@ -191,12 +178,9 @@ describe('The address of the server', () => {
   });
 
   // On macOS, 127.0.0.1 is the only loopback address.
-  test.skipIf(process.platform === 'darwin')(
-    'the server can listen on a loopback address other than 127.0.0.1',
-    async ({ serve }) => {
-      expect((await (await serve(documentedResponse, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
-    },
-  );
+  test.skipIf(process.platform === 'darwin')('the server can listen on another loopback address', async ({ serve }) => {
+    expect((await (await serve(documentedResponse, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
+  });
 });
 
 test('a request without a Content-Length header is treated as empty', async ({ serve }) => {

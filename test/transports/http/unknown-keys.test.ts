@@ -22,7 +22,7 @@ const acceptGoodKeys: Behaviour = (request, response, body) => {
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
-test('an unknown key is counted when it arrives, not when the service rejects it', async ({ serve }) => {
+test('an unknown API key is counted when its request arrives', async ({ serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, stoppedClock);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
@@ -35,9 +35,7 @@ test('an unknown key is counted when it arrives, not when the service rejects it
   expect(held).toHaveLength(3);
 });
 
-test('keys that the service rejects use up the limit, and accepted keys pass in spite of the limit', async ({
-  serve,
-}) => {
+test('rejected API keys use up the attempt limit, and accepted keys are not limited', async ({ serve }) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 2 }, stoppedClock);
   const good = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
   for (const key of good) expect((await post(key)).status).toBe(200);
@@ -49,9 +47,7 @@ test('keys that the service rejects use up the limit, and accepted keys pass in 
   for (const key of good) expect((await post(key)).status).toBe(200);
 });
 
-test('an attempt is counted before its body arrives, and a request without a key is not an attempt', async ({
-  serve,
-}) => {
+test('a key attempt is counted before the request body arrives', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, stoppedClock);
   const { send, close } = openConnection(server.origin);
   const body = JSON.stringify(toolCall('whoami'));
@@ -72,7 +68,7 @@ test('an attempt is counted before its body arrives, and a request without a key
   await close();
 });
 
-test('an attempt is counted if its caller disconnects', async ({ serve }) => {
+test('a key attempt is counted even if the client disconnects', async ({ serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
   const connection = openConnection(server.origin);
@@ -93,22 +89,19 @@ test('an attempt is counted if its caller disconnects', async ({ serve }) => {
 test.for([
   ['a wrong argument', toolCall('whoami', { wrong: true })],
   ['a tool that does not exist', toolCall('no_such_tool')],
-] as const)(
-  'an attempt stays counted if another call with the same key fails earlier because of %s',
-  async ([_, other], { serve }) => {
-    const { held, behaviour } = createUnansweringService();
-    const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
-    const guess = post('svc_live_guess.1');
-    await waitUntil(() => held.length === 1);
-    expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
-    held[0]?.writeHead(401).end();
-    await guess;
-    expect((await post('svc_live_guess.2')).status).toBe(429);
-  },
-);
+] as const)('a key attempt stays counted if another call fails because of %s', async ([_, other], { serve }) => {
+  const { held, behaviour } = createUnansweringService();
+  const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
+  const guess = post('svc_live_guess.1');
+  await waitUntil(() => held.length === 1);
+  expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
+  held[0]?.writeHead(401).end();
+  await guess;
+  expect((await post('svc_live_guess.2')).status).toBe(429);
+});
 
 test.for([402, 403, 404, 422, 429])(
-  'an error %i from the service makes a key known, and the same error from a gateway does not',
+  'an API key is accepted after an error %i from the API but not from a gateway',
   async (status, { serve, upstream }) => {
     const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, stoppedClock);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
@@ -122,10 +115,7 @@ test.for([402, 403, 404, 422, 429])(
   },
 );
 
-test('tools that need no service call serve only keys that the service accepted, and check each key once', async ({
-  serve,
-  upstream,
-}) => {
+test('tools without API calls serve only accepted API keys', async ({ serve, upstream }) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 60 }, stoppedClock);
   const query = toolCall('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
   for (const body of [query, toolCall('view_ads', { adIds: ['x'] })])
@@ -140,7 +130,7 @@ test('tools that need no service call serve only keys that the service accepted,
   expect(upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/whoami']);
 });
 
-test('reading the page of the board with an unknown key counts as an attempt', async ({ serve }) => {
+test('reading the board page with an unknown API key counts as an attempt', async ({ serve }) => {
   const { post } = await serve(createUnansweringService().behaviour, { refusalsPerMinute: 5 }, stoppedClock);
   const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
   const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, read)));
@@ -149,7 +139,7 @@ test('reading the page of the board with an unknown key counts as an attempt', a
   expect((await post('svc_live_guess.99')).status).toBe(429);
 });
 
-test('an accepted key stays known for 15 minutes, and an attempt is counted for one minute', async ({ serve }) => {
+test('an accepted API key stays known for 15 minutes', async ({ serve }) => {
   const clock = { now: 1_000_000 };
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
   const statuses = async (...keys: string[]) => {
@@ -164,7 +154,7 @@ test('an accepted key stays known for 15 minutes, and an attempt is counted for 
   expect(await statuses('guess.5', 'good')).toEqual([200, 429]);
 });
 
-test('the server remembers 10,000 addresses and 10,000 keys, and forgets the least recently used', async () => {
+test('the server remembers 10,000 IP addresses and 10,000 API keys', async () => {
   const now = () => 1_000_000;
   const { add, has } = createMemoryKeys(now);
   const keys = createKeyAttempts({ perMinute: 1, now, isKnown: has });

@@ -14,7 +14,7 @@ const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', argum
 const ping = (id: number | string = 1) => request(id, 'ping');
 
 describe('Messages over stdio', () => {
-  test('the server reads messages that arrive in pieces of any size, with any line breaks, and without a final line break', async () => {
+  test('stdio messages can arrive in chunks of any size', async () => {
     const { stdin, lines, ended } = await openSession();
     for (const byte of Buffer.from(`${JSON.stringify(ping('Grüße 👋🏽'))}\r\n`)) stdin.write(Buffer.from([byte]));
     stdin.write(`\n${JSON.stringify(ping(1))}\n${JSON.stringify(ping(2))}\n`);
@@ -31,7 +31,7 @@ describe('Messages over stdio', () => {
     ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
     ['{"jsonrpc":"2.0","id":[[7]],"method":"ping"}', -32_600, null],
     ['[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32_600, null],
-  ])('the invalid line %s is answered with an error and logged, and the session continues', async (line, code, id) => {
+  ])('the invalid stdio line %s gets an error, and the session continues', async (line, code, id) => {
     const { stdin, lines, logged, ended } = await openSession();
     stdin.end(`${line}\n${JSON.stringify(ping())}\n${line}`);
     await waitFor(ended, 'the session to end');
@@ -40,7 +40,7 @@ describe('Messages over stdio', () => {
     expect(logged.filter((text) => text.includes('stdio'))).toHaveLength(2);
   });
 
-  test('a message of more than 10 MB is refused, and the session continues', async () => {
+  test('a stdio message of more than 10 MB is rejected', async () => {
     const { stdin, lines } = await openSession();
     const piece = Buffer.alloc(1024 * 1024, 'x');
     for (let megabyte = 0; megabyte < 11; megabyte++) stdin.write(piece);
@@ -51,10 +51,10 @@ describe('Messages over stdio', () => {
   });
 });
 
-describe('The choice of a protocol revision over stdio', () => {
+describe('The protocol revision over stdio', () => {
   const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
 
-  test('a client that begins with revision 2026-07-28 stays with that revision', async () => {
+  test('a stdio client that starts with revision 2026-07-28 stays with it', async () => {
     // Our constant must equal the constant of the SDK, which is not loaded at the start.
     expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
     const { ask } = await openSession({ revision: '' });
@@ -64,7 +64,7 @@ describe('The choice of a protocol revision over stdio', () => {
     expect(await ask(request(3, 'tools/list'))).toHaveProperty('error');
   });
 
-  test('a client can still choose an earlier revision after server/discover', async () => {
+  test('a stdio client can choose an earlier revision after server/discover', async () => {
     const { ask } = await openSession({ revision: '' });
     const supported = { result: { supportedVersions: expect.arrayContaining(['2026-07-28']) } };
     expect(await ask(modern(7, 'server/discover'))).toMatchObject(supported);
@@ -75,7 +75,7 @@ describe('The choice of a protocol revision over stdio', () => {
 });
 
 describe('The limit of concurrent calls over stdio', () => {
-  test('32 calls run, 256 calls wait, and further calls get a busy error', async () => {
+  test('over stdio, 32 calls run, 256 wait, and further calls are rejected as busy', async () => {
     const gate = createGate();
     const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
@@ -88,7 +88,7 @@ describe('The limit of concurrent calls over stdio', () => {
     expect(lines.filter(({ result }) => result?.isError !== true)).toHaveLength(288);
   });
 
-  test('the time that a call waits for a slot counts against its timeout', async () => {
+  test('the time a stdio call waits for a slot counts against its timeout', async () => {
     const gate = createGate();
     let late = 0;
     const now = () => Date.now() + late;
@@ -102,7 +102,7 @@ describe('The limit of concurrent calls over stdio', () => {
     expect(lines.at(-1)).toMatchObject({ id: 33, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } });
   });
 
-  test('the server stops reading requests while the client does not read the answers', async () => {
+  test('the server stops reading stdin while the client does not read stdout', async () => {
     const { send, stdin, stdout, ask, lines } = await openSession();
     // The first list asks the service for its filters.
     await ask(request(0, 'tools/list'));
@@ -139,7 +139,7 @@ test('cancelled calls leave no promises behind in a stdio session', async () => 
   expect((await cancelled(3000, 100)) - before).toBeLessThan(50);
 });
 
-test('large files are read only as fast as the client reads the answers, and every read is answered', async () => {
+test('large files are sent over stdio only as fast as the client reads', async () => {
   const { send, stdout, ask, lines } = await openSession();
   const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000)
     SELECT printf('%.*c', 1000, 'a') AS t FROM n`;
@@ -157,30 +157,27 @@ test('large files are read only as fast as the client reads the answers, and eve
   for (const { result } of lines) expect(result?.contents?.[0]?.text).toHaveLength(bytes - 2);
 });
 
-describe('The end of the input of a stdio session', () => {
+describe('The end of standard input', () => {
   test.for([
     ['2025-11-25', {}],
     ['2026-07-28', { _meta: envelope }],
-  ] as const)(
-    'all earlier requests of revision %s are answered after the end of the input',
-    async ([revision, meta]) => {
-      // A list of tools waits for the filters of a service on this machine.
-      const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
-      const isModern = revision === '2026-07-28';
-      const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
-      const calls = ['query_ads', 'view_ads', 'get_credits'].map(
-        (name) => ['tools/call', { name, arguments: {} }] as const,
-      );
-      const asked = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
-      stdin.end(
-        asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
-      );
-      await waitFor(ended, 'the session to end');
-      expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
-    },
-  );
+  ] as const)('all earlier requests of revision %s are answered after stdin ends', async ([revision, meta]) => {
+    // A list of tools waits for the filters of a service on this machine.
+    const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
+    const isModern = revision === '2026-07-28';
+    const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
+    const calls = ['query_ads', 'view_ads', 'get_credits'].map(
+      (name) => ['tools/call', { name, arguments: {} }] as const,
+    );
+    const asked = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
+    stdin.end(
+      asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
+    );
+    await waitFor(ended, 'the session to end');
+    expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
+  });
 
-  test('after the end of the input, a paid call is answered even if it takes longer than drainMs', async () => {
+  test('a paid call is answered after stdin ends, even after drainMs', async () => {
     const gate = createGate();
     const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: answerWhenOpen(gate), drainMs: 50 });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -192,7 +189,7 @@ describe('The end of the input of a stdio session', () => {
     expect(lines).toMatchObject([{ id: 1, result: { content: [{ type: 'text' }] } }]);
   });
 
-  test('after the end of the input, a call without an answer of the service gets a timeout error', async () => {
+  test('a call without an API response gets a timeout error after stdin ends', async () => {
     const settings = { timeoutMs: 500 };
     const { send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 60_000, settings });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -212,7 +209,7 @@ describe('The end of the input of a stdio session', () => {
     expect(lines).toEqual([]);
   });
 
-  test('the session ends immediately when the output is closed', async () => {
+  test('a stdio session ends immediately when its output is closed', async () => {
     const { upstream, send, stdout, ended } = await openSession({ behaviour: delays.hangs, drainMs: 600_000 });
     send(whoami(1));
     await upstream.waitForRequests(1);

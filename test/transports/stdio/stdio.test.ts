@@ -32,7 +32,7 @@ const startIn = ({ baseUrl }: Upstream) =>
   startCommand(['--base-url', baseUrl, '--log-level', 'debug'], { AD_LIBRARY_API_KEY: 'svc_live_piped' });
 
 test.for(['the end of the input', 'SIGTERM'])(
-  'after %s, the command still delivers the result of a paid call in progress',
+  'the command delivers the result of a running paid call after %s',
   async (end, { upstream }) => {
     const gate = createGate();
     const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(5) });
@@ -50,10 +50,10 @@ test.for(['the end of the input', 'SIGTERM'])(
   },
 );
 
-describe('The pipes of the command', () => {
+describe('The input and output pipes of the command', () => {
   test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
-  test('standard output carries only protocol messages, and every line before the end of the input is answered', async () => {
+  test('the command writes only protocol messages to standard output', async () => {
     const input = `${linesOf(initialize('2025-11-25'))}not json\n${linesOf(request(3, 'tools/list'))}`;
     const { stdout, stderr, code } = await runCommand(['--demo'], { input });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -61,7 +61,7 @@ describe('The pipes of the command', () => {
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([0, null, 3].map((id) => ({ jsonrpc: '2.0', id })));
   });
 
-  test('the command exits with code 0 when the reader of its output disconnects', async () => {
+  test('the command exits with 0 when the reader of its output disconnects', async () => {
     const running = startCommand(['--demo']);
     running.child.stdout?.destroy();
     running.child.stdin?.on('error', () => {}).write(session('whoami'));
@@ -91,7 +91,7 @@ describe('The pipes of the command', () => {
     }
   });
 
-  test('the server drops log lines instead of buffering them while nobody reads the log', async ({ upstream }) => {
+  test('the server drops log lines that nobody reads', async ({ upstream }) => {
     const running = startIn(upstream);
     const { stdin, stdout, stderr } = running.child;
     stderr?.pause();

@@ -14,9 +14,7 @@ const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) 
   return { service, server, search };
 });
 
-test('a connection spends at most its own budget, and other connections of the key are not limited by it', async ({
-  serve,
-}) => {
+test('a sign-in connection spends at most its own credit budget', async ({ serve }) => {
   const { service, server, search } = await serve();
   const [bounded, free] = [await server.signIn('5'), await server.signIn()];
   for (const words of ['a', 'b']) expect((await search(bounded.access, words)).isError).toBe(false);
@@ -31,9 +29,7 @@ test('a connection spends at most its own budget, and other connections of the k
   expect((await server.call(free.access, 'get_credits')).result.text).not.toContain('this connection');
 });
 
-test('a budget applies to its connection after a renewal, too, and a budget of 0 allows only free calls', async ({
-  serve,
-}) => {
+test('a budget of 0 allows only free calls, even after a token renewal', async ({ serve }) => {
   const { service, server, search } = await serve();
   const { access, refresh, clientId } = await server.signIn('3');
   await search(access);
@@ -45,9 +41,7 @@ test('a budget applies to its connection after a renewal, too, and a budget of 0
   expect(service.chargedCredits).toBe(2);
 });
 
-test('concurrent calls stay within the budgets of connection and server and reserve credits in both or in neither', async ({
-  serve,
-}) => {
+test('concurrent calls stay within the budgets of the connection and the server', async ({ serve }) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
   const connections = [await server.signIn('7'), await server.signIn('9'), await server.signIn('50')];
   // This search makes the price known.
@@ -70,9 +64,7 @@ test('concurrent calls stay within the budgets of connection and server and rese
   }
 });
 
-test('if the budget of one connection refuses a shared call, the call is still sent for the other connections', async ({
-  serve,
-}) => {
+test('a shared call is still sent if the budget of one connection is too small', async ({ serve }) => {
   const { service, server, search } = await serve();
   const [poor, rich] = [await server.signIn('3'), await server.signIn('100')];
   const gate = createGate();
@@ -90,7 +82,7 @@ test('if the budget of one connection refuses a shared call, the call is still s
   expect(others.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
-test('a call that exceeds the budget only because of calls in progress is refused as retryable', async ({ serve }) => {
+test('a call that exceeds the budget only because of running calls is retryable', async ({ serve }) => {
   const { service, server, search } = await serve();
   const { access } = await server.signIn('3');
   await search(goodKey, 'the price');
@@ -111,7 +103,7 @@ test('a call that exceeds the budget only because of calls in progress is refuse
   expect((await search(access, 'second')).isError).toBe(false);
 });
 
-test('a gathering stops when the budget of its connection is used up', async ({ serve }) => {
+test('gather_ads stops when the budget of its connection is used up', async ({ serve }) => {
   const { service, server } = await serve();
   service.priceSearch = (limit) => Math.ceil(limit / 10);
   const { access } = await server.signIn('6');

@@ -23,9 +23,7 @@ const submitKey = (server: SignInServer, request: Record<string, string>, key: s
     body: new URLSearchParams({ ...request, api_key: key }),
   });
 
-test('attempts on the page are counted separately from API keys in headers, and only counted attempts reach the service', async ({
-  serve,
-}) => {
+test('key attempts on the sign-in page are counted separately from API calls', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
   for (let number = 0; number < 40; number++)
@@ -45,9 +43,7 @@ test('attempts on the page are counted separately from API keys in headers, and 
   client.close();
 });
 
-test('the last X-Forwarded-For entry of a trusted proxy counts as address, and headers of other senders are ignored', async ({
-  serve,
-}) => {
+test('a trusted proxy determines the IP address of a key attempt', async ({ serve }) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
   const from = async (forwarded: string | undefined, number: number) =>
@@ -62,7 +58,7 @@ test('the last X-Forwarded-For entry of a trusted proxy counts as address, and h
   expect((await submitKey(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
 });
 
-test('concurrent calls with one key are one attempt, and an error of the service removes the attempt', async () => {
+test('concurrent checks of one API key count as one attempt', async () => {
   const keys = createKeyAttempts({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
   expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
   expect(await keys.admit('other', 'page')).toBe(60);
@@ -72,7 +68,7 @@ test('concurrent calls with one key are one attempt, and an error of the service
   expect(await keys.admit('other', 'page')).toBeUndefined();
 });
 
-test('attempts from one address do not take all slots for checking keys', async ({ serve }) => {
+test('attempts from one IP address do not use up all slots for key checks', async ({ serve }) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { upstream, server, request } = await serve({ trustedProxy });
   const answerFunctions: (() => void)[] = [];
@@ -88,7 +84,7 @@ test('attempts from one address do not take all slots for checking keys', async 
   for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
 });
 
-test('if the service fails, a key is neither accepted nor counted as an attempt', async ({ serve }) => {
+test('a failed key check does not count as an attempt', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
   upstream.respondWith((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {

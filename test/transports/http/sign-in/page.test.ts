@@ -56,7 +56,7 @@ inChromium('The sign-in page', () => {
   });
   const noProblems = { axe: [], isTooWide: false, small: [] };
 
-  test('a person can sign in by keyboard on a phone and sees each problem beside its field', async ({ server }) => {
+  test('a user can sign in by keyboard on a phone', async ({ server }) => {
     const { received, uri } = await startCallback();
     const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
     const { request, verifier } = createAuthorizationRequest(clientId, { redirect_uri: uri });
@@ -100,9 +100,7 @@ inChromium('The sign-in page', () => {
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 
-  test('the page is accessible in dark mode, and a person can return to the app without entering a key', async ({
-    server,
-  }) => {
+  test('the sign-in page is accessible in dark mode', async ({ server }) => {
     const { received, uri } = await startCallback();
     const { request } = createAuthorizationRequest(await server.register(uri), { redirect_uri: uri });
     const { page } = await openPage({ colorScheme: 'dark' });
@@ -116,9 +114,7 @@ inChromium('The sign-in page', () => {
     await expect.poll(() => received[1]?.searchParams.get('error')).toBe('access_denied');
   });
 
-  test('another page can neither frame the sign-in page nor submit its form, and a name with a script does not run', async ({
-    server,
-  }) => {
+  test('other web pages can neither frame nor submit the sign-in page', async ({ server }) => {
     const name = '<script>document.title="run"</script><style>*{display:none}</style>';
     const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
     const { page } = await openPage();

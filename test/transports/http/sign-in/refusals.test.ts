@@ -21,9 +21,7 @@ const requestPage = (server: SignInServer, request: Record<string, string>) =>
 const validFields = { api_key: goodKey, budget: '' };
 const otherApp = 'https://other.example.com/callback';
 
-test('the pages, documents and status codes of sign-in have the security headers and content that RFCs require', async ({
-  server,
-}) => {
+test('all sign-in responses have the required security headers', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const shown = await requestPage(server, request);
   expect(Object.fromEntries(shown.headers)).toMatchObject({
@@ -48,7 +46,7 @@ test('the pages, documents and status codes of sign-in have the security headers
   }
 });
 
-test('a server without the settings of sign-in serves none of its paths', async ({ upstream: { baseUrl } }) => {
+test('a server without sign-in settings serves none of its paths', async ({ upstream: { baseUrl } }) => {
   const server = await startSignInServer({ baseUrl, publicUrl: undefined, signInSecret: undefined });
   for (const path of ['/authorize', '/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server'])
     expect((await server.send(path)).status).toBe(404);
@@ -56,9 +54,7 @@ test('a server without the settings of sign-in serves none of its paths', async 
   expect(challenged.headers.get('www-authenticate')).toBe('Bearer realm="ad-library-mcp"');
 });
 
-test('an invalid request never redirects, and an unregistered redirect URI is not even offered as a link', async ({
-  server,
-}) => {
+test('an invalid sign-in request never redirects', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const pagesOf = async (wrong: Record<string, string>) => {
     const answers = [
@@ -100,7 +96,7 @@ test.for([
   'http://127.0.0.1.example.com/',
   'https:\\\\evil.example.com',
   `https://host.example.com/${'a'.repeat(500)}`,
-])('an app cannot register %s, neither alone nor together with an acceptable URI', async (uri, { server }) => {
+])('an app cannot register %s as redirect URI', async (uri, { server }) => {
   expect(await registerUris(server, [uri])).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
   const [status, { client_id: clientId, redirect_uris: uris }] = await registerUris(server, [uri, redirectUri]);
   expect([status, uris]).toEqual([201, [redirectUri]]);
@@ -117,7 +113,7 @@ async function registerUris(server: SignInServer, uris: unknown) {
   return [answer.status, (await answer.json()) as { client_id: string; redirect_uris: string[] }] as const;
 }
 
-test('a registration that also lists a URI of a desktop app succeeds with the other URIs', async ({ server }) => {
+test('a registration succeeds with its web URIs if it also lists a desktop URI', async ({ server }) => {
   const web = ['https://www.cursor.com/agents/mcp/oauth/callback', 'http://localhost:8787/callback'];
   const [status, { redirect_uris: uris }] = await registerUris(server, [
     'cursor://anysphere.cursor-mcp/oauth/callback',
@@ -126,7 +122,7 @@ test('a registration that also lists a URI of a desktop app succeeds with the ot
   expect([status, uris]).toEqual([201, web]);
 });
 
-test('a registration with more than ten redirect URIs or 2,000 characters is refused', async ({ server }) => {
+test('a registration with too many or too long redirect URIs is rejected', async ({ server }) => {
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
   expect((await registerUris(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
@@ -134,7 +130,7 @@ test('a registration with more than ten redirect URIs or 2,000 characters is ref
     expect((await registerUris(server, wrong))[0]).toBe(400);
 });
 
-test('a redirect URI on loopback may differ from the registered URI only in its port', async ({ server }) => {
+test('a loopback redirect URI may differ from the registered one only in its port', async ({ server }) => {
   const clientId = await server.register('http://127.0.0.1/callback');
   const at = async (uri: string) =>
     (await requestPage(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status;
@@ -143,7 +139,7 @@ test('a redirect URI on loopback may differ from the registered URI only in its 
     expect(await at(uri)).toBe(400);
 });
 
-test('a code is valid once, for one client, one redirect URI and one verifier', async ({ server }) => {
+test('an authorization code is valid once, for one client, redirect URI and verifier', async ({ server }) => {
   const good = await server.withCode();
   const errorOf = async (fields: Record<string, string>) => (await server.token(fields)).body.error;
   for (const [wrong, error] of [
@@ -169,9 +165,7 @@ test('a code is valid once, for one client, one redirect URI and one verifier', 
   expect((await server.refreshTokens(refresh, good.client_id)).status).toBe(400);
 });
 
-test('a refresh token is valid once, and using it twice ends its connection but no other connection', async ({
-  server,
-}) => {
+test('using a refresh token twice ends its connection', async ({ server }) => {
   const [one, other] = [await server.signIn(), await server.signIn()];
   const renew = (refresh: string, clientId = one.clientId) => server.refreshTokens(refresh, clientId);
   expect((await renew(one.refresh, await server.register(otherApp))).status).toBe(400);
@@ -183,9 +177,7 @@ test('a refresh token is valid once, and using it twice ends its connection but 
   expect((await server.call(other.access, 'whoami')).status).toBe(200);
 });
 
-test('a code, access token, refresh token or client id is refused wherever another kind is required', async ({
-  server,
-}) => {
+test('a token is rejected where another kind of token is required', async ({ server }) => {
   const good = await server.withCode();
   const { clientId, access, refresh } = await server.signIn();
   for (const token of [refresh, good.code, clientId, 'x'.repeat(500), ''])
@@ -197,7 +189,7 @@ test('a code, access token, refresh token or client id is refused wherever anoth
     expect((await requestPage(server, createAuthorizationRequest(id).request)).status).toBe(400);
 });
 
-test('an app can revoke its own connection and no connection of another app', async ({ server }) => {
+test('an app can revoke only its own connection', async ({ server }) => {
   const { clientId, access, refresh } = await server.signIn();
   const statusOf = async (token: string, id: string) =>
     (await server.send('/revoke', { method: 'POST', body: new URLSearchParams({ token, client_id: id }) })).status;
@@ -211,10 +203,7 @@ test('an app can revoke its own connection and no connection of another app', as
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('a connection ends when the service rejects its key, but not when a gateway answers 401', async ({
-  server,
-  upstream,
-}) => {
+test('a connection ends when the API rejects its key, but not on a gateway error', async ({ server, upstream }) => {
   const { access } = await server.signIn();
   upstream.respondWith((_, response) => void response.writeHead(401).end('<h1>Gateway</h1>'));
   expect((await server.call(access, 'whoami')).result.error).toMatchObject({ kind: 'unauthorized' });
@@ -226,9 +215,7 @@ test('a connection ends when the service rejects its key, but not when a gateway
   expect((await server.call(access, 'whoami')).status).toBe(401);
 });
 
-test('the form is accepted from the sign-in page and from programs, and refused from other web pages', async ({
-  server,
-}) => {
+test('the sign-in form is rejected from other web pages', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const post = async (
     headers: Record<string, string>,
@@ -254,7 +241,7 @@ test('the form is accepted from the sign-in page and from programs, and refused 
   expect([long.status, long.headers.get('x-frame-options')]).toEqual([413, 'DENY']);
 });
 
-test('a budget that is not a whole number is reported beside its field', async ({ server }) => {
+test('an invalid credit budget is reported beside its field', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const wrong = '-1|1.5|1e3|0x10|ten|١٢|1 000|99999999999|1000000001|"><script>|NaN|1\u0000'.split('|');
   for (const budget of wrong) {
@@ -266,7 +253,7 @@ test('a budget that is not a whole number is reported beside its field', async (
   }
 });
 
-test('no page, URL, log line, error or token contains the key in readable form', async ({ upstream }) => {
+test('no page, URL, log line or token contains the API key in readable form', async ({ upstream }) => {
   const server = await startSignInServer({ baseUrl: upstream.baseUrl });
   const clientId = await server.register();
   const { request } = createAuthorizationRequest(clientId);
@@ -301,9 +288,7 @@ test('no page, URL, log line, error or token contains the key in readable form',
     expect(whole).not.toContain(secret);
 });
 
-test('every path refuses a key in its URL, and /metrics is hidden under the public host', async ({
-  upstream: { baseUrl },
-}) => {
+test('every path rejects an API key in its URL', async ({ upstream: { baseUrl } }) => {
   const server = await startSignInServer({ baseUrl, metrics: true });
   for (const path of ['/authorize', '/token', '/register', '/revoke', '/mcp'])
     for (const query of [`a=${goodKey}`, 'api_key=x'])
@@ -314,7 +299,7 @@ test('every path refuses a key in its URL, and /metrics is hidden under the publ
   close();
 });
 
-test('the name of an app is shown as escaped text on one short line', async ({ server }) => {
+test('the app name on the sign-in page is escaped and shortened', async ({ server }) => {
   const name = `<img src=x onerror=alert(1)> ”Claude“ \u202e\u200b\n${'verified '.repeat(40)}`;
   const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
   const html = await (await requestPage(server, request)).text();
@@ -328,9 +313,7 @@ const chat = 'https://chat.example.com';
 const createDocument = (path: string, more = {}) =>
   JSON.stringify({ client_id: `${chat}${path}`, client_name: 'A chat', redirect_uris: [redirectUri], ...more });
 
-test('an invalid metadata document is refused, and a slow document is refused after a timeout', async ({
-  upstream: { baseUrl },
-}) => {
+test('an invalid client metadata document is rejected', async ({ upstream: { baseUrl } }) => {
   const answers: Record<string, (response: ServerResponse, path: string) => unknown> = {
     '/larger-than-5-kb': (response, path) => response.end(createDocument(path, { more: 'x'.repeat(5000) })),
     '/of-another-address': (response, path) => response.end(createDocument(`${path}?`)),
@@ -360,9 +343,7 @@ test('an invalid metadata document is refused, and a slow document is refused af
   expect((await ask('/good')).status).toBe(200);
 });
 
-test('a metadata document on an internal host is never fetched, and the timing does not reveal the host', async ({
-  upstream: { baseUrl },
-}) => {
+test('a client metadata document on an internal host is never fetched', async ({ upstream: { baseUrl } }) => {
   const hosts = ['127.0.0.1', '[::1]', '169.254.169.254', 'no-such-host.invalid'];
   const server = await startSignInServer({
     baseUrl,
@@ -376,9 +357,7 @@ test('a metadata document on an internal host is never fetched, and the timing d
   expect(await Promise.all(hosts.map(ask))).toEqual(hosts.map(() => [400, true, true]));
 });
 
-test('a client id that is a URL but not a normalized https URL with a path is refused without a fetch', async ({
-  upstream: { baseUrl },
-}) => {
+test('a client id with an invalid URL is rejected without a fetch', async ({ upstream: { baseUrl } }) => {
   const requests: unknown[] = [];
   const web = await startFakeWeb(({ url }, response) => {
     requests.push(url);
@@ -392,9 +371,7 @@ test('a client id that is a URL but not a normalized https URL with a path is re
   expect(requests).toEqual([]);
 });
 
-test('an IP address may run two metadata fetches at a time and twenty in a minute, and other IP addresses do not wait for them', async ({
-  upstream: { baseUrl },
-}) => {
+test('the number of metadata fetches is limited per IP address', async ({ upstream: { baseUrl } }) => {
   const open: { url: string; end(): void }[] = [];
   const begun: string[] = [];
   const web = await startFakeWeb(({ url = '' }, response) => {
@@ -443,7 +420,7 @@ test('an IP address may run two metadata fetches at a time and twenty in a minut
   }
 });
 
-test('all of a hundred registrations stay valid', async ({ server }) => {
+test('a hundred client registrations all stay valid', async ({ server }) => {
   const ids = await Promise.all(Array.from({ length: 100 }, () => server.register()));
   expect(new Set(ids).size).toBe(100);
   for (const id of [ids[0], ids[99]])

@@ -12,7 +12,7 @@ const test = withUpstream.extend('timed', async ({ upstream }) => {
 
 const statusOf = async (server: SignInServer, access = '') => (await server.call(access, 'whoami')).status;
 
-test('a code is valid for a minute, an access token for an hour, and each renewed refresh token for 30 days', async ({
+test('codes expire after a minute, access tokens after an hour and refresh tokens after 30 days', async ({
   timed: { clock, server },
 }) => {
   const late = await server.withCode();
@@ -31,7 +31,7 @@ test('a code is valid for a minute, an access token for an hour, and each renewe
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('using a code or a refresh token a second time ends its connection even after the token has expired', async ({
+test('reusing a code or refresh token ends its connection even after its expiry', async ({
   timed: { clock, server },
 }) => {
   const good = await server.withCode();
@@ -50,10 +50,7 @@ test('using a code or a refresh token a second time ends its connection even aft
   expect((await server.refreshTokens(last.body.refresh_token ?? '', clientId)).status).toBe(400);
 });
 
-test('tokens are refused by a server with another secret or another URL, and after the state is lost', async ({
-  upstream,
-  timed,
-}) => {
+test('tokens are rejected by a server with another secret or URL', async ({ upstream, timed }) => {
   const { server } = timed;
   const { port, origin: publicUrl } = server;
   const { access, refresh, clientId } = await server.signIn();
@@ -67,9 +64,7 @@ test('tokens are refused by a server with another secret or another URL, and aft
   }
 });
 
-test('the 65th connection of a key ends the connection renewed longest ago, or an expired code if there is one', async ({
-  timed: { clock, server },
-}) => {
+test('the 65th connection of an API key ends the oldest one', async ({ timed: { clock, server } }) => {
   const all = [];
   for (let number = 0; number < 66; number++) {
     clock.now += 1000;
