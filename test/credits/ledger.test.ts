@@ -124,13 +124,7 @@ describe('Expected prices', () => {
       9,
       '5 or more',
     ],
-    [
-      'a page costs at least as much as the next smaller known size',
-      [...withFee],
-      { limit: 40 },
-      17,
-      '4 or more',
-    ],
+    ['a page costs at least as much as the next smaller known size', [...withFee], { limit: 40 }, 17, '4 or more'],
     ['two sizes with equal prices determine all sizes in between', [...flat], { limit: 40 }, 8, '3'],
     [
       'the price of a half-empty page is a lower bound for a full page',
@@ -151,13 +145,7 @@ describe('Expected prices', () => {
       12,
       '5',
     ],
-    [
-      'a first page without a limit uses the default page size',
-      [small, [100, createListing(100, 10)]],
-      {},
-      13,
-      '2',
-    ],
+    ['a first page without a limit uses the default page size', [small, [100, createListing(100, 10)]], {}, 13, '2'],
     [
       'a next page without a limit uses the highest known price',
       [small, [100, createListing(100, 10)]],

@@ -50,8 +50,7 @@ const createWaitingScenario =
   };
 
 const scenarios: Record<string, Scenario> = {
-  'an equal call on another replica learns that the call may have been charged':
-    createWaitingScenario(delays.hangs),
+  'an equal call on another replica learns that the call may have been charged': createWaitingScenario(delays.hangs),
 
   'the remaining budget counts as spent if the running call had an unknown price': async (
     { upstream },
@@ -80,10 +79,7 @@ const scenarios: Record<string, Scenario> = {
     };
   },
 
-  'another replica continues the gathering and pays for no page twice': async (
-    { upstream },
-    [one, other, third],
-  ) => {
+  'another replica continues the gathering and pays for no page twice': async ({ upstream }, [one, other, third]) => {
     const service = new AdService(450);
     upstream.respondWith(service.respond);
     const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
