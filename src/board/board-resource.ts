@@ -1,21 +1,21 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * The URI of the board's page. The page has a module of its own, because a session lists resources before it loads any
- * tool.
+ * URI of the board's page. This file is separate from the board's tools, because a session lists resources before it
+ * loads any tool.
  */
 export const boardUri = 'ui://ad-library/board';
 const mimeType = 'text/html;profile=mcp-app';
 
 /**
- * The metadata of the page. The page loads nothing from other origins, because its pictures are data URLs. There is no
- * `domain`, because a host that does not expect one does not show the page.
+ * Metadata of the board's page. The page loads nothing from other origins, because its pictures are data URLs. `domain`
+ * is not set, because hosts that do not support it refuse to show the page.
  */
 const resourceMeta = {
   ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },
 };
 
-/** The entry of the board in `resources/list` (MCP Apps, *UI Resource Format*). */
+/** The entry for the board in `resources/list` (MCP Apps, *UI Resource Format*). */
 export const boardResource = {
   uri: boardUri,
   name: 'board',
@@ -32,8 +32,8 @@ const pageFile = import.meta.url.endsWith('.ts')
 let pageHtml: Promise<string> | undefined;
 
 /**
- * Returns the HTML of the board's page. The file is read only once, so that the page token that the server checks always
- * belongs to the page that hosts receive. A new build may replace the file while the server runs.
+ * Returns the HTML of the board's page. The file is read only once, because a new build may replace it while the server
+ * runs. The page token that the server checks therefore always matches the page that hosts have received.
  */
 export function readBoardPage(): Promise<string> {
   pageHtml ??= readFile(pageFile, 'utf8').catch((error) => {
@@ -43,7 +43,7 @@ export function readBoardPage(): Promise<string> {
   return pageHtml;
 }
 
-/** Returns the answer to `resources/read` for the board. */
+/** Returns the `resources/read` result for the board. */
 export const readBoardResource = async () => ({
   contents: [{ uri: boardUri, mimeType, text: await readBoardPage(), _meta: resourceMeta }],
 });

@@ -33,8 +33,8 @@ import type {
 } from './payload.ts';
 
 /**
- * Returns true if the token is the one in the page of the board. The build writes a new token into each page, and models
- * never see the page. The token keeps data away from models; only the API key protects the data from other people.
+ * Returns true if the token matches the one in the board's page. Each build writes a new token into the page, which
+ * models never see. The token only keeps the data away from models. The API key protects the data from other people.
  */
 async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> {
   return (
@@ -43,20 +43,26 @@ async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> 
   );
 }
 
-/** The most bytes of JSON in one result. The limit is low because hosts copy a result through several browser windows. */
+/**
+ * Maximum size of one result, in bytes of JSON. The limit is low because hosts copy a result through several browser
+ * windows.
+ */
 const maxResultBytes = 500_000;
-/** The tools that the view calls in addition to the two tools that only the board may call. */
+/** Other tools that the page of the board calls, in addition to the two tools that only the board may call. */
 const toolsCalledByView = ['search_ads', 'list_collections', 'add_collection_item'];
 
-/** The argument with the page token. Some hosts pass whole results to the model; without the token these hold no data. */
+/**
+ * The page token as a tool argument. Some hosts pass whole results to the model, so a call without a valid token
+ * returns no data.
+ */
 const pageTokenInput = z.string().max(100).optional().describe('The token in the page of the board.');
 const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
-/** The most ads that a browser can filter without noticeable delay. */
+/** Maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
 const maxAds = 10_000;
-/** The most ids in one call. */
+/** Maximum number of ids in one call. */
 const maxIds = 2000;
-/** The most characters of an id. Ids of ads are UUIDs, but unknown ids are returned unchanged. */
+/** Maximum length of an id in characters. Valid ids are UUIDs, but unknown ids are echoed in the result. */
 const maxAdIdLength = 200;
 
 const boardAds = defineTool({
@@ -75,7 +81,7 @@ const boardAds = defineTool({
   }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
-    // Throws if the service does not accept the key.
+    // Throws if the service rejects the caller's API key.
     const dataset = await context.dataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     const { now, isOffered, adRows } = context;
@@ -107,7 +113,7 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   );
 }
 
-/** Returns the sentences on what the ads of a gathering cannot support. */
+/** Returns notes about the limits of a gathering, for example that some ads are missing. */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
   const { missing, oneDay, fieldGaps } = describeGathering(gathering, await readCoverageInput(contents, context));
   return [missing, oneDay, fieldGaps].filter((note) => note !== undefined);
@@ -123,8 +129,8 @@ const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering, n
 });
 
 /**
- * Returns the first of the requested ads, as many as fit into one result. The ids of the other stored ads are in `left`,
- * and the ids of ads that are not stored are in `missingIds`.
+ * Returns as many of the requested ads as fit into one result, in the requested order. The ids of the remaining ads are
+ * returned in `left`, and the ids of ads that are not stored in `missingIds`.
  */
 async function selectFittingAds(
   requestedKeys: readonly string[],
@@ -140,7 +146,7 @@ async function selectFittingAds(
   const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
   const labels = groupLabelsByAd(contents, keys);
   const ads: (BriefAd | FullAd)[] = [];
-  // Reserves 40 bytes for each id, because every id may end up in `left`.
+  // Reserve 40 bytes per id, because any id may have to be listed in `left`.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
   for (const item of storedItems) {
     const key = normalizeAdId(item.id);
@@ -151,7 +157,7 @@ async function selectFittingAds(
     remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
     if (remainingBytes < 0 && ads.length > 0) break;
     ads.push(ad);
-    // Yields, so that a long list does not block calls of other keys.
+    // Yield to the event loop, so that a long list does not block the calls of other users.
     if (ads.length % 50 === 0) await setImmediate();
   }
   const readAt = storedItems.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
@@ -163,7 +169,7 @@ async function selectFittingAds(
   };
 }
 
-// The limits below are in characters, or in items of a list. With these limits, every single ad fits into one result.
+// Limits in characters or list items. They ensure that any single ad fits into one result.
 const maxAdTextLength = 10_000;
 const maxLineLength = 300;
 const maxCardBodyLength = 1000;
@@ -199,7 +205,10 @@ function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): Fu
   return full;
 }
 
-/** Returns the facts of an ad that both details share, with the rows of the ad in the dataset. */
+/**
+ * Builds the fields that the brief and the full view of an ad share, and returns them with the ad's rows in the
+ * dataset.
+ */
 function buildFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
   const fields = parseItem(item) as Fields;
   const { ad, cards } = buildAdRows(fields, { gatheredAt: item.at, json: '' });
@@ -220,8 +229,8 @@ function buildFacts(item: StoredItem, detail: Detail, labels: readonly Label[] |
 }
 
 /**
- * Returns the changes between successive versions of an ad, the newest change first. Leaves out a field that is not text
- * in both versions.
+ * Returns the changes between successive versions of an ad, the newest first. Includes a field only if it is text in
+ * both versions.
  */
 function listChanges(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
@@ -239,7 +248,10 @@ function listChanges(item: StoredItem): BoardChange[] {
   return changes.slice(0, maxChanges);
 }
 
-/** Returns the fields that the board shows as the service sent them. Fields of the detail `full` appear only in the drawer. */
+/**
+ * Returns the fields that the board shows as the service sent them. Fields marked `full` are included only for the
+ * drawer.
+ */
 const pickSentFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
     boardFields.flatMap(([name, { type, board }]) =>
@@ -255,11 +267,13 @@ function buildCard({ title, body }: { title: string | null; body: string | null 
   return card;
 }
 
-/** Returns the value as one bounded line of safe text; undefined if nothing is visible in it. */
+/** Sanitizes a text and shortens it to one line. Returns undefined if no visible text remains. */
 const cleanLine = (value: unknown): string | undefined =>
   typeof value === 'string' ? sanitizeLine(clip(value, maxLineLength)) || undefined : undefined;
 
-/** Returns a text of several lines, made safe and cut to a maximal length; undefined if nothing is visible in it. */
+/**
+ * Sanitizes a text of several lines and shortens it to `max` characters. Returns undefined if no visible text remains.
+ */
 const cleanText = (text: string | null, max: number): string | undefined =>
   text === null ? undefined : sanitize(clip(text, max)).trim() || undefined;
 
@@ -268,7 +282,7 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   return lines.length > 0 ? lines : undefined;
 }
 
-/** How each type of field is converted for the board. */
+/** Converts a field for the board, depending on the type of the field. */
 const convertField: Record<SentField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
@@ -279,15 +293,15 @@ const convertField: Record<SentField['type'], (value: unknown) => unknown> = {
 };
 
 /**
- * Returns the URL if it is an https URL; otherwise undefined. URLs with a user name are refused, because
- * `https://bank.example@bad.example` hides its host from readers.
+ * Returns the URL if it uses https, and otherwise undefined. Rejects URLs with a user name, because
+ * `https://bank.example@bad.example` hides its real host.
  */
 function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
   const url = urlText && urlText.length <= 2000 ? parseUrl(urlText) : undefined;
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** The most pictures in one call. */
+/** Maximum number of pictures in one call. */
 const maxPictures = 24;
 
 const boardPictures = defineTool({
@@ -298,7 +312,7 @@ const boardPictures = defineTool({
   example: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
-  // Each id is the id of an ad, optionally followed by `#` and the number of a card.
+  // Each id is an ad id, optionally followed by `#` and a card number.
   input: z.strictObject({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
@@ -311,7 +325,10 @@ const boardPictures = defineTool({
   async run({ ids, page }, context) {
     const dataset = await context.dataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
-    /** @param id the id of an ad, followed by `#2` for its second card */
+    /**
+     * Finds the picture of an ad or of one of its cards.
+     * @param id ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card
+     */
     const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
       const [match, adId = '', card] = adIdAndCardPattern.exec(id) ?? [];
       const item = match === undefined ? undefined : await dataset.findItem('ads', adId);
@@ -337,7 +354,7 @@ const invalidCardReason = 'what follows # is not the number of a card, from 1 to
 const notInDatasetReason = 'the ad is not in the dataset';
 const adIdAndCardPattern = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
 
-/** Returns the first pictures, as many as fit into one result. The ids of the others are in `left`. */
+/** Returns as many of the pictures as fit into one result. The ids of the remaining pictures are returned in `left`. */
 function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictures {
   const pictures: BoardPicture[] = [];
   let remainingBytes = maxResultBytes;
@@ -350,7 +367,7 @@ function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictu
 }
 
 /**
- * All tools in the order in which a server lists them. A server lists the board's own tools only together with a tool
- * that shows the board.
+ * All tools in the order in which a server lists them. The two tools of the board are listed only if the server also
+ * offers a tool that shows the board.
  */
 export const allTools: readonly Tool[] = [...tools, boardAds, boardPictures];

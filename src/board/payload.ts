@@ -5,46 +5,49 @@ import type { adFields, ShownWith } from '../views/fields.ts';
  * types.
  */
 
-/** The key in the `_meta` of a result under which the board finds its data. */
+/** Key in `_meta` under which a result carries the data for the board. */
 export const boardKey = 'ad-library/board';
 
 /**
- * The facts with which the board filters, sorts and draws an ad. Fields of the API keep their names. Fields without a
- * value are left out.
+ * The data that the board needs to show an ad as a card, and to filter and sort it. Fields of the API keep their names.
+ * Fields without a value are left out.
  */
 export type BriefAd = ShownWith<typeof adFields, { board: 'brief' }> & {
   id: string;
   pageName?: string;
-  /** The first line of the ad text. */
+  /** First line of the ad text. */
   firstLine?: string;
   daysRunning?: number;
-  /** Absent if it is unknown whether the ad runs. */
+  /** True if the ad is running, false if it has ended, absent if unknown. */
   active?: boolean;
-  /** A description of the pictures, videos and cards, such as `15 s` or `5 cards`. */
+  /** Description of the media, e.g. `15 s` or `5 cards`. */
   creative?: string;
   labels?: { label: string; value?: string }[];
-  /** True if the last check of a watch listed the ad, and the check before did not. */
+  /** True if the ad is new since the previous check of a watch. */
   isNew?: boolean;
-  /** The id of the earliest ad of the same page with nearly the same text; absent if this ad is the earliest. */
+  /**
+   * Id of the variant to which the ad belongs: the id of the earliest ad of the same page with nearly the same text.
+   * Absent on that earliest ad itself.
+   */
   variant?: string;
-  /** The title of the first card. A `FullAd` has all cards. */
+  /** Only the title of the first card. `FullAd` has all cards. */
   cards?: BoardCard[];
-  /** The host and path of the landing page. */
+  /** Host and path of the landing page. */
   landing?: string;
 };
 
-/** An ad with everything that the drawer and the comparison show. */
+/** An ad with all fields that the drawer and the comparison show. */
 export type FullAd = BriefAd &
   ShownWith<typeof adFields, { board: 'full' }> & {
-    /** The URL of the landing page, if it is an https URL. */
+    /** URL of the landing page, if it uses https. */
     landingUrl?: string;
-    /** The changes between versions of the ad, the newest first. */
+    /** Changes between versions of the ad, the newest first. */
     changes: BoardChange[];
   };
 
 /** A field that differs between two successive versions of an ad. */
 export interface BoardChange {
-  /** When the newer version was first read, in ISO text. */
+  /** Time at which the newer version was first read, in ISO format. */
   at: string;
   field: string;
   from?: string;
@@ -59,28 +62,31 @@ export interface BoardCard {
 
 /** The result of `board_ads`. */
 export interface BoardAds<Ad extends BriefAd = BriefAd> {
-  /** The time of the call, in ISO text. */
+  /** Time of the call, in ISO format. */
   asOf: string;
-  /** When the ads were read from the service, in ISO text. The earliest time, if they differ. Absent without ads. */
+  /**
+   * Time at which the ads were read from the service, in ISO format. If they were read at different times, the earliest
+   * one. Absent if there are no ads.
+   */
   readAt?: string;
-  /** The tools that the view may call and that this server offers. */
+  /** Tools that the board may call and that this server offers. */
   offeredTools: string[];
   ads: Ad[];
-  /** Ids of ads that did not fit into this result. The view requests them with `ids`. */
+  /** Ids of ads that did not fit into this result. The board requests them with the argument `ids`. */
   left: string[];
   /** Ids of ads that the server does not store. */
   missingIds: string[];
   gathering?: BoardGathering;
 }
 
-/** The gathering that the board shows. */
+/** The gathering whose ads the board shows. */
 export interface BoardGathering {
   id: string;
   found: number | null;
   read: number;
   complete: boolean;
   gatheredAt: string;
-  /** Sentences about conclusions that the ads do not support. */
+  /** Notes about what the ads do not show, for example because some ads are missing. */
   notes: string[];
 }
 
@@ -91,54 +97,54 @@ export interface BoardPictures {
   left: string[];
 }
 
-/** A picture as a data URL, or the reason why there is none. */
+/** A picture as a data URL, or the reason why there is no picture. */
 export interface BoardPicture {
-  /** The id as requested: the id of an ad, optionally followed by `#` and the number of a card. */
+  /** The id from the request: an ad id, optionally followed by `#` and a card number. */
   id: string;
   src?: string;
   reason?: string;
-  /** True if another request for the picture may succeed. */
+  /** True if the picture was not ready in time, so that another request may succeed. */
   isLate?: true;
 }
 
 /**
- * The data for the board in the result of a tool that shows the board. Some clients pass this data to their model, so it
- * holds only ids and numbers, and no texts of ads.
+ * The data for the board that comes with the result of a tool. Some clients pass this data to their model, so it
+ * contains only ids and numbers and no ad texts.
  */
 export interface BoardContext {
   tool?: string;
   ids?: string[];
   gathering?: string;
-  /** True if the items are pages, which the board does not show. */
+  /** True if the items are advertiser pages, which the board cannot show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** The price of the next page, if known. `atLeast` is 0 if the page is cached now. */
+  /** Price of the next page, if known. `atLeast` is 0 while the page is cached. */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
-  /** The collections to which ads can be added. */
+  /** Collections to which the user can add ads. */
   collections?: { id: string; name?: string; ads?: number }[];
   added?: boolean;
   receipt?: { charged: number | null; remaining: number | null };
   isDemo?: boolean;
 }
 
-/** The price of reading all ads, in the result of a call that only estimates. */
+/** Price of reading all ads. Present only if the call returned an estimate. */
 export interface BoardEstimate {
-  /** The number of matching ads; null if the service does not tell it. */
+  /** Number of matching ads. null if the service does not state it. */
   ads: number | null;
-  /** The number of ads that have already been read. */
+  /** Number of ads already read. */
   read?: number;
-  /** The number of pages that have not been read. */
+  /** Number of pages still to be read. */
   pages: number | null;
-  /** The price in credits; null if it is known only in bounds, or not at all. */
+  /** Price in credits. null if only its bounds are known, or nothing at all. */
   credits: number | null;
-  /** The bounds of the price, if earlier charges tell them. */
+  /** Bounds of the price. Absent if there are no earlier charges to derive them from. */
   atLeast?: number;
   atMost?: number;
 }
 
-/** The bounds of a price in credits. If both are equal, the price is known exactly. */
+/** Bounds of a price in credits. If both are equal, the price is exact. */
 export interface PriceBounds {
   atLeast: number;
   atMost: number;

@@ -7,16 +7,19 @@ import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
 
-/** The notice that demo data adds to every result. */
+/** Notice that is added to every result while the server uses demo data. */
 export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
 
 /**
- * Fields that every view of this file may have. In demo mode, the server adds `notice`, so the schema requires a text
- * there, also if the service sends a field of this name.
+ * Fields shared by the views in this file. In demo mode, the server sets `notice` to its own text. The schema therefore
+ * requires a string, even if the service sends a field with this name.
  */
 const commonFields = { otherTypes: otherTypesSchema, notice: NoticeView };
 
-/** The account as tools return it. Account, credits and identity show the API's fields as they are, without nulls. */
+/**
+ * An account as returned by `get_account`. The views in this file keep the API's field names and values, but leave out
+ * null values.
+ */
 export const AccountView = z.looseObject({
   userId: z.string().optional().describe('Id of the user.'),
   billingUserId: z.string().optional().describe('Id of the user who pays.'),
@@ -26,7 +29,7 @@ export const AccountView = z.looseObject({
   ...commonFields,
 });
 
-/** The identity behind an API key, as `whoami` returns it. */
+/** The identity that belongs to an API key, as returned by `whoami`. */
 export const IdentityView = z.looseObject({
   authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
   authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
@@ -50,7 +53,7 @@ export const IdentityView = z.looseObject({
   ...commonFields,
 });
 
-/** The credit status, as `get_credits` returns it. */
+/** The credit balance, billing period and usage limits, as returned by `get_credits`. */
 export const CreditsView = z.looseObject({
   credits: z.number().optional().describe('Credits left in the billing period.'),
   creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
@@ -76,17 +79,20 @@ export const CreditsView = z.looseObject({
   ...commonFields,
 });
 
-/** The most tokens of each view. */
+/** Maximum size of each view in this file, in tokens. */
 const maxViewTokens = 1500;
 
-/** Builds the view of an account. */
+/** Converts an account of the API to its view. */
 export const viewAccount = (account: unknown): Fields =>
   separateMismatches(buildFullView(account, maxViewTokens), AccountView);
-/** Builds the view of an identity. */
+/** Converts an identity of the API to its view. */
 export const viewIdentity = (identity: unknown): Fields =>
   separateMismatches(buildFullView(identity, maxViewTokens), IdentityView);
 
-/** Builds the view of the credit status. Adds the days of the period and the credits left in each usage window. */
+/**
+ * Converts a credit status of the API to its view. Adds the first and last day of the billing period, and the credits
+ * remaining in each usage window.
+ */
 export function viewCredits(status: unknown): Fields {
   const view = separateMismatches(buildFullView(status, maxViewTokens), CreditsView);
   const ends = formatDay(toMilliseconds(view.periodEnd));
@@ -110,7 +116,7 @@ function computeRemaining(used: unknown, limit: unknown): number | undefined {
   return isNumber(remaining) ? remaining : undefined;
 }
 
-/** Formats an account as text. */
+/** Formats an account as text, one fact per line. */
 export function formatAccount(account: Fields): string {
   return joinLines([
     formatLine('account of user', account.userId),
@@ -122,7 +128,7 @@ export function formatAccount(account: Fields): string {
   ]);
 }
 
-/** Formats the credit status as text. */
+/** Formats the credit status as text: balance, billing period and usage windows. */
 export function formatCredits(credits: Fields): string {
   const usage = isObject(credits.usageLimit) ? credits.usageLimit : {};
   const { periodStartsOn: starts, periodEndsOn: ends, credits: left, creditsMax: max } = credits;
@@ -142,9 +148,7 @@ export function formatCredits(credits: Fields): string {
   ]);
 }
 
-/**
- * Formats a usage window, for example `hourly: 320 of 400 used, 80 left`. Returns an empty text if a number is missing.
- */
+/** Formats a usage window, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if a number is missing. */
 function formatUsageWindow(name: string, used: unknown, limit: unknown): string {
   const remaining = computeRemaining(used, limit);
   return remaining === undefined
@@ -152,7 +156,7 @@ function formatUsageWindow(name: string, used: unknown, limit: unknown): string 
     : `${name}: ${formatValue(used)} of ${formatValue(limit)} used, ${formatNumber(remaining)} left`;
 }
 
-/** Formats an identity as text. */
+/** Formats an identity as text: the user, the account and the API key. */
 export function formatIdentity(identity: Fields): string {
   const user = isObject(identity.user) ? identity.user : {};
   const key = isObject(identity.apiKey) ? identity.apiKey : {};
@@ -183,7 +187,7 @@ function formatValue(value: unknown): string {
   return typeof value === 'string' ? quoteUnlessWord(value) : quote(JSON.stringify(value) ?? '');
 }
 
-/** The fields of a collection that views show. */
+/** Fields of a collection that results show, in this order. */
 const collectionFields = {
   name: { type: 'text', brief: 40, meaning: 'Name of the collection.' },
   type: { type: 'text', brief: 12, meaning: 'Type of the collection, as the service names it.' },
@@ -195,13 +199,13 @@ const collectionFields = {
 } as const satisfies Record<string, SentField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 
-/** A collection as tools return it. */
+/** A collection as returned by tools. */
 export const CollectionView = z
   .looseObject({ id: z.string().describe('Id of the collection.'), ...buildShape(collectionFields) })
   .meta({ title: 'Collection', description: 'A collection of ads or pages.' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
-/** Builds the view of a collection. */
+/** Converts a collection of the API to its view. */
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
   const view: CollectionView = { id: readId(source.id) };
@@ -209,7 +213,7 @@ export function viewCollection(collection: object): CollectionView {
   return view;
 }
 
-/** Formats a collection as one line. */
+/** Formats a collection as one line: id, name and counts. */
 export function formatCollection(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
@@ -222,7 +226,7 @@ export function formatCollection(collection: CollectionView): string {
   return `${name === undefined ? '' : `${quote(name)} `}${quoteUnlessWord(id)} ${joinNonEmpty(facts, ', ')}`.trimEnd();
 }
 
-/** Formats a list of collections. */
+/** Formats a list of collections, with its size and the cursor of the next page. */
 export const formatCollectionList = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
   frameList({
     ...frame,

@@ -7,10 +7,10 @@ import { parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isNumber, isObject, readNumber, readObjects } from './view.ts';
 
 /**
- * The fields whose change counts as a change of the ad: its creative (texts, media, cards), its destination, its call
- * to action, its format, its countries and its end. Each field is reduced to one text. In this text, the order of
- * lists, the format of dates, invisible characters, spaces, tracking parameters, and the hosts and signatures of media
- * URLs make no difference. Two versions of an ad have the same content if all of these texts are equal.
+ * The fields that count as the content of an ad: creative, destination, call to action, format, countries and end date.
+ * Each function returns a comparable string that ignores differences without meaning, such as the order of lists, date
+ * formats, invisible characters, white space, tracking parameters, and the hosts and signatures of media URLs. Two
+ * versions of an ad have the same content if all strings are equal.
  */
 const contentFields = {
   headline: (ad) => normalizeText(ad.headline),
@@ -38,7 +38,7 @@ const contentFields = {
 type ContentField = keyof typeof contentFields;
 type AdContent = Record<ContentField, string | null>;
 
-/** Returns the content of an ad, one comparable text for each field. */
+/** Returns the content of an ad as one comparable string per field. */
 export function extractContent(ad: object): AdContent {
   const content: Partial<AdContent> = {};
   for (const name of contentNames) content[name] = contentFields[name](ad as Fields);
@@ -47,7 +47,7 @@ export function extractContent(ad: object): AdContent {
 
 const contentNames = Object.keys(contentFields) as ContentField[];
 
-/** A field that changed between two versions of an ad. */
+/** A field whose value differs between two versions of an ad. */
 export interface Change {
   field: string;
   from: ChangedValue;
@@ -55,12 +55,12 @@ export interface Change {
 }
 
 /**
- * The value of a changed field: null if a version has no value, undefined for a value that cannot be shown in a line of
- * text, such as media.
+ * The value of a changed field. null if this version of the ad has no value; undefined if the value cannot be shown in
+ * a line of text, e.g. media.
  */
 export type ChangedValue = string | null | undefined;
 
-/** Returns the content that differs between two versions of an ad, in the order of `contentFields`. */
+/** Returns the fields whose content differs between two versions of an ad, in the order of `contentFields`. */
 export function findChanges(before: object, after: object): Change[] {
   const [old, now] = [extractContent(before), extractContent(after)];
   return contentNames
@@ -82,8 +82,8 @@ function formatValue(value: unknown): ChangedValue {
 }
 
 /**
- * The figures that the service counts or estimates for an ad. They change with every answer while the ad stays the
- * same.
+ * Figures that the service counts or estimates, with the fields they come from. A changed counter does not count as a
+ * change of the ad, because the service updates counters all the time.
  */
 const counters = {
   duplicates: ['duplicates'],
@@ -94,15 +94,17 @@ const counters = {
   performance: ['performancePublic'],
 } as const satisfies Record<string, readonly (keyof typeof adFields)[]>;
 
-/** The name of a counter. */
+/** Name of a counter, e.g. `reach`. */
 export type Counter = keyof typeof counters;
-/** The values of the counters that an ad has. */
+/** Counter values of an ad. A counter is absent if the ad has no value for it. */
 export type CounterValues = Partial<Record<Counter, number>>;
 
-/** The names of all counters. */
+/** Names of all counters. */
 export const counterNames = Object.keys(counters) as Counter[];
 
-/** Returns the counters of an ad. A range counts as the sum of its bounds, which rises when the range rises. */
+/**
+ * Reads the counters of an ad. For a range, the counter is the sum of both bounds, so it rises when the range rises.
+ */
 export function readCounters(ad: object): CounterValues {
   const counts: CounterValues = {};
   for (const name of counterNames) {
@@ -120,13 +122,13 @@ function normalizeText(value: unknown): string | null {
 const normalizeTexts = (values: unknown): string | null =>
   Array.isArray(values) ? joinSorted(values.map(normalizeText)) : normalizeText(values);
 
-/** Joins texts into one text. Each text appears once, in sorted order. */
+/** Combines texts into one comparable string. The order of the texts and repeated texts make no difference. */
 function joinSorted(texts: readonly (string | null)[]): string | null {
   const different = new Set(texts.filter((text) => text !== null));
   return different.size > 0 ? JSON.stringify([...different].sort()) : null;
 }
 
-/** Returns a constant such as `SHOP_NOW` or a country code in capitals, because case makes no difference. */
+/** Converts a constant such as `SHOP_NOW` or a country code to upper case, so that case makes no difference. */
 const toUpperCase = (text: string | null): string | null => text?.toUpperCase() ?? null;
 
 function normalizeDate(date: unknown): string | null {
@@ -137,8 +139,8 @@ function normalizeDate(date: unknown): string | null {
 const normalizeLink = (link: unknown): string | null => parseLanding({ offerLink: link }).page ?? normalizeText(link);
 
 /**
- * Returns the website that the service states, but only for an ad without a link. With a link, the website follows from
- * the link and would count as a second change.
+ * Returns the website of an ad that has no link, and otherwise null. The website of an ad with a link follows from the
+ * link, so a new link would otherwise count as two changes.
  */
 function readSiteWithoutLink(ad: Fields): string | null {
   const hasLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
@@ -158,12 +160,12 @@ const listCardContent = (card: Fields) => [
   getMediaPath(readCardField(card, 'video')),
 ];
 
-/** Returns whether an asset belongs to the ad itself. The profile picture of the advertiser (`PA_PP`) does not. */
+/** Returns false for the advertiser's profile picture (`PA_PP`), which is not part of the ad. */
 const isAdMedia = ({ type }: Fields): boolean => !(typeof type === 'string' && /^PA_/i.test(type));
 
 /**
- * Returns the path of a media URL. Ad networks serve the same file from many hosts and sign the query again in each
- * answer, so only the path identifies the file.
+ * Returns the path of a media URL, which identifies the file. The host and the query differ from response to response,
+ * because ad networks serve a file from many hosts and sign each URL anew.
  */
 function getMediaPath(url: unknown): string | null {
   const parsedUrl = parseUrl(url);

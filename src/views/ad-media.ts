@@ -7,10 +7,9 @@ import { cleanUrl, parseExpiry, parseUrl } from './urls.ts';
 import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, readText } from './view.ts';
 
 /**
- * Describes the pictures, videos and cards of an ad, for example `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14
- * s)`. The format that the service states is not repeated, unless the media are of another kind: `(media: image)` for a
- * VIDEO. Still images of videos, the profile picture of the advertiser and other sizes of the same asset are not
- * counted.
+ * Describes the media of an ad, e.g. `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14 s)`. Does not repeat the
+ * format that the service states. If the media do not match this format, states their kind, e.g. `(media: image)` for a
+ * VIDEO. Does not count still images of videos, the advertiser's profile picture, or further sizes of the same asset.
  */
 export function describeCreative(ad: Fields): string | undefined {
   const parts = describeMedia(ad).join(' + ');
@@ -33,7 +32,7 @@ function describeMedia(ad: Fields): string[] {
   return parts;
 }
 
-/** The role of an asset, recognized by the start of its type. */
+/** Roles of media assets. The first pattern that matches the type of an asset determines its role. */
 const roles = [
   ['video', /^VID/i],
   ['cardVideo', /^CARD_VID/i],
@@ -43,10 +42,13 @@ const roles = [
 ] as const;
 type Role = (typeof roles)[number][0];
 
-/** The assets of an ad by role, one for each position, and the number of its cards. */
+/** Assets of an ad by role, with one asset per role and position, and the number of cards. */
 type Assets = Record<Role, Fields[]> & { cards: number };
 
-/** Returns the assets of an ad. Some ads have media of cards but no cards, so the larger number of cards counts. */
+/**
+ * Groups the assets of an ad by role. Some ads have card media but no card objects, so `cards` is the larger of both
+ * counts.
+ */
 function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
   const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cards: 0 };
   const rolesByPosition = new Map<unknown, Partial<Record<Role, true>>>();
@@ -67,9 +69,9 @@ function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
 }
 
 /**
- * Counts the cards, videos and images of an ad as `describeCreative` does, and returns the seconds of its longest
- * video. Still images of card videos are not counted. A count is null if the answer had no media of the ad, and the
- * seconds are null if no length is known.
+ * Counts the cards, videos and images of an ad, and finds the length of its longest video in seconds. Still images of
+ * card videos are not counted. `videoCount` and `imageCount` are null if the ad has no media, and `videoSeconds` is
+ * null if no length is known.
  */
 export function countMedia(ad: Fields) {
   const media = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
@@ -85,8 +87,8 @@ export function countMedia(ad: Fields) {
 }
 
 /**
- * Returns the media of the ad itself, and the media of each card in order. The advertiser's profile picture is left
- * out.
+ * Returns the media of the ad itself (`ofAd`) and the media of each card (`ofCards`). Leaves out the advertiser's
+ * profile picture.
  */
 export function groupMedia(ad: Fields) {
   const { video, picture, cardVideo, cardPicture, cards } = groupAssets(ad);
@@ -99,8 +101,8 @@ export function groupMedia(ad: Fields) {
 }
 
 /**
- * Returns a function that finds the index of an asset's card. The API document does not say whether `nr` starts at 0 or
- * 1. If there are as many positions as cards, the order of the positions decides.
+ * Returns a function that finds the index of the card to which an asset belongs. The API document does not say whether
+ * `nr` starts at 0 or 1. If there are as many positions as cards, sorting the positions avoids this question.
  */
 function createCardIndexFinder(assets: Fields[], cards: number): (asset: Fields) => number {
   const positions = [...new Set(assets.map(getPosition))];
@@ -124,7 +126,7 @@ function formatLengths(videos: Fields[]): string {
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }
 
-/** The URL of a picture or video, and the day on which it expires. */
+/** URL of an image or video, with the day on which the URL expires. */
 export const MediaLink = z
   .looseObject({
     type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
@@ -135,7 +137,7 @@ export const MediaLink = z
   .meta({ title: 'Media' });
 export type MediaLink = DataOf<typeof MediaLink>;
 
-/** A card of an ad as tools return it. */
+/** A carousel card of an ad, as returned by tools. */
 export const CardView = z
   .looseObject({
     card: z.number().describe('Number of the card, from 1.'),
@@ -155,8 +157,8 @@ export type CardView = DataOf<typeof CardView>;
 type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 
 /**
- * The names under which cards hold each field. Cards are free-form objects, so these are the names seen in answers and
- * the names that similar services use.
+ * The property names that a card may use for each field. The API document does not define the format of cards. These
+ * names occur in responses or in the APIs of similar services.
  */
 const cardFields = {
   title: ['title', 'headline', 'name'],
@@ -169,12 +171,12 @@ const cardFields = {
   still: ['video_preview_image_url', 'videoPreviewImageUrl'],
 } as const;
 
-/** The most cards of a view. */
+/** Maximum number of cards in a view. */
 const maxCards = 20;
 
 /**
- * Builds the views of an ad's cards without media URLs. Returns the media of each card and the number of further cards,
- * too. Texts that the ad or an earlier card already has are left out.
+ * Builds the views of an ad's cards, without media URLs. Leaves out texts that repeat the ad or an earlier card.
+ * @returns the views, the media of each card in `media`, and the number of cards left out in `more`
  */
 export function viewCards(ad: Fields) {
   const ofCards = listCardMedia(ad);
@@ -199,7 +201,7 @@ export function viewCards(ad: Fields) {
   return { views, media: ofCards.slice(0, shownCount), more: ofCards.length - shownCount };
 }
 
-/** Returns the media of each card. A card without media in the ad's list uses the URLs in its own fields. */
+/** Returns the media of each card. If the ad's `media` has nothing for a card, uses the URLs in the card itself. */
 export function listCardMedia(ad: Fields): Fields[][] {
   const cards = readObjects(ad.cards);
   return groupMedia(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : listOwnMedia(cards[index])));
@@ -216,7 +218,7 @@ function listCardTexts(card: Fields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
 
-/** The tokens that the texts of all cards share, and the least tokens of one text. */
+/** Tokens that the texts of all cards share, and the minimum for each text. */
 const sharedTextTokens = 600;
 const minTextTokens = 14;
 const ctaTokens = 12;
@@ -234,7 +236,7 @@ function listOwnMedia(card: Fields | undefined): Fields[] {
   ];
 }
 
-/** Returns the title of the first card, and its body if the ad has no body of its own. */
+/** Returns the title of the first card. Adds the body of the card if the ad has no body text. */
 export function describeFirstCard(ad: Fields, tokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
   const title = dropTemplate(readCardField(card, 'title'));
@@ -242,19 +244,19 @@ export function describeFirstCard(ad: Fields, tokens: number): string | undefine
   return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
 }
 
-/** Returns the link of a card. */
+/** Returns the link of a card, or undefined if it has none. */
 export const readCardLink = (card: Fields | undefined): string | undefined => readCardField(card, 'link');
 
 /**
- * Returns whether a text is a template such as `{{product.name}}`. The ad network fills templates from a product
- * catalogue; the ad library does not.
+ * Returns true if a text contains a template such as `{{product.name}}`. The ad network fills templates from a product
+ * catalog, but the ad library returns them unfilled.
  */
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
 const linkTokens = 40;
 const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
-/** Returns the first non-empty text that a card has under the names of a field. */
+/** Reads a field of a card under any of its possible names. Returns the first text that is not empty. */
 export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
   for (const name of cardFields[field]) {
     const value = card?.[name];
@@ -262,17 +264,19 @@ export function readCardField(card: Fields | undefined, field: keyof typeof card
   }
 }
 
-/** The most characters of a URL. A longer URL does not help a reader, and a URL that is cut does not work. */
+/** Maximum length of a media URL in characters. A longer URL is left out, because a shortened URL would not work. */
 const maxUrlChars = 2000;
-/** The tokens of a link without its URL: its type, its date and the names of its fields. */
+/** Tokens of a media link without its URL: its type, its date and the field names. */
 const linkLabelTokens = 24;
 
-/** Returns a writer that adds the media links of an ad until its tokens are used up. */
+/**
+ * Creates a writer that returns media links until the token budget is used up. All calls of `write` share the budget.
+ */
 export function createLinkWriter(tokens: number, now: number) {
   let remainingTokens = tokens;
   let leftOut = 0;
   return {
-    /** The number of assets that are left out, because their link does not fit or has no usable URL. */
+    /** Number of assets left out so far, because their link exceeds the budget or their URL is unusable. */
     get leftOut() {
       return leftOut;
     },
@@ -293,7 +297,7 @@ export function createLinkWriter(tokens: number, now: number) {
 function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
   const parsedUrl = parseUrl(asset.url);
   if (parsedUrl === undefined || parsedUrl.href.length > maxUrlChars) return;
-  // A user name before the host could make a URL look like one of another host.
+  // Reject URLs with a user name. In `https://trusted.example@evil.example`, the user name looks like the host.
   if (parsedUrl.username + parsedUrl.password !== '') return;
   const url = parsedUrl.href;
   const type = readText(asset.type, 12) ?? 'media';
@@ -303,22 +307,24 @@ function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
   return { type, url, ...(day && { expires: day }) };
 }
 
-/** The picture that represents an ad, or the reason why there is none. `expired` is the URL that no longer works. */
+/** The picture that represents an ad, or the reason why there is none. `expired` is a URL that has expired. */
 export type AdPicture =
   | { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } }
   | { reason: string; expired?: string };
 
-/** Which picture of an ad is wanted. */
+/** Options for selecting the picture of an ad. */
 export interface PictureChoice {
-  /** The number of the card, from 1. By default, the ad's own picture or its first card. */
+  /**
+   * Number of the card to show, from 1. By default, the ad's own picture is selected, or its first card if it has none.
+   */
   card?: number | undefined;
-  /** The current time in milliseconds since the epoch. Signed URLs expire. */
+  /** Current time in milliseconds since the Unix epoch, to detect expired URLs. */
   now: number;
 }
 
 /**
- * Selects the picture that represents an ad: its own picture or the still image of its video, otherwise a card,
- * otherwise the advertiser's profile picture.
+ * Selects the picture that represents an ad. Tries the ad's own image, the still image of its video, its first card and
+ * the advertiser's profile picture, in this order.
  */
 export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPicture {
   const cards = listCardMedia(ad);
@@ -338,8 +344,8 @@ export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPictu
 }
 
 /**
- * Returns the first URL that still works. Pictures come before still images of videos. If all URLs have expired, the
- * reason says when. Returns undefined if there is no URL at all.
+ * Returns the first picture whose URL has not expired. Images take precedence over still images of videos. If all URLs
+ * have expired, returns the reason with the expiry date. Returns undefined if there is no URL.
  */
 function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture | undefined {
   const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
@@ -358,7 +364,7 @@ function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture |
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }
 
-/** Matches a web URL. A longer text does not count as a URL. */
+/** Matches an http or https URL of at most 4,000 characters. */
 const webUrl = /^https?:\/\/\S{1,4000}$/i;
 
 const selectWebUrls = (...found: unknown[]): string[] =>

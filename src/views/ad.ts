@@ -49,7 +49,8 @@ import {
 } from './view.ts';
 
 /**
- * An ad in a list. The API's fields keep their names and values, with shortened texts. All other fields are derived.
+ * An ad in a list. Fields of the API keep their names and values, but long texts are shortened. Fields that the API
+ * does not have are derived from other fields.
  */
 export const ListedAd = z
   .looseObject({
@@ -71,7 +72,7 @@ export const ListedAd = z
   })
   .meta({ title: 'Ad' });
 
-/** An ad as tools return it, alone or in a list. */
+/** An ad as returned by tools, alone or in a list. */
 export const AdView = ListedAd.extend({
   adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInLists}`),
   cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInLists}`),
@@ -90,9 +91,9 @@ const briefFields = selectViewFields(adFields, 'brief');
 const standardFields = selectViewFields(adFields, 'standard');
 
 /**
- * Builds the view of an ad.
- * @param options `now`: the current time in milliseconds since the epoch. `budget`: the most tokens of the text; the
- *   data of a full view may hold more.
+ * Converts an ad of the API to its view.
+ * @param options `now` is the current time in milliseconds since the Unix epoch. `budget` is the maximum size of the
+ * text in tokens; the data of a full view may be larger.
  */
 export function viewAd(ad: object, options: { detail: Detail; now: number; budget?: number }): AdView {
   const { detail, now, budget = maxFullViewTokens } = options;
@@ -130,10 +131,10 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
     { onlyInFull: Object.keys(ad).filter((name) => !standardFieldNames.has(name) && !isEmpty(ad[name])) },
     onlyInFullType,
   );
-  // Signed URLs are longer than all other fields together, so they get the tokens that the other fields leave.
+  // Signed URLs are longer than all other fields together, so they only get the tokens that remain.
   const links = createLinkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
   const adLinks = links.write(groupMedia(ad).ofAd);
-  // The first URL of every card is added before the second URL of any card.
+  // Add the first URL of every card before the second URL of any card.
   const firstLinks = media.map((assets) => links.write(assets.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
     const ofCard = [...(firstLinks[index] ?? []), ...links.write(media[index]?.slice(1) ?? [])];
@@ -146,15 +147,15 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
   return view;
 }
 
-/** The tokens of labels that the text has and the data does not. */
+/** Tokens reserved for labels, which the text contains in addition to the data. */
 const labelTokens = 100;
 
-/** The tokens of the derived fields of a full view. */
+/** Tokens reserved for the derived fields of a full view. */
 const derivedTokens = 100;
 
 /**
- * Builds the full view: the derived fields, then everything that the service sent. If both have a field of the same
- * name, the value of the service is kept.
+ * Builds the full view: the derived fields, followed by all fields of the service. If both contain a field with the
+ * same name, the service's value is used.
  */
 function buildFullAd(ad: Fields, now: number, budget: number): AdView {
   const id = readId(ad.id);
@@ -181,8 +182,8 @@ const cardTokens = 36;
 const openingChars = 24;
 
 /**
- * Adds headline and body. Equal bodies are cut to equal texts, so that a reader can compare ads. An ad with a template
- * shows its first card.
+ * Adds the headline and the body. Equal bodies are cut at the same place, so that a reader can compare ads. An ad with
+ * a template also gets the text of its first card.
  */
 function addOpening(view: AdView, ad: Fields): void {
   const body = readText(ad.body, Math.max(bodyTokens, estimateMinTokens(ad.body)));
@@ -195,20 +196,23 @@ function addOpening(view: AdView, ad: Fields): void {
   });
 }
 
-/** Returns whether this server truncated a text. The text of an ad may itself end like a truncated text. */
+/**
+ * Returns true if this server truncated the text. Compares with the original, because an ad's own text may end like a
+ * truncated text.
+ */
 function isTruncated(view: string | undefined, text: unknown): boolean {
   const suffix = truncationSuffix.exec(view ?? '')?.[0];
   return suffix !== undefined && typeof text === 'string' && !text.trimEnd().endsWith(suffix);
 }
 
 /**
- * Returns the tokens that an opening needs at least: enough for a few words, even in a script with three tokens per
- * letter.
+ * Returns the minimum tokens for the start of a body. This is enough for a few words, even in scripts where a letter
+ * takes three tokens.
  */
 const estimateMinTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;
 
-/** Adds where the ad leads. The displayed URL is shown only if it belongs to another domain. */
+/** Adds the landing domain of the ad. Adds the displayed URL only if it belongs to another domain. */
 function addLanding(view: AdView, ad: Fields): void {
   const landingDomain = findLandingDomain(ad);
   const displayedDomain = parseDomain(ad.displayUrl);
@@ -233,7 +237,7 @@ const isEmpty = (value: unknown) =>
   value === '' ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** Formats one ad as text. */
+/** Formats a single ad as text. */
 export function formatAd(ad: AdView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
   if (detail === 'full') return formatFullView(ad, budget);
   const lines = [
@@ -303,7 +307,7 @@ function formatMediaLines(links: readonly MediaLink[], indent = ''): string[] {
 
 const getMediaKind = ({ type }: MediaLink) => (/VID/i.test(type) ? 'video' : 'picture');
 
-/** Formats how many links of each kind there are, for example `picture and 2 videos`. */
+/** Formats the number of links per kind, e.g. `picture and 2 videos`. */
 function formatKinds(links: readonly MediaLink[]): string {
   const kinds = groupBy(links, getMediaKind);
   return [...kinds].map(([kind, { length }]) => (length === 1 ? kind : `${length} ${kind}s`)).join(' and ');
@@ -331,22 +335,22 @@ function formatCardLine({ card, title, body, linkDescription, ctaType, landingUr
   return `${card}. ${joinNonEmpty(parts, '; ') || 'nothing of its own'}`;
 }
 
-/** The ads of a list and how to format them. */
+/** A list of ads to format, with the formatting options. */
 interface ListedAds extends ListFrame {
   detail?: Detail;
   items: readonly AdView[];
-  /** The most tokens of a full item. */
+  /** Maximum tokens of each ad in a full view. */
   budget?: number;
   /**
-   * The texts of ads that are formatted already. A page is formatted about three times to find how many of its ads fit,
-   * but each ad only once.
+   * Cache of formatted ads. To find how many ads fit, a page is formatted about three times, but each ad needs to be
+   * formatted only once.
    */
   textCache?: AdTextCache;
 }
 
 /**
- * Formats a list of ads. Brief ads keep the order of the service and are grouped under their advertiser. Facts that all
- * ads of the list share, or all ads of an advertiser, appear once above them.
+ * Formats a list of ads. Brief ads stay in the order of the service, and consecutive ads of the same advertiser are
+ * grouped. A fact that all ads of the list or of an advertiser share is stated once, above the ads.
  */
 export function formatAdList({
   items,
@@ -387,11 +391,12 @@ export function formatAdList({
   });
 }
 
-/** The formatted parts of an ad. */
+/** The formatted parts of an ad, which are the same on every page. */
 interface FormattedAd {
   ad: AdView;
   /**
-   * The key of the advertiser. It includes the name: a page that changed its name has two names, and both are shown.
+   * Key for grouping ads by advertiser. It contains the page name, so that an advertiser that changed its name appears
+   * under both names.
    */
   advertiser: string;
   facts: string[];
@@ -402,7 +407,7 @@ interface Row extends FormattedAd {
   number: number;
 }
 
-/** The formatted ads of a list, by their views. */
+/** Cache of formatted ads. The key is the view of the ad. */
 export type AdTextCache = Map<AdView, FormattedAd>;
 
 function formatAdParts(ad: AdView, asOf: string | undefined, written: AdTextCache): FormattedAd {
@@ -414,10 +419,10 @@ function formatAdParts(ad: AdView, asOf: string | undefined, written: AdTextCach
   return formattedAd;
 }
 
-/** Ads of one advertiser that follow each other in a list. */
+/** Consecutive ads of the same advertiser in a list. */
 interface Group {
   rows: Row[];
-  /** The first ad of the same advertiser, if it belongs to an earlier group. */
+  /** First ad of this advertiser in an earlier group, if there is one. */
   first: Row | undefined;
   shared: Set<string>;
 }
@@ -471,7 +476,10 @@ function formatRow({ ad, number, facts, copy }: Row, stated: Set<string>): strin
   return `${number}. ${quoteUnlessWord(ad.id)}${line && ` ${line}`}${copy}`;
 }
 
-/** Formats headline and body as `"headline": "body"`. If one of them is missing, the colon shows which one. */
+/**
+ * Formats the headline and the body as `"headline": "body"`. The colon is present even if one of them is missing, so
+ * that a reader can tell which one.
+ */
 function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string {
   const copy = [
     headline === undefined ? '' : quote(headline),
@@ -483,8 +491,8 @@ function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string 
 }
 
 /**
- * Formats a body. A cut body ends with the number of missing characters and the hash of the whole body, for example
- * `"Hand-welted in Porto…" +394 #482193`.
+ * Formats the body of an ad. If the body was truncated, appends the number of missing characters and the hash of the
+ * whole body, e.g. `"Hand-welted in Porto…" +394 #482193`.
  */
 function formatBody(body: string, hash: number | undefined): string {
   if (hash === undefined) return quote(body);
@@ -497,7 +505,7 @@ function formatNetworkLegend(items: readonly AdView[]): string | undefined {
   return used.map(([name, short]) => `${short} ${name.toLowerCase().replace('_', ' ')}`).join(', ') || undefined;
 }
 
-/** The usual abbreviations of networks in advertising. */
+/** Abbreviations of ad networks that are common in advertising. */
 const networks: ReadonlyMap<string, string> = new Map([
   ['FACEBOOK', 'FB'],
   ['INSTAGRAM', 'IG'],
@@ -510,8 +518,9 @@ const networks: ReadonlyMap<string, string> = new Map([
 const listSimpleFacts = createFactLister(adFields);
 
 /**
- * Returns the facts about an ad beside its texts, one short phrase for each fact, the most useful first.
- * @param asOf the day of the answer, such as `2026-11-20`
+ * Returns facts about an ad as short phrases, the most useful first, e.g. `VIDEO 15 s`. Does not include the texts of
+ * the ad.
+ * @param asOf day of the result, e.g. `2026-11-20`
  */
 export function listFacts(ad: AdView, asOf?: string): string[] {
   return [
@@ -560,7 +569,10 @@ function formatRange(
   return `${label} ${amount}${formatCurrency(ad)}`;
 }
 
-/** Formats the currency, for example ` EUR`. The API document names no currency, but imported ads have one. */
+/**
+ * Formats the currency with a leading space, e.g. ` EUR`. Only imported ads have a currency, because the API document
+ * does not define one.
+ */
 const formatCurrency = ({ currency }: AdView) =>
   currency === undefined ? '' : ` ${quoteUnlessCodes([currency], currencyPattern)}`;
 const currencyPattern = /^[A-Z]{3}$/;

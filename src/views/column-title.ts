@@ -1,8 +1,8 @@
 import { sanitizeLine } from './safe-text.ts';
 
 /**
- * Splits the name of a column into words: `landingDomain` and `landing_domain` become `landing domain`. A name that is
- * already written in words stays as it is.
+ * Splits a column name into words, e.g. `landingDomain` or `landing_domain` into `landing domain`. A name that already
+ * consists of words is returned unchanged.
  */
 export function splitColumnName(name: string): string {
   const line = sanitizeLine(name);
@@ -17,11 +17,11 @@ export function splitColumnName(name: string): string {
     .trim();
 }
 
-/** Words that are written in capitals. */
+/** Words that are written in upper case in a title. */
 const acronyms = new Set(['id', 'cta', 'url', 'eu', 'ai']);
 
-/** Returns the title of a column, such as `Landing domain`. */
+/** Formats a column name as a title, e.g. `Landing domain`. */
 export const formatColumnTitle = (name: string): string => capitalize(splitColumnName(name));
 
-/** Returns a text with a capital first letter. */
+/** Converts the first letter of a text to upper case. */
 export const capitalize = (words: string): string => words.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());

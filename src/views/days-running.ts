@@ -3,9 +3,9 @@ import { countDays, parseTime, type RunDates } from './dates.ts';
 import type { DataOf } from './fields.ts';
 
 /**
- * How long an ad ran, and whether it is running. Days are calendar days in UTC, like the dates in results, so that
- * readers who count days get the same number. An ad without an end date counts as running if it was seen in the last
- * two days. After that its state is unknown, because the service looks at each ad only from time to time.
+ * How long an ad has run, and whether it is still running. Days are calendar days in UTC, the same as the dates in
+ * results, so that readers who count the days get the same number. An ad without an end date counts as running if it
+ * was seen in the last two days. After that, its state is unknown, because the service does not check every ad daily.
  */
 export const RunView = z.looseObject({
   daysRunning: z
@@ -15,16 +15,16 @@ export const RunView = z.looseObject({
   stillRunning: z.boolean().optional().describe('Whether the ad is still running. Missing if unknown.'),
   daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
 });
-/** The run of an ad. */
+/** How long an ad has run, and whether it is still running. */
 export type Run = DataOf<typeof RunView>;
 
-/** The most calendar days since an ad without an end date was last seen for it to count as running. */
+/** An ad without an end date counts as running for this many calendar days after it was last seen. */
 export const maxDaysSinceSeen = 2;
 
 /**
- * Returns how long an ad ran, and whether it is still running.
- * @param now the time of the reading, in milliseconds since the epoch. A later `lastSeenAt` counts as this time, so
- *   days in the future never count as days running.
+ * Computes how long an ad has run, and whether it is still running.
+ * @param now time at which the ad was read, in milliseconds since the Unix epoch. A later `lastSeenAt` is replaced by
+ * this time, so that days in the future never count.
  */
 export function computeRun(dates: RunDates, now: number): Run {
   const started = parseTime(dates.startedAt);

@@ -1,2 +1,2 @@
-/** The milliseconds of a day. The page of the board imports this module, so the module imports nothing. */
+/** One day in milliseconds. The page of the board also imports this file, so it must not import anything. */
 export const dayMs = 86_400_000;

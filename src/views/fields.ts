@@ -1,29 +1,29 @@
 import * as z from 'zod';
 
 /**
- * Describes a field that the service sends. Views, texts, schemas, columns of SQL and exports, and the board follow
- * from these descriptions, in their order.
+ * Describes a field that the service sends. Views, texts, schemas, SQL columns, exports and the board are all derived
+ * from these descriptions and follow their order.
  */
 export interface SentField {
   type: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
-  /** Set if lists show the field: `true`, or the most tokens of its text. */
+  /** Set if lists show the field. A number is the maximum length of its text in tokens. */
   brief?: number | true;
   /**
-   * Set if a single ad or page shows the field in addition to the fields of lists: `true`, or the most tokens of its
-   * text.
+   * Set if the field is shown for a single ad or page but not in lists. A number is the maximum length of its text in
+   * tokens.
    */
   standard?: number | true;
-  /** Set if the field is a column of the table `ads` or `pages`. */
+  /** Set if the field is a column of the SQL table `ads` or `pages`. */
   column?: true;
-  /** Set if the board shows the field: `brief` on every ad, `full` only in the details of an ad. */
+  /** Where the board shows the field: `brief` on every ad card, `full` only in the details of an ad. */
   board?: 'brief' | 'full';
-  /** The word before a number, if the word and the number are enough for a reader, such as `reach`. */
+  /** The word before the number, e.g. `reach` for `reach 800000`. Set if a reader needs no further explanation. */
   phrase?: string;
-  /** The description of the field in the schemas of results: a noun phrase with a full stop. */
+  /** Description of the field in result schemas: a noun phrase that ends with a period. */
   meaning: string;
 }
 
-/** The fields of an ad. */
+/** Fields of an ad. */
 export const adFields = {
   headline: { type: 'text', standard: 150, column: true, board: 'brief', meaning: 'Headline of the ad.' },
   body: { type: 'text', standard: 2000, column: true, board: 'full', meaning: 'Text of the ad.' },
@@ -83,7 +83,7 @@ export const adFields = {
     board: 'brief',
     meaning: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
   },
-  /** Only imported ads have this field. */
+  /** Set only for imported ads. */
   adLibrary: {
     type: 'text',
     brief: 8,
@@ -107,10 +107,10 @@ export const adFields = {
     phrase: 'performance',
     meaning: 'Performance score, computed by the service.',
   },
-  // SQL has separate tables for the next two fields.
+  // These two fields are not columns, because SQL has separate tables for their values.
   publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'Platforms, such as FACEBOOK.' },
   countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes of the countries where the ad runs.' },
-  /** Only imported ads have this field. */
+  /** Set only for imported ads. */
   currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code of the currency of spend, revenue and price.' },
   productCreatedAt: { type: 'date', standard: true, meaning: 'Time when the product was listed.' },
   isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
@@ -118,7 +118,7 @@ export const adFields = {
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, SentField>;
 
-/** The fields of an advertiser page. */
+/** Fields of an advertiser page. */
 export const pageFields = {
   pageName: { type: 'text', brief: 20, standard: 100, column: true, meaning: 'Name of the advertiser.' },
   sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'Id of the page on the ad platform.' },
@@ -184,12 +184,12 @@ export const pageFields = {
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, SentField>;
 
-/** The names of the fields that have a property. */
+/** The names of the fields whose description has a given property, e.g. `{ column: true }`. */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
 }[keyof Fields];
 
-/** The type of a field in views. */
+/** The TypeScript type of a field's value in views. */
 export type Shown<Field> = Field extends { type: 'number' }
   ? number
   : Field extends { type: 'flag' }
@@ -198,12 +198,12 @@ export type Shown<Field> = Field extends { type: 'number' }
       ? string[]
       : string;
 
-/** An object with the fields that have a property. Missing fields are left out. */
+/** An object type with all fields whose description has a given property. Every field is optional. */
 export type ShownWith<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: Shown<Fields[Name]>;
 };
 
-/** The schema of each type of field. */
+/** Creates the Zod schema for each type of field. */
 const schemaBuilders: Record<SentField['type'], () => z.ZodType> = {
   text: z.string,
   date: z.string,
@@ -213,12 +213,12 @@ const schemaBuilders: Record<SentField['type'], () => z.ZodType> = {
   id: z.string,
 };
 
-/** The end of the description of a field that lists do not show. */
+/** Suffix for the description of a field that lists do not contain. */
 export const notInLists = 'Not in lists.';
-/** The end of the description of a field that only the full view shows. */
+/** Suffix for the description of a field that only the full view contains. */
 export const onlyInFull = 'Only with detail full.';
 
-/** Builds the Zod shape of fields. All fields are optional. */
+/** Builds the Zod shape for field descriptions. All fields are optional. */
 export const buildShape = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
@@ -228,7 +228,7 @@ export const buildShape = <Fields extends Record<string, SentField>>(fields: Fie
     }),
   ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<Shown<Fields[Name]>>> };
 
-/** The data that a schema describes, without the further fields that a loose object may have. */
+/** The output type of a schema, limited to the declared fields. A loose object also accepts undeclared ones. */
 export type DataOf<Schema extends z.ZodObject> = keyof Schema['shape'] extends never
   ? object
   : z.output<z.ZodObject<Schema['shape']>>;

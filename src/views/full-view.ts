@@ -5,42 +5,48 @@ import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 import { type Fields, isNumber, isObject } from './view.ts';
 
 /**
- * How much of an object a result shows. The default is brief for lists and standard for single objects; full shows
+ * How much of an ad or page a result shows. Lists are `brief` and single items are `standard` by default; `full` shows
  * every field.
  */
 export type Detail = 'brief' | 'standard' | 'full';
 
-/** The most tokens of a full view. With its frame, the view stays below the default result budget of 8,000 tokens. */
+/**
+ * Maximum tokens of a full view. Together with the surrounding text, the view stays below the default result budget of
+ * 8,000 tokens.
+ */
 export const maxFullViewTokens = 7500;
 
-/** The most tokens of data for each token of text. Data repeats what a text states only once. */
+/**
+ * Ratio of the token budget of data to that of text. Data repeats field names for every item, so the same content takes
+ * more tokens.
+ */
 export const dataTokensPerTextToken = 2;
 
 /**
- * Builds a view with every field that the service sent. Names and texts are made safe; nulls and infinite numbers are
- * left out. An object larger than `tokens` is cut where it is largest, between items and fields. The view says at each
- * place what is missing, and once how to get the rest.
- * @param toGetAll how to get the rest, in words
+ * Builds a view with every field that the service sent. Names and texts are sanitized. Null values and infinite numbers
+ * are left out. If the object exceeds the token budget, its largest lists and fields are cut. The view then states what
+ * is missing in each place, and once how to get the rest.
+ * @param toGetAll sentence that says how to get the rest
  */
 export function buildFullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
   const view = cleanValue(raw, maxDepth);
   return isObject(view) ? cutView(view, tokens, toGetAll) : {};
 }
 
-/** Builds the full view of an item. Its data may have more tokens than its text. */
+/** Builds the full view of an item as data, whose token budget is larger than that of the text. */
 export const buildFullItem = (raw: unknown, tokens: number): Fields =>
   buildFullView(raw, dataTokensPerTextToken * tokens, howToGetAllText);
 
 /**
- * The schema of values that have another type than documented. They are separated, because a client that validates
- * results would reject a whole paid answer for one such value.
+ * Schema of `otherTypes`, which holds fields whose type differs from the API document. Without this separation, a
+ * client that validates results would reject a whole paid result because of one field.
  */
 export const otherTypesSchema = z
   .looseObject({})
   .optional()
   .describe('Fields whose values have another type than this schema states.');
 
-/** Moves the fields of a view that do not match a schema to `otherTypes`. */
+/** Moves the fields that do not match the schema to `otherTypes`. */
 export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
   const matchesSchema = ([name, value]: [string, unknown]) =>
     !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;
@@ -53,7 +59,7 @@ export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { s
 
 const howToGetAllText = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
-/** Cuts a view to a number of tokens. */
+/** Cuts a view to a token budget. */
 function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fields {
   if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
   if (toGetAll === undefined) return cutValue(view, tokens) as Fields;
@@ -63,9 +69,9 @@ function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fi
 }
 
 /**
- * Formats a full view with one field on each line. Values are JSON, in which a text can neither end its quotes nor
- * start a line. A name stays without quotes if it is written like a name of the API, because no line of this server
- * starts so.
+ * Formats a full view with one field per line. Values are formatted as JSON, so a text cannot close its quotes or start
+ * a line. A field name needs no quotes if it looks like a name of the API, because no other line of this server starts
+ * with such a name.
  */
 export const formatFullView = (view: object, tokens: number): string =>
   Object.entries(cutView(view as Fields, tokens, howToGetAllText))
@@ -75,7 +81,7 @@ export const formatFullView = (view: object, tokens: number): string =>
     )
     .join('\n');
 
-/** Formats several full views, each below its number. */
+/** Formats several full views, each with its number above it. */
 export const formatFullItems = (views: readonly object[], tokens: number, from = 1): string =>
   views.map((view, index) => `\n${index + from}.\n${formatFullView(view, tokens)}`).join('\n');
 
@@ -99,7 +105,10 @@ function cleanValue(value: unknown, depth: number): unknown {
   return Object.fromEntries(cleanEntries);
 }
 
-/** Returns a name without invisible characters. A name that looks like the note about missing fields is quoted. */
+/**
+ * Sanitizes a field name. A name that equals `missingName` is quoted, so that it cannot be confused with the note about
+ * missing fields.
+ */
 function cleanName(name: string): string {
   if (plainName.test(name)) return name;
   const safe = sanitizeLine(name);
@@ -108,12 +117,12 @@ function cleanName(name: string): string {
 
 const plainName = /^[a-z][A-Za-z\d]*$/;
 
-/** The name of the field that says what is missing. */
+/** Name of the field that states what is missing. */
 const missingName = '…';
 
 const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
-/** Cuts a value to a number of tokens. */
+/** Cuts a text, list or object to a token budget. Other values are returned unchanged. */
 function cutValue(value: unknown, tokens: number): unknown {
   if (estimateCost(value) <= tokens) return value;
   if (typeof value === 'string') return truncate(value, tokens - quoteTokens);
@@ -123,7 +132,7 @@ function cutValue(value: unknown, tokens: number): unknown {
 }
 
 const quoteTokens = 4;
-/** The tokens of a note about missing items. */
+/** Tokens of a note that states how many items or fields are missing. */
 const noteTokens = 12;
 
 function cutArray(items: unknown[], tokens: number): unknown[] {
@@ -142,8 +151,8 @@ function cutArray(items: unknown[], tokens: number): unknown[] {
 }
 
 /**
- * Cuts an object. Each field gets an equal share of the tokens, and small fields leave what they do not need to larger
- * fields.
+ * Cuts an object to a token budget. The fields share the budget equally, and small fields pass unused tokens on to
+ * larger fields.
  */
 function cutObject(object: Fields, tokens: number): Fields {
   const entries = Object.entries(object);
@@ -168,5 +177,5 @@ function cutObject(object: Fields, tokens: number): Fields {
   );
 }
 
-/** Makes any value of the service safe to show, within a number of tokens. */
+/** Sanitizes any value of the service and cuts it to a token budget. */
 export const sanitizeValue = (value: unknown, tokens: number): unknown => buildFullView({ value }, tokens).value;

@@ -3,9 +3,9 @@ import { getHost, isTrackingParameter, parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**
- * Returns the host that an ad leads to, without `www.`: the host behind known wrappers of its link, otherwise the
- * website that the service states. The website also replaces a link shim that contains no URL. The URL that the ad
- * displays counts only if the ad has no link and no website, because the advertiser can choose it freely.
+ * Returns the domain that an ad leads to, without `www.`. Known redirects in the link are resolved. If the link
+ * contains no target, the website that the service states is used. The displayed URL is used only if the ad has neither
+ * a link nor a website, because advertisers can display any URL.
  */
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
@@ -16,16 +16,16 @@ export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fie
   return linked ?? (link === undefined ? findLinkedDomain(displayUrl) : undefined) ?? site;
 }
 
-/** Returns the host of a URL, or the host that known wrappers lead to. */
+/** Returns the domain of a URL. For a known redirect, returns the domain of its target. */
 function findLinkedDomain(link: unknown): string | undefined {
   const domain = parseDomain(link);
   return domain !== undefined && getWrapperParameters(domain) ? getHost(unwrapLink(link)) : domain;
 }
 
 /**
- * Returns the landing page of an ad in one canonical form, so that ads with the same page can be grouped: without
- * tracking parameters, with the other parameters sorted, and with readable letters instead of percent codes. `utm`
- * holds the campaign parameters. Nothing is fetched.
+ * Returns the landing page of an ad in a canonical form, so that ads with the same page can be grouped. Removes
+ * tracking parameters, sorts the remaining parameters and decodes percent-encoded letters. `utm` contains the campaign
+ * parameters. No request is sent.
  */
 export function parseLanding({ offerLink, cards }: Fields) {
   const url = unwrapLink([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
@@ -45,7 +45,7 @@ export function parseLanding({ offerLink, cards }: Fields) {
   return { page: page.filter(Boolean).join(''), utm: readUtm(url) };
 }
 
-/** The most campaign parameters of a link. */
+/** Maximum number of campaign parameters read from a link. */
 const maxUtmParameters = 20;
 const maxUtmValueChars = 500;
 
@@ -59,10 +59,10 @@ function readUtm({ searchParams }: URL): Record<string, string> | null {
   return values.size > 0 ? Object.fromEntries(values) : null;
 }
 
-/** The most wrappers that are unwrapped, because a wrapper may contain another wrapper. */
+/** Maximum number of nested redirects to resolve. */
 const maxWrappers = 5;
 
-/** Returns the URL behind all known wrappers of a link. */
+/** Resolves all known redirects in a link and returns the target URL. */
 function unwrapLink(link: unknown): URL | undefined {
   let url = parseUrl(link);
   for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {
@@ -73,7 +73,10 @@ function unwrapLink(link: unknown): URL | undefined {
   return url;
 }
 
-/** Returns the URL inside a redirect URL. Returns undefined for any other URL, and if there is no URL inside. */
+/**
+ * Returns the target of a redirect URL. Returns undefined if the host is not a known redirect or the URL contains no
+ * target.
+ */
 function findInnerUrl(url: URL): URL | undefined {
   const names = getWrapperParameters(getHost(url) ?? '');
   const values = names?.map((name) => url.searchParams.get(name)) ?? [];
@@ -86,8 +89,8 @@ const shimHosts = 'l.facebook.com lm.facebook.com l.instagram.com l.messenger.co
 const linkShims = new Set(shimHosts.split(' '));
 
 /**
- * Hosts that redirect visitors, with the parameters that hold the target URL: link shims of social networks, click
- * counters of advertising systems, and affiliate networks. A subdomain with one more label counts as well.
+ * Hosts that redirect visitors, with the query parameters that contain the target URL: link shims of social networks,
+ * click counters of ad platforms, and affiliate networks. Direct subdomains of these hosts are included.
  */
 const wrappers = new Map(
   (
@@ -115,7 +118,7 @@ const wrappers = new Map(
   ).flatMap(([hosts, names]) => hosts.split(' ').map((host) => [host, names.split(' ')] as const)),
 );
 
-/** Returns the parameters that hold the target URL; undefined if the host is no known wrapper. */
+/** Returns the query parameters in which a redirect host passes the target URL. Returns undefined for other hosts. */
 function getWrapperParameters(host: string): readonly string[] | undefined {
   const parent = host.slice(host.indexOf('.') + 1);
   return wrappers.get(host) ?? wrappers.get(parent) ?? (googleHost.test(host) ? wrappers.get('google.com') : undefined);
@@ -123,7 +126,10 @@ function getWrapperParameters(host: string): readonly string[] | undefined {
 
 const googleHost = /^google\.(?:com?\.)?[a-z]{2}$/;
 
-/** Decodes percent codes if the URL stays the same, and writes the others in capitals. */
+/**
+ * Decodes percent-encoded characters where this does not change the meaning of the URL. The remaining codes are
+ * normalized to upper case.
+ */
 const decodePercentCodes = (text: string): string =>
   text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {
     try {

@@ -1,12 +1,12 @@
 /**
- * Detects the language of a text and returns its ISO 639-1 code. Returns null if the text is too short or no language
- * stands out.
+ * Detects the language of a text. Returns its ISO 639-1 code, or null if the text is too short or the result is not
+ * reliable.
  */
 export type DetectLanguage = (text: string | null) => string | null;
 
 /**
- * Loads the language detector with the n-grams of 60 languages. Loading takes about 0.15 s, so only a process that
- * gathers ads does it.
+ * Loads the language detector with the n-grams of 60 languages. This takes about 0.15 s, so only processes that gather
+ * ads load it.
  */
 export async function loadLanguageDetector(): Promise<DetectLanguage> {
   const { eld } = await import('eld/extrasmall');
@@ -19,16 +19,22 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
   };
 }
 
-/** The most characters that are read. The detector reads 1,000 characters, and URLs and tags are removed before. */
+/**
+ * Maximum number of characters taken from a text. The detector uses 1,000 characters, and URLs and hashtags are removed
+ * first.
+ */
 const maxChars = 1500;
-/** Matches text without a language: URLs, mail addresses, tags, templates, emoji and digits. */
+/** Matches parts of a text that have no language: URLs, email addresses, hashtags, templates, emoji and digits. */
 const nonWordPattern = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
 const denseScripts = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
 const denseCharacter = new RegExp(`[${denseScripts}]`, 'gu');
 const latinLetters = /\p{Script=Latin}+/gu;
 
-/** Matches four characters of a dense script, in which one character says as much as several letters. */
+/**
+ * Matches a text with at least four characters of a dense script. In these scripts, one character carries as much
+ * information as several letters.
+ */
 const fourDense = new RegExp(`^(?:[^${denseScripts}]*[${denseScripts}]){4}`, 'u');
 const fourteenLetters = /^(?:\P{L}*\p{L}){14}/u;
 const hasEnoughLetters = (words: string): boolean => fourteenLetters.test(words) || fourDense.test(words);
@@ -38,7 +44,10 @@ function removeNonWords(text: string): string {
   return (isMostlyDense(words) ? words.replace(latinLetters, ' ') : words).replace(/\s+/g, ' ').trim();
 }
 
-/** Returns whether most letters are of a dense script. Latin letters in such a text are usually brand names. */
+/**
+ * Returns true if the text is mainly in a dense script. Latin words in such a text are usually brand names and are
+ * ignored.
+ */
 function isMostlyDense(words: string): boolean {
   if (!fourDense.test(words)) return false;
   const otherChars = words.replace(denseCharacter, '').length;
@@ -46,12 +55,15 @@ function isMostlyDense(words: string): boolean {
 }
 
 /**
- * Returns whether a language is not written in Latin letters. Foreign names lower the score of such a language, but its
- * script is proof enough.
+ * Returns true if the language is not written in the Latin script. Brand names in Latin letters make the detector less
+ * confident for such languages, but the script itself is sufficient evidence.
  */
 const isNonLatin = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
 
-/** Advertising words that differ between Indonesian and Malay, which the detector cannot distinguish. */
+/**
+ * Words that are common in ads and differ between Indonesian and Malay. The detector cannot distinguish the two
+ * languages.
+ */
 const indonesianWords = new Set(
   'bisa gratis kamu karena uang mobil diskon ongkir kirim pengiriman dikirim yuk banget nggak hanya saja sepatu inggris sangat kualitas harga hari coba beli rp kalian'.split(
     ' ',

@@ -3,25 +3,25 @@ import { joinNonEmpty, quote } from './safe-text.ts';
 import { truncateLine } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-/** The facts that a list states around its items. */
+/** Information that a list states before or after its items. */
 export interface ListFrame {
-  /** The number of all matching items (`totalHits`), if the service states it. */
+  /** Total number of matching items (`totalHits`), if the service states it. */
   total?: number | undefined;
-  /** The day of the answer, such as `2026-11-20`. "running" and "days ago" refer to this day. */
+  /** Day of the result, e.g. `2026-11-20`. Relative dates such as "3 days ago" refer to this day. */
   asOf?: string | undefined;
-  /** The number of items that the service sent, if not all of them are shown. */
+  /** Number of items on the service's page. Set only if the list shows fewer. */
   sentCount?: number | undefined;
-  /** The number of the first item in the list, if it is not 1. */
+  /** Number of the first item shown. Default: 1. */
   firstNumber?: number | undefined;
   cursor?: string | null | undefined;
-  /** The price of the next page in words, such as `free` or `10 credits`; undefined if unknown. */
+  /** Price of the next page as text, e.g. `free` or `10 credits`. Undefined if unknown. */
   price?: string | undefined;
   hasMore?: boolean | undefined;
-  /** The common form of the links into the app of the service, such as `https://app.example/ads/<id>`. */
+  /** URL pattern of all items in the app of the service, e.g. `https://app.example/ads/<id>`. */
   appUrlPattern?: string | undefined;
 }
 
-/** A list to format: its frame and its formatted items. */
+/** A list to format: its formatted items and the text around them. */
 export interface FramedList extends ListFrame {
   noun: string;
   shown: number;
@@ -29,7 +29,7 @@ export interface FramedList extends ListFrame {
   body: string;
 }
 
-/** Formats a list with a first line about its size and a footer with the cursor. */
+/** Formats a list. The first line states the size of the list, and the last lines state how to get the next page. */
 export function frameList({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
   const end = formatFooter(frame, sentCount !== undefined && firstNumber + shown <= sentCount);
@@ -43,16 +43,16 @@ export function frameList({ noun, shown, notes = [], body, ...frame }: FramedLis
   return `${joinNonEmpty(head, '. ')}.\n${body}${end}`;
 }
 
-/** Formats which items are shown: `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50 shown`. */
+/** Formats which items are shown, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50 shown`. */
 function formatPosition({ noun, from, shown, of }: { noun: string; from: number; shown: number; of: number }): string {
   if (from === 1) return `${shown} of ${of} ${noun}s shown`;
   return shown === 1 ? `${noun} ${from} of ${of} shown` : `${from} to ${from + shown - 1} of ${of} ${noun}s shown`;
 }
 
-/** Matches a country code such as `DE`, for `quoteUnlessCodes`. */
+/** Matches a country code such as `DE`. Used with `quoteUnlessCodes`. */
 export const countryPattern = /^[A-Z]{2}$/;
 
-/** Formats a number of duplicates, such as `3 copies`. */
+/** Formats a number of duplicates, e.g. `3 copies`. */
 export const formatDuplicates = (number: number): string => formatCount(number, 'copy', 'copies');
 
 function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
@@ -63,8 +63,8 @@ function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): st
 }
 
 /**
- * Finds the common form of the items' `appUrl`, such as `https://app.example/ads/<id>`. Returns undefined unless every
- * URL is the same text followed by the id of its item.
+ * Finds the URL pattern of all items, e.g. `https://app.example/ads/<id>`. Returns undefined unless every `appUrl`
+ * consists of the same prefix and the item's id.
  */
 export function findAppUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;
@@ -78,15 +78,15 @@ export function findAppUrlPattern(items: readonly object[], idName: 'id' | 'page
   return pattern && `${pattern}<id>`;
 }
 
-/** Matches a URL that is safe to repeat in a text. */
+/** Matches a URL that contains only safe characters, so that a result may repeat it without quotes. */
 const safeUrlPattern = /^https?:\/\/[\w.:/-]{1,100}$/;
 
 const maxNotes = 5;
 const noteTokens = 120;
 
 /**
- * Reads the notes of a service about its list, as the local library sends them. The notes are third-party texts, so
- * they are made safe and cut. A page that continues after a cut does not repeat the notes.
+ * Reads the notes that the local library sends with a list. Notes are third-party text, so they are sanitized and
+ * shortened.
  */
 export function readServiceNotes(raw: unknown): { notes?: string[] } {
   const { notes } = raw as { notes?: unknown };
@@ -99,11 +99,11 @@ export function readServiceNotes(raw: unknown): { notes?: string[] } {
   return read.length > 0 ? { notes: read } : {};
 }
 
-/** Formats the notes as lines before the list, because they explain its numbers. */
+/** Formats notes as lines to show above the list, because they explain its numbers. */
 export const formatServiceNotes = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);
 
-/** Groups items by a key, like `Map.groupBy`, which Node 20 does not have. */
+/** Groups items by key, like `Map.groupBy`, which is not available in Node 20. */
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

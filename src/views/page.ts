@@ -15,7 +15,7 @@ import { formatCount } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
 import { addFields, copyFields, createFactLister, type Fields, readId, readObjects, selectViewFields } from './view.ts';
 
-/** An advertiser page as tools return it. */
+/** An advertiser page as returned by tools. */
 export const PageView = z
   .looseObject({
     pageId: z.string().describe('Id of the page.'),
@@ -30,8 +30,8 @@ const briefFields = selectViewFields(pageFields, 'brief');
 const standardFields = selectViewFields(pageFields, 'standard');
 
 /**
- * Builds the view of an advertiser page.
- * @param options `budget`: the most tokens of the text of a full view; its data may hold more
+ * Converts an advertiser page of the API to its view.
+ * @param options `budget` is the maximum size of the text of a full view in tokens. Its data may be larger.
  */
 export function viewPage(page: object, options: { detail: Detail; budget?: number }): PageView {
   const { detail, budget = maxFullViewTokens } = options;
@@ -44,7 +44,7 @@ export function viewPage(page: object, options: { detail: Detail; budget?: numbe
   return view;
 }
 
-/** Counts the thumbnails of a page by kind, for example `4 videos, 1 image`. */
+/** Counts the thumbnails of an advertiser page by kind, e.g. `4 videos, 1 image`. */
 function describeThumbnails(thumbnails: unknown): string | undefined {
   const all = readObjects(thumbnails);
   const videos = all.filter(({ isVideo }) => isVideo === true).length;
@@ -55,7 +55,7 @@ function describeThumbnails(thumbnails: unknown): string | undefined {
   );
 }
 
-/** A list of pages to format. */
+/** A list of advertiser pages to format. */
 export interface PageList extends ListFrame {
   detail?: Detail;
   items: readonly PageView[];
@@ -78,7 +78,7 @@ export const formatPageList = ({ items, detail = 'brief', budget = maxFullViewTo
 const formatPageLine = (page: PageView, number: number) =>
   `${number}. ${formatPageHead(page)} ${formatPageFacts(page)}`.trimEnd();
 
-/** Formats one advertiser page as text. */
+/** Formats a single advertiser page as text. */
 export function formatPage(page: PageView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
   if (detail === 'full') return formatFullView(page, budget);
   const link = page.appUrl && `in the app: ${quote(page.appUrl)}`;
@@ -96,7 +96,9 @@ const hasDuplicateCount = ({ adsTotalDuplicates: sum, averageDuplicates: mean }:
 const formatPageHead = ({ pageId, pageName }: PageView) =>
   pageName === undefined ? quoteUnlessWord(pageId) : `${quote(pageName)} ${quoteUnlessWord(pageId)}`;
 
-/** Matches a language code such as `en` or `pt-BR`. Three letters could be any word. */
+/**
+ * Matches a language code such as `en` or `pt-BR`. Three-letter codes are not accepted, because they look like words.
+ */
 const languagePattern = /^[a-z]{2}(?:-[A-Z]{2})?$/;
 
 const listSimpleFacts = createFactLister(pageFields);

@@ -1,69 +1,71 @@
 /**
- * Quotes third-party text, so that a reader can tell it from the text of this server.
+ * Quotes third-party text on a single line, so that a reader can distinguish it from the server's own text.
  *
- * THE RULE. In rendered text, third-party text appears only in one of three places:
- * - On a line of this server, between straight double quotes (`quote`). The quoted text has no straight double quote
- *   and no line break, so it can neither close the quotes nor start a line.
- * - On lines of its own that start with `> ` (`quoteLines`). No line of this server starts this way.
- * - In a full view, in the JSON strings after the name of a field (`formatFullView`), which stay on one line.
+ * In rendered text, third-party text may appear in three places only:
+ * - Between straight double quotes on a line of the server (`quote`). The quoted text contains neither straight double
+ * quotes nor line breaks, so it cannot close the quotes or start a new line.
+ * - On separate lines that start with `> ` (`quoteLines`). No line of the server starts this way.
+ * - In a full view, in the JSON strings after a field name (`formatFullView`), which stay on one line.
  *
- * Only text that cannot form a sentence stands without quotes: one id, date, domain or constant (`quoteUnlessWord`),
- * and a list of codes that all have the required form (`quoteUnlessCodes`). Any other list is quoted as a whole,
- * because words in a row can form a sentence. Everywhere, a space or a look-alike character breaks up Markdown links,
- * images and HTML, so that a host that renders the text shows them as text. Readers can still read them.
+ * Text needs no quotes only if it cannot form a sentence: a single id, date, domain or constant (`quoteUnlessWord`), or
+ * a list of codes that all match a pattern (`quoteUnlessCodes`). Any other list is quoted as a whole, because several
+ * words can form a sentence. Markdown links, images and HTML are always broken up with a space or a look-alike
+ * character, so that hosts show them as plain text.
  */
 export const quote = (text: string): string =>
   `"${disableMarkup(text.replace(breakPattern, ' ').trim()).replaceAll('"', "'")}"`;
 
 const breakPattern = /\s{2,}|[^\S ]/g;
 
-/** Quotes a text of several lines. Each line starts with `> `. */
+/** Quotes a text of several lines. Every line starts with `> `. */
 export const quoteLines = (text: string): string =>
   `> ${disableMarkup(text).replace(/\n\n+/g, '\n').replaceAll('\n', '\n> ')}`;
 
-/** Returns an id, a date or a domain without quotes if it is one word, and quotes anything else. */
+/** Returns a single word, such as an id, a date or a domain, without quotes. Any other text is quoted. */
 export const quoteUnlessWord = (text: string): string => (isWord(text) ? text : quote(text));
 
 /**
- * Returns a constant such as `SHOP_NOW` without quotes, and quotes anything else. Unlike other words, a constant may
+ * Returns a constant such as `SHOP_NOW` without quotes. Any other text is quoted. Unlike other words, a constant may
  * start a line.
  */
 export const quoteUnlessConstant = (text: string): string =>
   constantPattern.test(text) && isWord(text) ? text : quote(text);
 
-/** Returns codes such as `DE FR` without quotes if each of them has the form, and otherwise quotes them all. */
+/**
+ * Returns a list of codes, e.g. `DE FR`, without quotes if every code matches `form`. Otherwise quotes the whole list.
+ */
 export const quoteUnlessCodes = (list: readonly string[], form: RegExp): string => {
   const joined = list.join(' ');
   return list.every((code) => form.test(code) || morePattern.test(code)) ? joined : quote(joined);
 };
 
 /**
- * Matches a word of ASCII characters only, because some scripts write sentences without spaces. A word has no colon and
- * does not end with a full stop.
+ * Matches a word of ASCII characters without a colon and without a period at the end. Non-ASCII words are excluded,
+ * because some scripts write sentences without spaces.
  */
 const wordPattern = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
 /**
- * Matches a sentence that is written as one word, such as `ignore_all_previous_instructions`. The search begins only at
- * the starts of words; otherwise it would take quadratic time.
+ * Matches a sentence written as one word, e.g. `ignore_all_previous_instructions`. The lookbehind avoids quadratic
+ * time, because the search can begin only at the start of a word.
  */
 const sentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
 const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const constantPattern = /^[A-Z\d_]+$/;
-/** Matches the note of this server at the end of a cut list. */
+/** Matches the note that this server appends to a shortened list. */
 const morePattern = /^… \(\+\d+ more\)$/;
 
-/** Returns whether a text is a UUID. */
+/** Returns true for a UUID. */
 export const isUuid = (text: string): boolean => uuidForm.test(text);
 
-/** Returns whether a text is one word that cannot form a sentence: an id, a date, a domain or a constant. */
+/** Returns true for a single word that cannot form a sentence: an id, a date, a domain or a constant. */
 export const isWord = (text: string): boolean =>
   (wordPattern.test(text) && !sentencePattern.test(text)) || isUuid(text) || dateTime.test(text);
 
-/** Matches characters of Markdown and HTML. */
+/** Matches characters with a special meaning in Markdown or HTML. */
 const markupCharacters = /[[<`\]!]/;
 
-/** Breaks up Markdown and HTML, so that a host shows them as text. */
+/** Changes Markdown and HTML so that a host displays it as plain text. */
 export function disableMarkup(text: string): string {
   if (!markupCharacters.test(text)) return text;
   return text
@@ -74,15 +76,15 @@ export function disableMarkup(text: string): string {
 }
 
 /**
- * Makes third-party text safe to read. Visible characters stay, and invisible characters are removed.
+ * Makes third-party text safe to show. Visible characters are kept, and invisible characters are removed.
  *
- * Removed: control characters except newline and tab, marks of text direction, zero-width and other default-ignorable
+ * Removed: control characters except newline and tab, text direction marks, zero-width and other default-ignorable
  * characters (soft hyphens, Hangul fillers, the tag block, variation selectors …), and non-characters. A lone surrogate
  * becomes U+FFFD.
  *
- * Kept where they have a meaning: the joiner and the selector inside an emoji, the three flags that are written with
- * tags, and ZWJ and ZWNJ between letters of scripts that join letters (Persian, Indic …). A letter keeps at most eight
- * marks.
+ * Kept where they have a meaning: joiners and variation selectors inside an emoji, the three flags written with tag
+ * characters, and ZWJ and ZWNJ between letters of scripts that use them (Persian, Indic …). At most eight combining
+ * marks in a row are kept.
  */
 export function sanitize(text: string): string {
   if (
@@ -100,25 +102,28 @@ export function sanitize(text: string): string {
     .replace(joinerPattern, '');
 }
 
-/** Makes third-party text safe to read and puts it on one line. */
+/** Makes third-party text safe to show, on a single line. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
 const maxMarks = 8;
 
-/** Ranges of common characters that are neither hidden nor combining. */
+/** Ranges of common characters that are neither invisible nor combining marks. */
 const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
-/** Matches a character that is neither in these ranges nor a part of an emoji (U+1F000 to U+1FBFF). */
+/** Matches a character outside these ranges that is not part of an emoji (U+1F000 to U+1FBFF). */
 const rareCharacterForm = String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`;
-/** Most ad texts have no such character and need no further check. */
+/** First check in `sanitize`: most ad texts contain no rare character and need no further check. */
 const rareCharacter = new RegExp(rareCharacterForm);
-/** Like `rareCharacter`, but allows the selector of an emoji. Few texts need a further check. */
+/**
+ * Second check in `sanitize`. Unlike `rareCharacter`, it accepts emoji with a variation selector. Few texts need a
+ * further check after this one.
+ */
 const unusualCharacter = new RegExp(
   String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
   'u',
 );
 
-// Matches default-ignorable code points, controls, annotation marks and non-characters. The joiners and the two emoji
-// selectors are checked separately, because their neighbours decide.
+// Matches default-ignorable code points, control characters, annotation characters and non-characters. Joiners and
+// emoji variation selectors are checked separately, because they are allowed between certain characters.
 const alwaysHidden = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
 const tagFlag = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
 
@@ -129,7 +134,7 @@ const inEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict}
 const inScript = String.raw`(?<=${joining})[\u200c\u200d](?=${joining})|(?<=${virama})[\u200c\u200d]`;
 
 const lineBreak = /\r\n?|[\v\f\x85\u2028\u2029]/g;
-/** Matches the blank of Braille, which looks like a space and is used as one. */
+/** Matches the blank Braille pattern, which looks like a space. */
 const blankPattern = /\u2800/g;
 const hiddenPattern = new RegExp(`${tagFlag}|${alwaysHidden}`, 'gu');
 const markPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxMarks + 1},}`, 'gu');
@@ -139,10 +144,13 @@ const suspectCharacter = new RegExp(
   'u',
 );
 
-/** Returns whether a hidden match is a flag written with tags. All other matches have at most two code units. */
+/**
+ * Returns true if a match of `hiddenPattern` is a flag written with tag characters. All other matches have at most two
+ * code units.
+ */
 const isFlag = (match: string) => match.length > 2;
 
-/** Returns the index in a run of combining marks at which the run is cut, so that a letter keeps at most `maxMarks`. */
+/** Returns the index at which to cut a run of combining marks, so that at most `maxMarks` marks remain. */
 function findEndOfMarks(run: string): number {
   let end = 0;
   for (let markCount = 0; markCount < maxMarks; markCount++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
@@ -150,8 +158,8 @@ function findEndOfMarks(run: string): number {
 }
 
 /**
- * Hashes a text to six digits (FNV-1a), the same in every result. Six digits are two tokens. Of a very long text, only
- * the start and the length are hashed.
+ * Hashes a text to six digits with FNV-1a. The hash of a text is the same in every result, and six digits cost only two
+ * tokens. For a very long text, only its start and its length are hashed.
  */
 export const hashText = (text: string): number =>
   minHash + (fnv1a(text.slice(0, maxHashedChars), text.length) % (1_000_000 - minHash));
@@ -159,20 +167,20 @@ export const hashText = (text: string): number =>
 const maxHashedChars = 20_000;
 const minHash = 100_000;
 
-/** Hashes a text with FNV-1a to 32 bits. */
+/** Computes the 32-bit FNV-1a hash of a text. */
 export function fnv1a(text: string, seed = 0): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return hash >>> 0;
 }
 
-/** Joins the parts that are not empty, false or undefined. */
+/** Joins parts with a separator. Skips parts that are empty, false or undefined. */
 export const joinNonEmpty = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 
-/** Joins non-empty parts with line breaks. */
+/** Joins parts with line breaks. Skips parts that are empty, false or undefined. */
 export const joinLines = (parts: Parameters<typeof joinNonEmpty>[0]): string => joinNonEmpty(parts, '\n');
 
-/** Joins names for a sentence: `title, text and link`. */
+/** Joins names as in a sentence, e.g. `title, text and link`. */
 export const joinNames = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');

@@ -2,42 +2,45 @@ import { quote, quoteUnlessWord, sanitizeLine } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
- * Estimates how many tokens of o200k_base a text has, without the tokenizer. Each character has a cost of its own, and
- * costs little if it forms a frequent pair of its script with the character before it. For lists of real ads, the
- * estimate is up to 12 % too high. For noise of any script, it is at most a third too low.
+ * Estimates the number of o200k_base tokens of a text without loading the tokenizer. Every character has a cost. A
+ * character costs less if it forms a frequent pair with the preceding character. For lists of real ads, the estimate is
+ * up to 12% too high. For random characters of any script, it is at most a third too low.
  */
 export const estimateTokens = (text: string): number => Math.ceil(sumCosts(text, Number.POSITIVE_INFINITY).cost / 100);
 
 /**
- * Returns whether the estimate of a text stays within a number of tokens. Fast for texts that are short or far too
- * long.
+ * Returns true if the estimated tokens of a text do not exceed `tokens`. Returns quickly for texts that are short or
+ * far too long.
  */
 export const fitsWithin = (text: string, tokens: number): boolean =>
   isShort(text, tokens) || measureFittingStart(text, tokens) === text.length;
 
-/** Returns whether a text surely fits, because no byte of a well-formed text costs more than one token. */
+/**
+ * Returns true if the byte length of a text already shows that it fits. A byte of well-formed text never costs more
+ * than one token.
+ */
 const isShort = (text: string, tokens: number): boolean => text.length <= tokens && Buffer.byteLength(text) <= tokens;
 
-/** Returns the length of the longest start of a text that stays within a number of tokens. */
+/** Returns the length of the longest prefix of a text that fits into the token budget. */
 const measureFittingStart = (text: string, tokens: number): number => sumCosts(text, 100 * tokens).end;
 
 /**
- * The costs of code units in hundredths of a token: `alone`, and `behind` a certain code unit. A pair that is not
- * frequent has a cost of 0 in `behind`.
+ * Costs of UTF-16 code units, in hundredths of a token. `alone` contains the cost of each code unit. `behind` contains
+ * the cost after a specific code unit, or 0 if the pair is not frequent.
  */
 type Costs = { alone: Uint16Array; behind: Uint8Array };
 
-/** The costs, computed when they are first needed. A process that only lists its tools needs no estimates. */
+/** The cost tables. They are computed on first use, because a process that only lists its tools never needs them. */
 let costs: Costs | undefined;
 
-/** Returns the index of a pair. Pairs of one script never share an index. */
+/** Returns the index of a pair of code units in `behind`. Pairs of the same script never collide. */
 const getPairIndex = (before: number, code: number) => (4099 * before + code) & 0xfffff;
 
 /**
- * Computes the costs from the tables. `alone` holds the end of each block of code units and the cost of its code units.
- * `bench/token-tables.ts` prints the other tables. `pairs` lists letters, each followed by the letters that often come
- * after it. `han` and `hangul` list the characters that are one token, as distances: `(` is 1, and `~` adds 86 to the
- * next distance.
+ * Computes the costs from `token-tables.json`. In the table `alone`, each entry is the end of a block of code units and
+ * their cost. `bench/token-tables.ts` generates the other tables. `pairs` lists each letter followed by the letters
+ * that often come after it. `han` and `hangul` list the characters that are a single token, encoded as distances: `(`
+ * is 1, and `~` adds 86 to the next distance.
  */
 function computeCosts(): Costs {
   const alone = new Uint16Array(0x10000);
@@ -75,7 +78,7 @@ function computeCosts(): Costs {
 const singleTokenCost = 90;
 const frequentPairCost = 14;
 
-/** Returns the length of the longest start of a text that stays within a limit, and the cost of this start. */
+/** Adds up costs until the limit is reached. Returns the length of the prefix within the limit, and its cost. */
 function sumCosts(text: string, limit: number): { cost: number; end: number } {
   costs ??= computeCosts();
   const { alone, behind } = costs;
@@ -92,10 +95,9 @@ function sumCosts(text: string, limit: number): { cost: number; end: number } {
 }
 
 /**
- * Returns the start of a text that fits into a number of tokens. The start ends after a word, found by spaces or by the
- * dictionary of a script without spaces, and never inside a visible character. The suffix `… (+312 chars)` counts the
- * missing characters.
- * @param beyond the number of further characters that were cut before
+ * Truncates a text to a token budget and appends the number of missing characters, e.g. `… (+312 chars)`. Cuts after a
+ * word, using spaces or the dictionary of a script without spaces. Never splits a visible character.
+ * @param beyond number of characters that were already removed before the call
  */
 export function truncate(text: string, tokens: number, beyond = 0): string {
   const fits = measureFittingStart(text, tokens);
@@ -108,39 +110,36 @@ export function truncate(text: string, tokens: number, beyond = 0): string {
 /** Matches the suffix of a truncated text. */
 export const truncationSuffix = /… \(\+(\d+) chars\)$/;
 
-/** The tokens of the suffix `… (+1234567 chars)`. */
+/** Tokens of the suffix, e.g. `… (+1234567 chars)`. */
 const suffixTokens = 9;
-/** The most characters by which a word or character at the border may extend beyond it. */
+/** Maximum number of characters after the cut that are inspected to find the end of a word or visible character. */
 const maxReachChars = 60;
-/** The distance from the border within which a space is used as the end. */
+/** Maximum distance in characters between the cut and a space at which to cut instead. */
 const maxSpaceDistance = 16;
 
-/**
- * The segmenters, created when they are first needed, because loading their rules would slow down the start of a
- * process.
- */
+/** Segmenters by granularity, created on first use. Loading their rules would slow down the start of the process. */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
 
-/** Returns the start of the word or visible character at an index of a text. */
+/** Returns the start of the word or visible character that contains an index. */
 export function findSegmentStart(index: number, text: string, granularity: 'word' | 'grapheme'): number {
   segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
   return segmenters[granularity].segment(text).containing(index)?.index ?? 0;
 }
 
-/** Returns the last end of a word or visible character before an index. */
+/** Returns the last position before an index at which the text can be cut. */
 function findBorderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
   if (space > Math.max(end - maxSpaceDistance, end / 2)) return space;
   const nearby = text.slice(0, end + maxReachChars);
   const word = findSegmentStart(end, nearby, 'word');
   if (word > end / 2) return word;
-  // Two ASCII characters never form one visible character, so the text can be cut between them.
+  // Two ASCII characters never form a single visible character, so cutting between them is safe.
   return plainPair.test(text.slice(end - 1, end + 1)) ? end : findSegmentStart(end, nearby, 'grapheme');
 }
 
 const plainPair = /^[ -~]{2}$/;
 
-/** A list to fit into a budget. */
+/** A list of items and the token budget it must fit into. */
 interface FitOptions<Item> {
   items: readonly Item[];
   budget: number;
@@ -148,8 +147,8 @@ interface FitOptions<Item> {
 }
 
 /**
- * Returns how many leading items fit into the budget, but at least one if there are any, because the view of a single
- * item is bounded. A list that fits is rendered once, and any other list about three times.
+ * Returns how many leading items fit into the token budget. Returns at least 1 if there are items, because the view of
+ * a single item has its own limit. A list that fits is rendered once, any other list about three times.
  */
 export function countFittingItems<Item>({ items, budget, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
@@ -162,8 +161,8 @@ export function countFittingItems<Item>({ items, budget, render }: FitOptions<It
     if (within < text.length) tooMany = { count, length: text.length, within };
     else if (count === items.length) return count;
     else fitting = { count, length: text.length };
-    // Most items have a similar length, so the next guess follows from the share of the text that fits. After
-    // `maxGuesses`, the range is halved, which is safer for items of different lengths.
+    // Most items have a similar length, so guess the next count by interpolation. After `maxGuesses` guesses, use
+    // binary search, which is more reliable for items of different lengths.
     const share = tries > maxGuesses ? 1 / 2 : (tooMany.within - fitting.length) / (tooMany.length - fitting.length);
     const guess = Math.floor(fitting.count + share * (tooMany.count - fitting.count));
     count = Math.max(fitting.count + 1, 2, Math.min(tooMany.count - 1, guess));
@@ -174,8 +173,8 @@ export function countFittingItems<Item>({ items, budget, render }: FitOptions<It
 const maxGuesses = 4;
 
 /**
- * Cuts a text after a whole line and says how much is missing. This is the last resort if the budget is smaller than
- * one item.
+ * Cuts a text at a line break and states how many characters are missing. This is a last resort for a budget smaller
+ * than a single item.
  */
 export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
@@ -187,23 +186,23 @@ export function clampLines(text: string, budget: number): string {
 
 const noteTokens = 16;
 
-/** The most characters of a token by this estimate. Text beyond that is not read. */
+/** Maximum characters per token that are read from a text. Anything after that is ignored without being sanitized. */
 export const charsPerToken = 8;
 
-/** Returns a third-party text on one line, made safe and cut to a number of tokens. */
+/** Sanitizes a third-party text, puts it on one line and truncates it to a token budget. */
 export function truncateLine(text: string, tokens: number): string {
   const readChars = charsPerToken * (tokens + charsPerToken);
   return truncate(sanitizeLine(text.slice(0, readChars)), tokens, Math.max(0, text.length - readChars));
 }
 
 /**
- * Quotes a text of the service for a message of this server: one line, cut and quoted, so that it cannot imitate the
- * words of this server.
+ * Quotes a text of the service for use in a message of this server. The text is put on one line, truncated and quoted,
+ * so that it cannot imitate the message.
  */
 export const quoteUntrusted = (text: string, tokens: number): string => quote(truncateLine(text, tokens));
 
-/** Returns an id of the service, made safe and cut. */
+/** Sanitizes and truncates an id from the service. */
 export const sanitizeId = (text: string): string => truncateLine(text, 60);
 
-/** Returns an id of the service without quotes if it is one word, and otherwise quoted. */
+/** Sanitizes an id from the service, and quotes it unless it is a single word. */
 export const quoteId = (text: string): string => quoteUnlessWord(sanitizeId(text));

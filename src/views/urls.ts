@@ -2,9 +2,9 @@ import { sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
 
 /**
- * Parses a text as the URL that a browser would open. Like browsers, it accepts `https:/host`, `https://host\\@other`
- * and tabs inside the text. `host/path` and `//host/path` count as https. If the text contains backslashes, only the
- * host is returned. Returns undefined for a text that leads to no web host.
+ * Parses a text as the URL that a browser would open. Like a browser, accepts `https:/host`, `https://host\\@other` and
+ * tabs within the text. `host/path` and `//host/path` are parsed as https. If the text contains backslashes, only the
+ * host is returned. Returns undefined if the text does not lead to a web host.
  */
 export function parseUrl(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
@@ -19,22 +19,24 @@ export function parseUrl(text: unknown): URL | undefined {
   } catch {
     return;
   }
-  // The URL parser turns backslashes into slashes. A text written with escapes, such as the caller's key, could then no
-  // longer be found and removed, so everything behind the host is dropped.
+  // The URL parser converts backslashes to slashes. An escaped text, such as the caller's API key, could then not be
+  // recognized and masked anymore, so drop everything after the host.
   if (address.includes('\\')) url.pathname = url.search = url.hash = '';
   return webPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
 
-/** Matches a URL that the URL parser would return unchanged. Most URLs match, and matching is faster than parsing. */
+/**
+ * Matches the host of a URL that the URL parser would not change. Most URLs match, and matching is faster than parsing.
+ */
 const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
-/** Returns the host of a URL without `www.`; undefined for a text that is no web URL. */
+/** Returns the domain of a web URL without `www.`, or undefined if the text is not a web URL. */
 export function parseDomain(address: unknown): string | undefined {
   const [, plain] = (typeof address === 'string' && plainHost.exec(address)) || [];
   return plain === undefined ? getHost(parseUrl(address)) : removeWww(plain);
 }
 
-/** Returns the host of a URL without `www.`; undefined for a host that is longer than DNS allows. */
+/** Returns the domain of a URL without `www.`, or undefined if it is longer than DNS allows. */
 export function getHost(url: URL | undefined): string | undefined {
   const host = url && removeWww(url.hostname);
   return host !== undefined && host.length <= maxHostChars ? host : undefined;
@@ -43,8 +45,9 @@ export function getHost(url: URL | undefined): string | undefined {
 const removeWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
 
 /**
- * Returns a URL as a person would share it: without tracking parameters, unfilled macros such as `{{ad.name}}` and user
- * names. Percent codes become letters if the URL stays the same. The result has at most `tokens` tokens.
+ * Returns a URL in the form in which a person would share it: without tracking parameters, unfilled macros such as
+ * `{{ad.name}}`, and user names. Decodes percent-encoded letters if the URL stays equivalent. Truncates the URL to the
+ * token budget.
  */
 export function cleanUrl(address: unknown, tokens: number): string | undefined {
   if (typeof address !== 'string') return;
@@ -58,7 +61,10 @@ export function cleanUrl(address: unknown, tokens: number): string | undefined {
   return truncate(decodePercentCodes(url.href), tokens);
 }
 
-/** Returns when a signed URL expires, in milliseconds since the epoch. Returns undefined if the URL does not say it. */
+/**
+ * Returns the expiry time of a signed URL in milliseconds since the Unix epoch, or undefined if the URL does not
+ * contain one.
+ */
 export function parseExpiry(address: string): number | undefined {
   const unix = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(address);
   if (unix) return 1000 * (unix[1] ? Number.parseInt(unix[1], 16) : Number(unix[2]));
@@ -75,8 +81,8 @@ const scheme = /^[a-z][a-z\d+.-]*:/i;
 const hostAndPort = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
 const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
 /**
- * Matches a host that is far longer than any host name. Converting non-Latin letters takes quadratic time, so such a
- * host is not parsed.
+ * Matches a URL whose host is far too long. Such hosts are not parsed, because converting non-Latin letters to Punycode
+ * takes quadratic time.
  */
 const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
 const webPattern = /^https?:$/;
@@ -84,9 +90,9 @@ const maxHostChars = 253;
 const maxUrlChars = 4000;
 
 /**
- * Matches parameters that say where a visitor comes from, and not which page opens. Sources: the documentation of
- * Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver, Yandex, AppsFlyer, Airbridge,
- * Adjust, Matomo and HubSpot for their own parameters, and the list of the browser Brave (brave-core,
+ * Matches query parameters that identify where a visitor comes from and do not affect which page opens. Sources: the
+ * documentation of Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver, Yandex,
+ * AppsFlyer, Airbridge, Adjust, Matomo and HubSpot, and the list in the Brave browser (brave-core,
  * `components/query_filter/utils.cc`).
  */
 const trackingParameter = new RegExp(
@@ -113,16 +119,16 @@ const trackingParameter = new RegExp(
   ].join('|')})`,
   'i',
 );
-/** Matches a macro that an ad network did not fill in. */
+/** Matches a macro that an ad network has not filled in, e.g. `{{ad.name}}`. */
 const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-/** Returns whether a parameter of a query, such as `utm_source=x`, only tracks the visitor. */
+/** Returns true for a query parameter that only tracks visitors, e.g. `utm_source=x`. */
 export const isTrackingParameter = (parameter: string): boolean => trackingParameter.test(parameter);
 
 const isContentParameter = (parameter: string) =>
   parameter !== '' && !isTrackingParameter(parameter) && !macro.test(parameter);
 
-/** Returns a URL with letters in place of percent codes, if the result is still the same URL. */
+/** Decodes percent-encoded letters in a URL. Returns the URL unchanged if decoding would change its meaning. */
 function decodePercentCodes(href: string): string {
   if (href.length > maxUrlChars) return href;
   try {

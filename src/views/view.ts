@@ -2,35 +2,32 @@ import type { SentField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
 import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
 
-/** The most tokens of an id, which is twice a UUID. */
+/** Maximum tokens of an id, which is twice the size of a UUID. */
 export const maxIdTokens = 48;
 
-/** An object of the service, whose fields may have any type. */
+/** An object sent by the service. Its fields can have any type. */
 export type Fields = Record<string, unknown>;
 
-/** Returns whether a value is an object and not an array. */
+/** Returns true for objects, but not for arrays or null. */
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns whether a value is a finite number. `JSON.parse` turns `1e309` into infinity. */
+/** Returns true for a finite number. `JSON.parse` converts a number like `1e309` to infinity. */
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
-/**
- * Returns whether a value is a whole number as text. The parser keeps numbers as text if JavaScript cannot represent
- * them exactly.
- */
+/** Returns true for an integer that the JSON parser kept as text, because JavaScript cannot represent it exactly. */
 const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumber.test(value);
 
 const longNumber = /^-?\d{16,400}$/;
 
-/** Returns the objects in a list. Any other value counts as an empty list. */
+/** Returns the objects in a list. Returns an empty list for any other value. */
 export const readObjects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
-/** The most objects that are read from a list. No ad has as many cards or media. */
+/** Maximum number of objects read from a list. No real ad has this many cards or media. */
 const maxObjects = 1000;
 
-/** Returns a text, made safe and cut to a number of tokens. Returns undefined for an empty text and any other type. */
+/** Sanitizes a text and truncates it to a token budget. Returns undefined if the value is empty or not a string. */
 export function readText(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
   if (plainWord.test(value) && fitsWithin(value, tokens)) return value;
@@ -40,25 +37,23 @@ export function readText(value: unknown, tokens: number): string | undefined {
   return text === '' && beyond === 0 ? undefined : truncate(text, tokens, beyond);
 }
 
-/** Matches ids and constants, which most values are. They need no cleaning. */
+/** Matches short ids and constants. Most values match and need no sanitizing. */
 const plainWord = /^[\w-]{1,32}$/;
 
-/** Returns whether a value is a text with a visible character. */
+/** Returns true for a text with at least one visible character. */
 export const isVisible = (value: unknown): boolean =>
   typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
 
-/**
- * Returns an id as text. The output schemas promise that an id is always present and a text, so a missing id is empty.
- */
+/** Returns an id as text. If the id is missing, returns an empty string, because the output schemas require an id. */
 export const readId = (value: unknown): string => readText(isNumber(value) ? String(value) : value, maxIdTokens) ?? '';
 
 const maxListedWords = 12;
 const wordTokens = 12;
 
-/** How a field is copied into a view. A number is the most tokens of a text. */
+/** How to copy a field into a view. For a text, the number is its maximum length in tokens. */
 type FieldType = number | 'number' | 'flag' | 'words';
 
-/** Returns the fields that a view shows, for `copyFields`. A single object shows the fields of lists, too. */
+/** Selects the fields that a view shows, for use with `copyFields`. The `standard` view includes the `brief` fields. */
 export const selectViewFields = (
   fields: Record<string, SentField>,
   view: 'brief' | 'standard',
@@ -75,7 +70,7 @@ export const selectViewFields = (
 
 const dateTokens = 20;
 
-/** Returns a function that lists phrases such as `reach 800000`, one for each field whose number needs only a word. */
+/** Creates a function that lists the fields with a `phrase` as text, e.g. `reach 800000`. */
 export function createFactLister(fields: Record<string, SentField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { phrase }]) =>
     phrase === undefined ? [] : [{ name, say: phrase }],
@@ -88,8 +83,8 @@ export function createFactLister(fields: Record<string, SentField>): (view: obje
 }
 
 /**
- * Copies fields into a view. Absent, null and empty values and values of another type are left out. Texts and lists are
- * cut.
+ * Copies fields into a view. Leaves out fields that are missing, null, empty or of another type. Texts and lists are
+ * truncated.
  */
 export function copyFields(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
   for (const name in types) {
@@ -100,7 +95,7 @@ export function copyFields(view: object, source: Fields, types: Readonly<Record<
   }
 }
 
-/** Adds the fields that are not undefined to a view. */
+/** Adds fields to a view, except those that are undefined. */
 export function addFields(view: object, fields: object): void {
   for (const name in fields) {
     const value = (fields as Fields)[name];
@@ -114,7 +109,7 @@ function readValue(value: unknown, type: FieldType | undefined): unknown {
   return type === 'words' ? readWords(value) : readText(value, type ?? 0);
 }
 
-/** Returns a finite number. A whole number with more digits than JavaScript can represent is rounded. */
+/** Reads a finite number. An integer with more digits than JavaScript can represent is rounded. */
 export function readNumber(value: unknown): number | undefined {
   const number = isLongNumber(value) ? Number(value) : value;
   return isNumber(number) ? number : undefined;

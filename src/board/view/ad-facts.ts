@@ -1,7 +1,9 @@
 import { type Formats, formatConstant, formatCountry } from '../../ui/formats.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
 
-/** Returns the facts of an ad by their names. The value is undefined if a fact is unknown or has not been loaded yet. */
+/**
+ * Returns the facts of an ad by name. A fact is undefined if it is unknown or if the full ad has not been loaded yet.
+ */
 export function listFacts(
   ad: BriefAd,
   fullAd: FullAd | undefined,

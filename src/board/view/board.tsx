@@ -33,7 +33,7 @@ import {
   type View,
 } from './state.ts';
 
-/** Renders the whole board. */
+/** The whole board. */
 export function Board({ view }: { view: View }) {
   const { state } = view;
   const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.isTight } = state;
@@ -87,8 +87,8 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
 }
 
 /**
- * Renders the controls beside the heading.
- * @param props.isPanelOpen whether charts and filters are shown; undefined if there are too few ads for them
+ * The controls next to the heading.
+ * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
 function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | undefined }) {
   const { openVariant, mode, sort, chosenValues, display, formats } = view.state;
@@ -130,7 +130,7 @@ function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | un
   );
 }
 
-/** Renders charts of the visible ads; nothing if there are too few ads. */
+/** Charts of the visible ads. Renders nothing if there are too few ads. */
 function Charts({ view }: { view: View }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
   const choose = (facet: 'format' | 'cta') => (value: string) =>
@@ -159,7 +159,7 @@ function Charts({ view }: { view: View }) {
   );
 }
 
-/** Renders the choice between one card for each variant and one card for each ad, if that makes a difference. */
+/** Switches between one card per variant and one card per ad. Renders nothing if both would show the same cards. */
 const GroupingChoice = ({ view }: { view: View }) =>
   view.state.openVariant !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
     <Choice
@@ -172,14 +172,14 @@ const GroupingChoice = ({ view }: { view: View }) =>
 
 interface ChoiceProps {
   label: string;
-  /** Symbols that replace the names in narrow windows. */
+  /** Symbols that replace the button labels in narrow windows. */
   symbols?: readonly string[];
   names: readonly string[];
   isFirst: boolean;
   choose(isFirst: boolean): void;
 }
 
-/** Renders two buttons. One of them is pressed. */
+/** Two buttons of which one is always pressed. */
 const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
   <fieldset class="modes" aria-label={label}>
     {names.map((name, index) => (
@@ -197,7 +197,7 @@ const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
   </fieldset>
 );
 
-/** Renders the button that returns from one variant to all ads. */
+/** The button that returns from a single variant to all ads. */
 function BackButton({ view }: { view: View }) {
   const close = () => {
     const { openVariant } = view.state;
@@ -212,7 +212,7 @@ function BackButton({ view }: { view: View }) {
   );
 }
 
-/** Renders the button that switches between inline and full-screen display. */
+/** The button that switches between inline and full-screen display. */
 function ExpandButton({ view }: { view: View }) {
   const isFull = view.state.display.mode === 'fullscreen';
   const expand = () =>
@@ -228,7 +228,7 @@ function ExpandButton({ view }: { view: View }) {
   );
 }
 
-/** Renders the finding. A click opens the ads that it describes. */
+/** A one-sentence finding about the ads. Clicking it opens the ads that it is about. */
 function FindingButton({ view, finding: { sentence, opens } }: { view: View; finding: Finding }) {
   const { chosenValues } = view.state;
   const open = () => {
@@ -246,7 +246,7 @@ function FindingButton({ view, finding: { sentence, opens } }: { view: View; fin
   );
 }
 
-/** Renders the button for the next page, the actions on the selected ads, the status and the problem. */
+/** The footer: the button for the next page, the actions for selected ads, the status and the current problem. */
 function Footer({ view }: { view: View }) {
   const { selectedIds, visibleAds, status, problem, formats } = view.state;
   const { formatNumber } = formats;
@@ -291,12 +291,12 @@ function Footer({ view }: { view: View }) {
 }
 
 /**
- * Captures the first sentence that describes a problem. Error texts of the server are written for models and are long,
- * so the board shows only this sentence and folds the rest.
+ * Captures the first sentence of an error text. Error texts of the server are written for models and are long, so the
+ * board shows this sentence and hides the rest behind a disclosure.
  */
 const firstSentencePattern =
   /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
-/** The most characters of a problem that is shown in full. */
+/** Maximum length in characters of a problem that is shown in full. */
 const maxCollapsedLength = 160;
 
 function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
@@ -320,10 +320,13 @@ function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
   );
 }
 
-/** Renders the buttons that load the next page of a search. Loading needs a second click, on a button with the price. */
+/**
+ * The button that loads the next page of a search. Because this costs credits, the user must confirm with a second
+ * click on a button that shows the price.
+ */
 function NextPage({ view }: { view: View }) {
   const { context, offeredTools, formats } = view.state;
-  /** The result whose next page waits for the second click. Every new result needs two clicks again. */
+  /** The result whose next page is waiting for confirmation. A new result must be confirmed again. */
   const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
   const [isBusy, setBusy] = useState(false);
   if (!context.cursor || context.tool !== 'search_ads' || !offeredTools.includes('search_ads')) return null;
@@ -332,7 +335,7 @@ function NextPage({ view }: { view: View }) {
     setBusy(true);
     view.update({ status: 'Searching …', problem: undefined });
     try {
-      // `fresh` is left out, because with it the service would charge for the following pages again.
+      // Leave out `fresh`. Otherwise the service would charge for cached pages again.
       const { fresh: _fresh, ...search } = view.state.toolArguments;
       const nextContext = await view.server.searchAds({ ...search, cursor: context.cursor });
       const { nextCredits: _, ...before } = context;
@@ -344,7 +347,8 @@ function NextPage({ view }: { view: View }) {
     }
     setBusy(false);
   };
-  // `formatPrice` says "at most" if the page is cached now, because the cache may have expired at the second click.
+  // If the page is cached, `formatPrice` still says "at most", because the cache entry may expire before the second
+  // click.
   const { nextCredits } = context;
   const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
   const isConfirming = contextToConfirm === context;

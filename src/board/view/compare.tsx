@@ -7,10 +7,10 @@ import { Actions } from './selection.tsx';
 import type { View } from './state.ts';
 import { markDifferences, type TextPart } from './text-differences.ts';
 
-/** The most ads that can be compared side by side. */
+/** Maximum number of ads that can be compared side by side. */
 export const maxComparedAds = 4;
 
-/** Renders ads side by side. Words that differ are marked, and each fact has a row. */
+/** A dialog that shows ads side by side, with one row per fact. Words that differ between the texts are highlighted. */
 export function CompareDialog({ view, ids }: { view: View; ids: readonly string[] }) {
   const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []);
   const fullAds = ads.map(({ id }) => view.fullAds.get(id));
@@ -70,7 +70,7 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
 
 type Cell = string | false | undefined | ReturnType<typeof MarkedText>;
 
-/** Renders a row of the comparison; nothing if all its cells are empty. */
+/** A row of the comparison. Renders nothing if all cells are empty. */
 const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
   cells.some(Boolean) ? (
     <tr>

@@ -11,11 +11,11 @@ import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import { getErrorText, sortAds, type View } from './state.ts';
 
-/** Renders one ad with all its details, beside the board. */
+/** A panel next to the board that shows all details of one ad. */
 export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
-  // A card may stand for several ads of one variant. Each of these ads has the position of the card.
+  // A card may represent several ads of a variant. All of these ads have the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
   const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
@@ -24,7 +24,7 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
     view.update({ openAdId: adToOpen.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
-  // The neighbours are loaded too, so that the drawer shows them without delay.
+  // Also load the previous and the next ad, so that the drawer can show them without delay.
   const idsToLoad = [ad, nextAd, previousAd].flatMap((neighbour) => neighbour?.id ?? []);
   const fullAd = view.fullAds.get(ad.id);
   const card = buildCardAd(fullAd ?? ad);
@@ -85,7 +85,7 @@ interface VariantStripProps {
   onOpen(ad: BriefAd): void;
 }
 
-/** Renders the other ads of the same variant as small pictures; nothing if there are none. */
+/** Small pictures of all ads of the same variant. Renders nothing if the variant has only one ad. */
 const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
   variants.length < 2 ? null : (
     <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
@@ -105,7 +105,7 @@ const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
     </ul>
   );
 
-/** Renders the text of an ad, and a button that copies it. */
+/** The text of an ad, with a button that copies it. */
 function AdText({ view, ad }: { view: View; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
   const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
@@ -130,8 +130,9 @@ function AdText({ view, ad }: { view: View; ad: FullAd }) {
 }
 
 /**
- * Copies a text and returns whether that worked. Hosts do not allow the frame to write to the clipboard directly, so this
- * function triggers the browser's copy command and replaces the text that the command copies.
+ * Copies a text to the clipboard. Hosts do not let the frame write to the clipboard directly, so this function triggers
+ * the browser's copy command and replaces the copied text.
+ * @returns true if the text was copied
  */
 function copyToClipboard(text: string): boolean {
   let isCopied = false;
@@ -146,7 +147,7 @@ function copyToClipboard(text: string): boolean {
   return isCopied;
 }
 
-/** Renders the cards of a carousel ad; nothing if there are none. */
+/** The cards of a carousel ad. Renders nothing if there are none. */
 const CardList = ({ view, ad }: { view: View; ad: FullAd }) =>
   !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
@@ -166,7 +167,7 @@ const CardList = ({ view, ad }: { view: View; ad: FullAd }) =>
     </ol>
   );
 
-/** Renders a button that opens the landing page, if the host can open links. */
+/** A button that opens the landing page. Renders nothing if the host cannot open links. */
 function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   if (landingUrl === undefined || !view.hasCapability('openLinks')) return null;
   const { hostname } = new URL(landingUrl);
@@ -181,7 +182,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
   );
 }
 
-/** Renders what changed between the versions of an ad; nothing if there are no changes. */
+/** The changes between versions of an ad. Renders nothing if there are none. */
 const ChangeList = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
   changes.length === 0 ? null : (
     <section>

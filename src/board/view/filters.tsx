@@ -11,10 +11,10 @@ import {
   type View,
 } from './state.ts';
 
-/** The number of values that a facet shows until the reader expands it. */
+/** Number of values that a facet shows before the user expands it. */
 const collapsedValueCount = 2;
 
-/** Renders the filters: a row of values for each facet. */
+/** The filters, with one row of values per facet. */
 export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
   const { chosenValues, ads, openVariant, formats } = view.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();
@@ -58,7 +58,7 @@ interface FacetGroupProps {
 
 function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
   const { title } = getFacet(values[0]?.facet ?? 'state');
-  // The rank of a value depends on all ads, so values do not move when the reader chooses one.
+  // `rank` is computed from all ads, so values keep their place when the user selects one.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
   const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
   const hiddenCount = values.length - visibleValues.length;

@@ -4,40 +4,42 @@ import { dayMs } from '../../views/durations.ts';
 import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 
-/** One sentence about an advertiser, with the numbers behind it, and what a click on the sentence opens. */
+/** A sentence with a notable fact about an advertiser. Clicking the sentence opens the ads that it is about. */
 export interface Finding {
-  /** The parts of the sentence. A `name` is third-party text: the name of an advertiser, or a landing page. */
+  /** Parts of the sentence. A `name` is third-party text, such as an advertiser name or a landing page. */
   sentence: readonly (string | { name: string })[];
-  /** The variant, the ad or the filter values that a click opens. */
+  /** What a click on the sentence opens: a variant, an ad, or the ads with certain filter values. */
   opens: { variant: string } | { ad: string } | { values: { advertiser: string; month?: string; landing?: string } };
 }
 
 /**
- * Returns the id of the variant to which an ad belongs: the ads of one page that have nearly the same text. The board
- * calls a variant a "message" in its labels.
+ * Returns the id of the variant to which an ad belongs. A variant is a group of ads of one page with nearly the same
+ * text. The user interface calls it a "message".
  */
 export const variantOf = ({ id, variant = id }: BriefAd): string => variant;
 
-/** The least number of ads that get a finding, charts and filters. A reader sees fewer ads at a glance. */
+/**
+ * With fewer ads than this, the board shows no finding, charts or filters, because a user can look at all ads directly.
+ */
 export const minAdsForOverview = 8;
 
 interface FindingBasis {
-  /** When the ads were read, in ISO text; undefined if unknown. */
+  /** Time at which the ads were read, in ISO format. Undefined if unknown. */
   readAt: string | undefined;
-  /** True if the board has all matching ads, and no filter excludes ads by the time at which they ran. */
+  /** True if the board has all matching ads and no filter limits the time in which the ads ran. */
   hasAllLaunches: boolean;
   formats: Formats;
 }
 
 interface Advertiser {
   name: string;
-  /** The ads of the advertiser on the board. */
+  /** Ads of this advertiser that are on the board. */
   ads: readonly BriefAd[];
 }
 
 type Rule = (advertisers: readonly Advertiser[], basis: FindingBasis) => Finding | undefined;
 
-/** Returns the finding of the first rule that applies to one of the advertisers; undefined if no rule applies. */
+/** Applies the rules in order and returns the first finding. Returns undefined if no rule finds anything. */
 export function selectFinding(ads: readonly BriefAd[], basis: FindingBasis): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
   const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
@@ -55,7 +57,7 @@ const rules: readonly Rule[] = [findRepeatedVariant, findLongestRun, findLaunchC
 const formatAdsHere = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
   `its ${formatCount(ads.length, 'ad')} here`;
 
-/** Finds the largest variant that has at least four ads and at least a tenth of its advertiser's ads. */
+/** Finds the largest variant. It must have at least four ads and at least 10% of the ads of its advertiser. */
 function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatCount, formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
@@ -74,8 +76,8 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
 }
 
 /**
- * Finds the longest run that has lasted at least thirty days, has not ended as far as is known, and is more than twice
- * as long as the median run of its advertiser.
+ * Finds the ad that has run the longest. It must have run for at least 30 days, must not have ended as far as known,
+ * and must have run more than twice as long as the median ad of its advertiser.
  */
 function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatCount } = formats;
@@ -102,8 +104,9 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
 }
 
 /**
- * Finds the largest change of launches from one full month to the next within a year: one of the two months has at least
- * five launches, and at least twice as many as the other. The rule needs all ads of an advertiser, ended ads included.
+ * Finds the largest change in launches between two successive full months within the last year. One of the months must
+ * have at least five launches, and at least twice as many as the other. The rule needs all ads of an advertiser,
+ * including ended ads.
  */
 function findLaunchChange(
   advertisers: readonly Advertiser[],
@@ -126,11 +129,14 @@ function findLaunchChange(
   };
 }
 
-/** Returns the pairs of successive full months, within a year before a day, in which launches doubled or halved. */
+/**
+ * Returns the pairs of successive full months in which launches doubled or halved, within the year before
+ * `lastKnownDay`.
+ */
 function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   const counts = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  // The first month is left out, because it may have begun before the first known ad. The month of the last known day is
-  // left out, because it may not have ended.
+  // Leave out the first month, because it may have begun before the first known ad. Leave out the month of
+  // `lastKnownDay`, because it may not be complete.
   const [earliestMonth = ''] = [...counts.keys()].sort();
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
     (month) => month > earliestMonth,
@@ -146,9 +152,10 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 const maxShareOnOneDay = 0.8;
 
 /**
- * Returns the last day for which the ads are known: the day on which they were read, or the day on which the service
- * last saw one of the ads, if that is earlier. Returns undefined if most ads were last seen on one day long before they
- * were read. Such ads are the survivors of that day, so they say nothing about launches of earlier months.
+ * Returns the last day for which the ads are known. This is the day on which they were read, or the day on which the
+ * service last saw one of them, if that is earlier. Returns undefined if most ads were last seen on the same day, long
+ * before they were read. Such a list contains only ads that were still running on that day, so launches in earlier
+ * months cannot be compared.
  */
 function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
   const adsByDay = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
@@ -160,7 +167,7 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
   return isLongAgo && largestCount >= maxShareOnOneDay * ads.length ? undefined : lastDay;
 }
 
-/** Finds the landing page to which the most variants of an advertiser lead, if there are at least five. */
+/** Finds the landing page that the most variants of an advertiser link to. At least five variants must link to it. */
 function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) =>
@@ -180,7 +187,7 @@ function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: 
   };
 }
 
-/** Groups items by their key. The groups are in the order of their first items. */
+/** Groups items by key. The groups are in the order of their first items. */
 export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -194,14 +201,14 @@ export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) =
 const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, Item[]] | undefined =>
   findMaxBy([...groups], ([, { length }]) => length);
 
-/** Returns the item with the highest measure; the first one if several items have it. */
+/** Returns the item with the highest measure. If several items share it, returns the first one. */
 const findMaxBy = <Item>(items: readonly Item[], measure: (item: Item) => number): Item | undefined =>
   items.reduce<Item | undefined>(
     (largest, item) => (largest === undefined || measure(item) > measure(largest) ? item : largest),
     undefined,
   );
 
-/** Returns the month that lies a number of months before a day, such as `2026-09` for `2026-11-20` and 2. */
+/** Returns the month `months` before the given day, e.g. `2026-09` for `2026-11-20` and 2. */
 function subtractMonths(isoDay: string, months: number): string {
   const time = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - months);
   return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 7);

@@ -5,8 +5,8 @@ import { minAdsForOverview } from './finding.ts';
 import { countAllMatches, countVariants, type State } from './state.ts';
 
 /**
- * Returns how many messages and ads the board shows, such as `12 of 58 messages, 300 of 1,821 ads`. The second number is
- * the number of matching ads, or the number of ads on the board if filters hide some of them.
+ * Formats the number of messages and ads shown, e.g. `12 of 58 messages, 300 of 1,821 ads`. The total is the number of
+ * matching ads. If filters hide some ads, it is the number of ads on the board.
  */
 export function formatCounts(state: State): string {
   const { ads, visibleAds, formats } = state;
@@ -21,7 +21,7 @@ export function formatCounts(state: State): string {
   return `${formatShare(countVariants(visibleAds), variantCount, 'message')}, ${adsText}`;
 }
 
-/** Returns an estimate, such as `146 ads in 2 pages, 15 credits`; undefined if the call did more than estimate. */
+/** Formats an estimate, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call did more than estimate. */
 export function formatEstimate({ context, formats }: State): string | undefined {
   const { isDemo, estimate, gathering } = context;
   const { formatCount, formatNumber } = formats;
@@ -35,7 +35,7 @@ export function formatEstimate({ context, formats }: State): string | undefined 
   return `${adsText}${pages === null ? '' : ` ${pagesText}`}, ${formatPrice(price, formats)}`;
 }
 
-/** Returns a price, such as `free`, `15 credits`, `at most 3 credits` or `between 3 and 146 credits`. */
+/** Formats a price, e.g. `free`, `15 credits`, `at most 3 credits` or `between 3 and 146 credits`. */
 export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, formatNumber }: Formats): string {
   if (!price) return 'at an unknown price';
   const { atLeast, atMost } = price;
@@ -44,7 +44,7 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
   return `${atLeast === atMost ? '' : lowerBound}${formatCount(atMost, 'credit')}`;
 }
 
-/** Returns the line below the heading: the remaining search conditions, the number of absent ads, and the date. */
+/** Formats the line below the heading: further search conditions, the number of missing ads, and the date. */
 export function formatDetails(state: State, conditions: readonly string[]): string {
   const { gathering, pendingIds, missingIds, readAt, formats } = state;
   const { formatDay, formatNumber } = formats;
@@ -58,7 +58,10 @@ export function formatDetails(state: State, conditions: readonly string[]): stri
   return details.filter(Boolean).join(' · ');
 }
 
-/** Returns a warning that the charts show only some of the matching ads; an empty string if they show all. */
+/**
+ * Formats a warning that the charts show only some of the matching ads. Returns an empty string if they show all of
+ * them.
+ */
 export function formatChartScope(state: State): string {
   const { formatCount, formatNumber } = state.formats;
   const matchCount = state.ads.length < minAdsForOverview ? undefined : countAllMatches(state);
@@ -69,14 +72,14 @@ export function formatChartScope(state: State): string {
     : `${scope}, out of ${formatNumber(matchCount)}. The others may look different.`;
 }
 
-/** Returns the status of a board without ads, such as `Nothing was found: “free shipping” in Germany, running.` */
+/** Formats the status of a board without ads, e.g. `Nothing was found: “free shipping” in Germany, running.` */
 export function formatEmptyResult(state: State): string {
   const { title, conditions } = buildHeading(state);
   const search = [title === 'All ads' ? '' : title, ...conditions].filter(Boolean).join(', ');
   return search === '' ? 'There are no ads to show.' : `Nothing was found: ${search}.`;
 }
 
-/** Returns how many credits a call charged and how many remain. */
+/** Formats how many credits a call was charged and how many remain. */
 export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, formatNumber }: Formats): string {
   const { charged = null, remaining = null } = receipt ?? {};
   const charge =
@@ -84,11 +87,11 @@ export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, f
   return `${charge}${remaining === null ? '' : `, ${formatNumber(remaining)} left`}.`;
 }
 
-/** The most characters of a title and of a condition. */
+/** Maximum length in characters of the title and of each condition. */
 const maxTextLength = 80;
 const maxConditions = 5;
 
-/** The titles of boards whose call has no words to search for and no advertiser. */
+/** Titles for searches that contain neither search words nor an advertiser, by the tool that opened the board. */
 const titlesByTool: Record<string, string> = {
   view_ads: 'Ads looked at',
   check_watches: 'New in your watches',
@@ -96,8 +99,8 @@ const titlesByTool: Record<string, string> = {
 };
 
 /**
- * Returns the heading: a title such as `“free shipping” in the United States`, and the conditions that do not fit into
- * the title. The texts are sanitized, because a model may have copied the search words from an ad.
+ * Builds the heading: a title, e.g. `“free shipping” in the United States`, and the conditions that are not part of the
+ * title. Texts are sanitized, because a model may have copied the search words from an ad.
  */
 export function buildHeading(state: State): { title: string; conditions: string[] } {
   const { toolArguments, ads, context, collectionName, formats } = state;
@@ -106,7 +109,7 @@ export function buildHeading(state: State): { title: string; conditions: string[
   const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
   const { pageId, sort: _, order: __, ...otherFilters } = others;
   const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formats));
-  // The heading shows the advertiser's name instead of the page id. The ads carry the name.
+  // Show the advertiser's name instead of the page id. The name comes from the ads.
   const namesOfPageIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...namesOfPageIds].map(String))];
   const searchWords = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
@@ -130,7 +133,7 @@ export function buildHeading(state: State): { title: string; conditions: string[
 
 const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxTextLength));
 
-/** Returns the values of each filter key. The values of all split parts are merged. */
+/** Collects the values of each filter key. The values of all split parts are merged. */
 function collectFilters({ filters, split }: State['toolArguments']): Record<string, unknown[]> {
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
   for (const part of [filters, split].flat())
@@ -140,13 +143,13 @@ function collectFilters({ filters, split }: State['toolArguments']): Record<stri
   return valuesByKey;
 }
 
-/** Returns true if a filter excludes ads by the time at which they ran. */
+/** Returns true if a filter limits the time in which the ads ran. */
 export const hasTimeFilter = (toolArguments: State['toolArguments']): boolean =>
   Object.keys(collectFilters(toolArguments)).some((key) => /active|start|end|seen|days|date|created/i.test(key));
 
 const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-]{20,}$|^\d{8,}$/i.test(value);
 
-/** Returns a filter as words, such as `days running from 30` for `daysRunningFrom: 30`. */
+/** Formats a filter as words, e.g. `days running from 30` for `daysRunningFrom: 30`. */
 function formatCondition(key: string, values: readonly unknown[], formats: Formats): string {
   const toText = (value: unknown) =>
     /currency/i.test(key) ? String(value).toUpperCase() : formatFilterValue(value, formats);

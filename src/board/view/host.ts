@@ -10,16 +10,16 @@ import {
 
 /** A JSON object from the host: the parameters or the result of a JSON-RPC message. */
 export type JsonObject = Record<string, unknown>;
-/** The connection to the host: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
+/** The connection to the host, which uses JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
 export type Host = ReturnType<typeof connectHost>;
 
-/** The replies to the requests that the board understands. All other requests of the host are refused. */
+/** Responses to the requests that the board supports. All other requests of the host are rejected. */
 const replies: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
 
 /**
- * Connects to the window that embeds the board. Messages from any other window are ignored.
- * @param notificationHandlers called with the parameters of a notification, by the method of the notification
+ * Connects to the window that embeds the board. Messages from other windows are ignored.
+ * @param notificationHandlers functions that handle the parameters of notifications, by method
  */
 export function connectHost(notificationHandlers: Record<string, (params: JsonObject) => void>) {
   const pendingRequests = new Map<number, { resolve(result: JsonObject): void; reject(error: Error): void }>();
@@ -52,7 +52,7 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
   };
 }
 
-/** The error result of a tool call. */
+/** Thrown when a tool returns an error result. */
 export class ToolError extends Error {
   /** False if the server says that the same call would fail again. */
   readonly canRetry: boolean;
@@ -63,12 +63,12 @@ export class ToolError extends Error {
   }
 }
 
-/** The tools of the server that the board calls. */
+/** The server's tools that the board calls. */
 export type Server = ReturnType<typeof connectServer>;
 
-/** Returns functions that call the tools of the server through the host. */
+/** Returns functions that call the server's tools through the host. */
 export function connectServer(host: Host) {
-  /** The token by which the server recognizes calls of its board. Models do not know the token. */
+  /** Token in the page, by which the server recognizes calls from the board. Models never see this token. */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const callTool = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
     const silenceTimeout = new Promise<never>((_, reject) => {
@@ -90,22 +90,25 @@ export function connectServer(host: Host) {
     readPictures: (ids: readonly string[]) => callTool<BoardPictures>('board_pictures', { ids, page: pageToken }),
     searchAds: (args: object) => callTool('search_ads', args),
     listCollections: async () => (await callTool('list_collections', {})).collections ?? [],
-    /** Returns false if the collection contained the ad before. */
+    /** Saves an ad to a collection. Resolves to false if the ad was already in the collection. */
     saveAd: async (collectionId: string, itemId: string) =>
       (await callTool('add_collection_item', { collectionId, itemType: 'ads', itemId })).added === true,
   };
 }
 
-/** Longer than any call, plus time for the person to give the permission that the host asks for. */
+/**
+ * Time without a response after which a call fails, in milliseconds. It is longer than any call, including the time the
+ * user needs to grant a permission in the host.
+ */
 const maxSilenceMs = 120_000;
 
-/** Returns the data for the board in a result; an empty object if the host removed it. */
+/** Reads the board's data from the `_meta` of a result. Returns an empty object if the host removed it. */
 const getBoardContext = (result: JsonObject): BoardContext =>
   ((result._meta as JsonObject | undefined)?.[boardKey] as BoardContext | undefined) ?? {};
 
 const demoLinePattern = /^DEMO DATA:[^\n]*(?:\n|$)/;
 
-/** Returns the error text of a failed call, without the line about demo data with which every demo result begins. */
+/** Returns the error text of a failed call, without the line about demo data at its start. */
 export const getExplanation = (result: JsonObject): string =>
   getText(result).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
   'The call failed without an explanation.';
@@ -114,10 +117,10 @@ export const getExplanation = (result: JsonObject): string =>
 export const canRetry = ({ _meta }: JsonObject): boolean =>
   ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
-/** The most characters of an error text. Every error text of the server is shorter. */
+/** Maximum length of an error text in characters. The server's own error texts are shorter. */
 const maxExplanationLength = 5000;
 
-/** Returns true if a result holds demo data. */
+/** Returns true if a result contains demo data. */
 export const isDemoResult = (result: JsonObject): boolean =>
   getBoardContext(result).isDemo === true || demoLinePattern.test(getText(result));
 
@@ -127,8 +130,8 @@ function getText({ content }: JsonObject): string {
 }
 
 /**
- * Returns the data for the board in a tool's result. Some hosts replace `_meta`, for example ChatGPT on the web. Then the
- * data is taken from the structured content.
+ * Returns the board's data from a result. Some hosts, such as ChatGPT on the web, replace `_meta`. In this case, the
+ * data is derived from the structured content.
  */
 export function readBoardContext(result: JsonObject): BoardContext {
   const context = getBoardContext(result);
@@ -144,12 +147,12 @@ export function readBoardContext(result: JsonObject): BoardContext {
 }
 
 /**
- * Returns the ads in the structured content of a result. After a restart of the server, the board has no other source for
- * these ads.
+ * Reads the ads in the structured content of a result. After a restart of the server, this is the only source for these
+ * ads.
  */
 export const readAdsInResult = (result: JsonObject): FullAd[] =>
   listItems(result).map((item) => {
-    // `landingUrl` is removed, because the board opens a landing page only if the server has checked its URL.
+    // Remove `landingUrl`, because the board may open only URLs that the server has validated.
     const fields = Object.entries({ ...item, landingUrl: null });
     const scalarFields = fields.filter(([, value]) => /string|number/.test(typeof value));
     const { lastSeen, lastSeenAt = lastSeen, stillRunning: active, countries, ...ad } = item;
@@ -166,19 +169,22 @@ export const readAdsInResult = (result: JsonObject): FullAd[] =>
 const getStructuredContent = ({ structuredContent }: JsonObject): JsonObject =>
   (structuredContent as JsonObject | undefined) ?? {};
 
-/** Returns the items of a list, or the tiles of `view_ads`. Pages are left out, because the board shows only ads. */
+/**
+ * Returns the items of a list result, or the tiles of a `view_ads` result. Advertiser pages are left out, because the
+ * board shows only ads.
+ */
 function listItems(result: JsonObject): JsonObject[] {
   const { items, tiles, itemType } = getStructuredContent(result);
   const listed = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
   return listed.filter((item) => typeof item?.id === 'string');
 }
 
-/** Matches the CSS variables of the host that replace the page's own colours, borders and shadows. */
+/** Matches CSS variables of the host that override the colors, borders and shadows of the board. */
 const hostVariablePattern = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
 
 /**
- * Applies the host's theme, colours and safe areas (MCP Apps, *Theming*). The host's font files are not loaded, because
- * they would come from another origin.
+ * Applies the host's theme, colors and safe areas (MCP Apps, *Theming*). Fonts of the host are not loaded, because they
+ * would come from another origin.
  */
 export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void {
   const root = document.documentElement;
@@ -192,21 +198,26 @@ export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void 
 
 /** How the host displays the board. */
 export interface Display {
-  /** `inline` (between messages) or `fullscreen`; undefined if the host does not tell it. */
+  /** `inline` (between messages) or `fullscreen`. Undefined if the host does not say. */
   mode?: string | undefined;
   canExpand: boolean;
-  /** True if there is little space. Then the board shows ads first and hides charts and filters behind a button. */
+  /**
+   * True if space is limited. The board then hides charts and filters behind a button, so that ads are visible first.
+   */
   isTight: boolean;
 }
 
-/** The largest height in pixels. A taller board scrolls inside its frame, so that it does not push the conversation away. */
+/**
+ * Maximum height in pixels by display mode. A taller board scrolls inside its frame, so that the conversation remains
+ * visible.
+ */
 const maxHeights = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
 
 /**
  * Reports the size of the board to the host whenever it changes.
- * @param onDisplayChange called whenever the host or the size of the window changes how the board is displayed
- * @returns a function that takes each new context of the host
+ * @param onDisplayChange called when the host or the window size changes how the board is displayed
+ * @returns a function to call with each new context from the host
  */
 export function observeDisplay(host: Host, onDisplayChange: (display: Display) => void) {
   let hostMaxHeight = Number.POSITIVE_INFINITY;

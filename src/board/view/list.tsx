@@ -7,12 +7,12 @@ import { variantOf } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
 import { isGrouped, listAxisMonths, locateRun, type TimeAxis, type View } from './state.ts';
 
-/** The number of ads that are rendered at once. More ads are rendered when the reader scrolls near the end. */
+/** Number of ads rendered at once. More are rendered when the user scrolls toward the end. */
 const adsPerBatch = 30;
-/** The most ads that stay rendered after a change of filters or of the sort order. */
+/** Maximum number of ads that remain rendered after the filters or the sort order change. */
 const maxDrawnAfterChange = 4 * adsPerBatch;
 
-/** Renders the ads as cards or as rows of the timeline. */
+/** The list of ads, shown as cards or as rows of a timeline. */
 export function AdList({ view }: { view: View }) {
   const { cards, mode, selectedIds, ads } = view.state;
   const [batchState, setDrawn] = useState({ cards, count: adsPerBatch });
@@ -24,7 +24,7 @@ export function AdList({ view }: { view: View }) {
   useEffect(() => {
     const endObserver = new IntersectionObserver(
       ([entry]) => entry?.isIntersecting && setDrawn({ cards, count: drawnCount + adsPerBatch }),
-      // The root must be the document of the frame. Browsers ignore the margin if the root belongs to another origin.
+      // The root must be the document of the frame. Browsers ignore `rootMargin` if the root belongs to another origin.
       { root: document, rootMargin: '1200px' },
     );
     if (endMarker.current) endObserver.observe(endMarker.current);
@@ -71,20 +71,23 @@ interface ItemProps {
   view: View;
   ad: BriefAd;
   axis: TimeAxis | undefined;
-  /** The number of ads that the card represents. */
+  /** Number of ads that the card represents. */
   adCount: number;
   number: string;
   isSelected: boolean;
 }
 
-/** An ad in the list. There may be thousands, so an item is rendered again only if one of its properties changes. */
+/**
+ * Base class for an ad in the list. A list can contain thousands of ads, so an item re-renders only if one of its props
+ * changes.
+ */
 abstract class Item extends Component<ItemProps> {
   override shouldComponentUpdate(next: ItemProps): boolean {
     return (Object.keys(next) as (keyof ItemProps)[]).some((name) => next[name] !== this.props[name]);
   }
 }
 
-/** Renders an ad as a card. A click anywhere on the card opens the ad; the checkbox selects it. */
+/** An ad as a card. Clicking the card opens the ad; clicking the checkbox selects it. */
 class CardItem extends Item {
   override render({ view, ad, axis, adCount, isSelected }: ItemProps) {
     return (
@@ -103,7 +106,7 @@ class CardItem extends Item {
   }
 }
 
-/** Renders an ad as a row of the timeline. */
+/** An ad as a row of the timeline. */
 class RowItem extends Item {
   override render({ view, ad, axis, isSelected }: ItemProps) {
     return (
@@ -131,7 +134,7 @@ const OpenButton = ({ ad, view }: ItemProps) => (
   </button>
 );
 
-/** Renders a button that shows all ads of a variant; nothing if there is only one. */
+/** A button that shows all ads of a variant. Renders nothing if the variant has only one ad. */
 function VariantsButton({ ad, adCount, view }: ItemProps) {
   if (adCount < 2) return null;
   const open = () => {
@@ -146,8 +149,8 @@ function VariantsButton({ ad, adCount, view }: ItemProps) {
 }
 
 /**
- * Renders the checkbox that selects an ad. A card may stand for several ads with nearly the same text (a variant):
- * checking its box selects the ad that the card shows, and unchecking deselects all ads of the variant.
+ * The checkbox that selects an ad. If a card represents several ads of a variant, checking the box selects only the ad
+ * shown, and clearing the box deselects all ads of the variant.
  */
 function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   const toggle = () => {
@@ -175,7 +178,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   );
 }
 
-/** Renders the run of an ad as a bar on the time axis. */
+/** The run of an ad as a bar on the time axis. */
 export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }) {
   const bar = locateRun(ad, axis);
   return (
@@ -185,7 +188,7 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
   );
 }
 
-/** Renders the months above the timeline, and sets the CSS variable with the grid lines behind the bars. */
+/** The month labels above the timeline. Also sets the CSS variable for the grid lines behind the bars. */
 function Axis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   const labelsRef = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
@@ -205,7 +208,7 @@ function Axis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
     <div id="axis" aria-hidden="true">
       <div ref={labelsRef}>
         {months.map(({ position, name }) => (
-          // Shifting each label by its own position keeps the first and the last label inside the axis.
+          // Shift each label by its own position, so that the first and the last label stay within the axis.
           <span key={name} style={{ insetInlineStart: `${100 * position}%`, translate: `${-100 * position}%` }}>
             {formats.formatMonth(name)}
           </span>

@@ -28,7 +28,7 @@ import {
   type View,
 } from './state.ts';
 
-/** The number of ids in one call. The server returns as many of these ads as fit into its result. */
+/** Number of ids sent in one call. The server returns as many of these ads as fit into one result. */
 const idsPerCall = 1000;
 
 let state: State = emptyState;
@@ -41,7 +41,7 @@ const host = connectHost({
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
 });
 const server = connectServer(host);
-/** The number of each variant, and the ids of its ads in the order in which they were first drawn. */
+/** The number of each variant, and the ids of its ads in the order in which they were first shown. */
 const variantNumbers = new Map<string, { number: number; ids: string[] }>();
 
 const view: View = {
@@ -96,7 +96,7 @@ async function showResult(result: JsonObject): Promise<void> {
   view.update({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
-/** Reads ads and shows the progress or the problem. If reading fails, the ads that arrived before stay on the board. */
+/** Runs `read` and shows its progress or error. If it fails, the ads received so far remain on the board. */
 async function readWithStatus(read: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {
@@ -110,7 +110,9 @@ async function readWithStatus(read: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Loads listed ads from the server. For ads that the server no longer stores, uses the fields in the result. */
+/**
+ * Loads the listed ads from the server. If the server no longer stores an ad, uses the fields in the result instead.
+ */
 async function loadListedAds(result: JsonObject, ids: readonly string[]): Promise<void> {
   const problem = await loadAds(ids).catch((error: unknown) => error);
   const loadedIds = new Set(state.ads.map(({ id }) => id.toLowerCase()));
@@ -130,8 +132,8 @@ async function loadGathering(id: string): Promise<void> {
 }
 
 /**
- * Loads ads by their ids. The first ads are shown at once, and all others together at the end. A list that changes with
- * each answer would be unreadable.
+ * Loads ads by id. The first ads are shown immediately and all others together at the end, because a list that keeps
+ * changing is hard to read.
  */
 async function loadAds(ids: readonly string[]): Promise<void> {
   let answers: BoardAds[] = [];
@@ -168,7 +170,7 @@ function showAnswers(answers: readonly BoardAds[], pendingIds: readonly string[]
 function addAds(ads: readonly BriefAd[], change: Partial<State>): void {
   const knownIds = new Set(state.ads.map(({ id }) => id));
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
-  // The first ads were numbered before all ads were sorted, so they get new numbers.
+  // The first ads were numbered before all ads were sorted, so assign new numbers.
   if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
   const allAds = [...state.ads, ...newAds];
   const next = { ...state, ...change, ads: allAds };
@@ -193,7 +195,7 @@ if (typeof initialContext.locale === 'string') state = { ...state, formats: crea
 capabilities = (hostCapabilities as JsonObject | undefined) ?? {};
 host.notify('ui/notifications/initialized', {});
 const applyDisplayContext = observeDisplay(host, (display) => {
-  // An inline board is transparent, so that the background of the conversation shows.
+  // An inline board is transparent, so that the background of the conversation is visible.
   document.documentElement.classList.toggle('inline', display.mode === 'inline');
   view.update({ display });
 });

@@ -6,17 +6,17 @@ interface ModalProps {
   id: string;
   onClose(): void;
   onKeyDown?(key: string): void;
-  /** The content. One of its headings must have the id `<id>-title`. */
+  /** Content of the dialog. It must contain a heading with the id `<id>-title`. */
   children: ComponentChildren;
 }
 
-/** Renders a modal dialog above the board. The browser returns the focus to the board when the dialog closes. */
+/** A modal dialog above the board. When the dialog closes, the browser returns the focus to the board. */
 export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   const dialogRef = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const element = dialogRef.current;
     element?.showModal();
-    // A click on the backdrop has the dialog itself as its target, and closes the dialog.
+    // The target of a click on the backdrop is the dialog element itself, so such a click closes the dialog.
     element?.addEventListener('click', ({ target }) => target === element && element.close());
   }, []);
   return (
@@ -32,7 +32,7 @@ export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   );
 }
 
-/** Renders a button that closes the dialog around it. */
+/** A button that closes the dialog it is in. */
 export const CloseButton = () => (
   <button
     type="button"
@@ -45,8 +45,8 @@ export const CloseButton = () => (
 );
 
 /**
- * Loads all fields of ads into `view.fullAds`. Renders nothing unless loading fails; then it shows the problem and a
- * button that tries again.
+ * Loads the full ads into `view.fullAds`. Renders nothing unless loading fails; then renders the error and a retry
+ * button.
  */
 export function FullAdLoader({ view, ids }: { view: View; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();

@@ -4,18 +4,18 @@ import type { Formats } from '../../ui/formats.ts';
 import type { BoardPicture, BriefAd } from '../payload.ts';
 import type { Server } from './host.ts';
 
-/** The number of pictures in one call. */
+/** Number of pictures requested in one call. */
 const picturesPerCall = 12;
 const maxConcurrentCalls = 2;
 
 type ShowPicture = (picture: BoardPicture) => void;
 
-/** Loads pictures when their frames come into view. */
+/** Loads the picture of an ad when its frame becomes visible. */
 export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
 /**
- * Returns a picture loader. Frames that appeared last are served first, because the reader may have scrolled past
- * the others.
+ * Creates a picture loader. The frames that became visible last are loaded first, because the user may have scrolled
+ * past the others.
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
@@ -39,7 +39,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) show(picture);
       }
-      // Without this check, the loader would repeat the same call for ever.
+      // Without this check, the loader would repeat the same call forever.
       if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
       queue.push(...left.toReversed());
     } catch {
@@ -61,10 +61,10 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
     { root: document, rootMargin: '300px' },
   );
   return {
-    /** Returns a picture that has already been loaded. */
+    /** Returns a picture that is already loaded. */
     get: (id: string) => loadedPictures.get(id),
     /**
-     * Requests the picture with an id when its frame comes into view, and shows it when it arrives.
+     * Requests a picture as soon as its frame becomes visible, and passes it to `show` when it arrives.
      * @returns a function that stops watching the frame
      */
     watch: (id: string, frame: Element, show: ShowPicture) => {
@@ -81,11 +81,11 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
 interface LazyPictureProps {
   ad: BriefAd;
   view: { pictureLoader: PictureLoader; state: { formats: Formats } };
-  /** The number of the card whose picture is shown, instead of the ad's own picture. */
+  /** Number of the card to show. By default, the picture of the ad itself is shown. */
   card?: number;
 }
 
-/** Renders the picture of an ad or of one of its cards. The picture is loaded when the frame comes into view. */
+/** The picture of an ad or of one of its cards. It is loaded when the frame becomes visible. */
 export function LazyPicture({ ad, view: { pictureLoader, state }, card }: LazyPictureProps) {
   const id = card === undefined ? ad.id : `${ad.id}#${card}`;
   const frame = useRef<HTMLDivElement>(null);

@@ -8,13 +8,13 @@ import { getErrorText, isGrouped, type View } from './state.ts';
 interface ActionsProps {
   view: View;
   ids: readonly string[];
-  /** The beginning of the message to the conversation if the reader enters no question. */
+  /** First words of the message to the conversation if the user enters no question. */
   defaultRequest?: string;
 }
 
 /**
- * Renders the actions on some ads. The reader can ask a question about them if the host takes messages, and can save them
- * if the server offers the tools for that.
+ * The actions for a set of ads. The user can ask a question about them if the host accepts messages, and can save them
+ * if the server offers the required tools.
  */
 export function Actions({ view, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
   const questionInput = useRef<HTMLInputElement>(null);
@@ -30,7 +30,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
     isSending.current = false;
     setBusy(false);
   };
-  // Hosts do not allow forms in the frame, so the Enter key is handled here.
+  // Hosts do not allow forms in the frame, so handle the Enter key here.
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
     if (event.key === 'Enter' && !event.isComposing) void ask();
@@ -64,7 +64,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
 
 const toTextContent = (text: string) => [{ type: 'text', text }];
 
-/** Sends a message to the conversation. The board's status shows whether the host accepted the message. */
+/** Sends a message to the conversation. The status of the board shows whether the host accepted it. */
 async function sendMessage(view: View, text: string, successStatus: string): Promise<boolean> {
   try {
     const { isError } = await view.host.request('ui/message', { role: 'user', content: toTextContent(text) });
@@ -81,13 +81,16 @@ const numberCollator = new Intl.Collator('en', { numeric: true });
 
 const findAd = (view: View, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
 
-/** Returns the numbers of ads on the board, such as `ads 1, 2 and 4`. */
+/** Formats the numbers of ads on the board, e.g. `ads 1, 2 and 4`. */
 const formatAdNumbers = (view: View, ids: readonly string[]): string => {
   const numbers = ids.map((id) => view.getNumber(findAd(view, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
-/** Returns a text that tells the model the id of the ad behind each number. The text contains nothing that an advertiser wrote. */
+/**
+ * Describes which ad id belongs to a number on the board, as text for the model. The text contains nothing written by
+ * advertisers.
+ */
 function describeId(view: View, id: string): string {
   const ad = findAd(view, id);
   const variant = variantOf(ad);
@@ -97,8 +100,8 @@ function describeId(view: View, id: string): string {
 }
 
 /**
- * Sends a question about ads to the conversation. If the host lets the board update the model's context, the ids are sent
- * there. Otherwise they are part of the message.
+ * Sends a question about ads to the conversation. If the host lets the board update the model's context, the ad ids are
+ * sent that way. Otherwise they become part of the message.
  */
 async function sendQuestion(
   view: View,
@@ -124,8 +127,8 @@ async function sendQuestion(
 }
 
 /**
- * Asks the model to repeat the failed call. The board does not repeat the call itself: in the conversation, the model
- * reads the result, and the person agrees to the price.
+ * Asks the model to repeat the failed call. The board does not repeat the call itself, because in the conversation the
+ * model sees the result and the user can approve the price.
  */
 export const askToRetry = (view: View): Promise<boolean> =>
   sendMessage(
@@ -135,8 +138,8 @@ export const askToRetry = (view: View): Promise<boolean> =>
   );
 
 /**
- * Tells the model which ads are selected, and which ids the numbers in earlier messages stand for.
- * @returns false if the host does not support this, refuses, or does not answer within three seconds
+ * Tells the model which ads are selected, and which ids the numbers in earlier messages refer to.
+ * @returns false if the host does not support this, refuses, or does not respond within three seconds
  */
 export async function updateModelContext(view: View): Promise<boolean> {
   if (!view.hasCapability('updateModelContext')) return false;
@@ -154,12 +157,15 @@ export async function updateModelContext(view: View): Promise<boolean> {
   }
 }
 
-/** The time in which the reader can cancel, in milliseconds. An ad that was saved cannot be removed by the board. */
+/**
+ * Time in milliseconds in which the user can cancel. After that, the board cannot remove a saved ad from the
+ * collection.
+ */
 const undoMs = 5000;
 
 type Collection = Awaited<ReturnType<View['server']['listCollections']>>[number];
 
-/** Renders the dialog that saves ads to a collection. Closing the dialog cancels all calls that were not sent yet. */
+/** The dialog that saves ads to a collection. Closing the dialog cancels all calls that have not been sent yet. */
 export function SaveDialog({ view, ids }: { view: View; ids: readonly string[] }) {
   const { formatCount, formatNumber } = view.state.formats;
   const adsText = formatCount(ids.length, 'ad');

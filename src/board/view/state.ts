@@ -6,82 +6,85 @@ import { type Finding, groupBy, variantOf } from './finding.ts';
 import { type Display, type Host, type JsonObject, type Server, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 
-/** Everything that the board shows. A change replaces the whole object. */
+/** The complete state of the board. It is immutable; a change creates a new object. */
 export interface State {
-  /** Writes numbers and dates in the reader's locale. */
+  /** Formats numbers and dates in the user's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
-  /** The ads that match the chosen filter values. */
+  /** Ads that match the selected filter values. */
   visibleAds: readonly BriefAd[];
-  /** The ads of each card, in the order shown: one ad, or all visible ads of a variant. */
+  /** The ads behind each card, in the order shown. A card represents a single ad or all visible ads of a variant. */
   cards: readonly (readonly BriefAd[])[];
-  /** The time axis for the runs of all ads; undefined if no ad has a date. */
+  /** The common time axis of all runs. Undefined if no ad has a date. */
   timeAxis?: TimeAxis | undefined;
   finding?: Finding | undefined;
-  /** Ids of ads that the board has not received yet. */
+  /** Ids of ads that have not been received yet. */
   pendingIds: readonly string[];
-  /** Ids of ads that a result listed and that the server no longer stores. */
+  /** Ids of ads that a result listed but the server no longer stores. */
   missingIds: readonly string[];
   chosenValues: ChosenValues;
-  /** The id of the variant whose ads the board shows alone. */
+  /** Id of the variant that is opened. The board then shows only its ads. */
   openVariant?: string | undefined;
-  /** Whether each variant has one card; undefined until the reader chooses. */
+  /** True if the user chose one card per variant, false for one card per ad. Undefined until the user chooses. */
   isGroupingChosen?: boolean | undefined;
   sort: SortName;
   mode: 'cards' | 'timeline';
-  /** Whether charts and filters are shown; undefined until the reader chooses. Then they are shown if there is space. */
+  /**
+   * True if the user opened charts and filters, false if closed. Until the user chooses, they are shown if there is
+   * enough space.
+   */
   isPanelOpen?: boolean | undefined;
   selectedIds: ReadonlySet<string>;
-  /** Ids of ads that the reader has asked the conversation about. */
+  /** Ids of ads that the user has already asked about in the conversation. */
   sharedIds: readonly string[];
-  /** The id of the ad in the drawer. */
+  /** Id of the ad shown in the drawer. */
   openAdId?: string | undefined;
-  /** The ids of the ads in the comparison. */
+  /** Ids of the ads shown in the comparison. */
   comparedIds?: readonly string[] | undefined;
-  /** The ids of the ads in the dialog that saves ads. */
+  /** Ids of the ads that the save dialog is about to save. */
   idsToSave?: readonly string[] | undefined;
-  /** The tools that the view may call and that the server offers. */
+  /** Tools that the board may call and that the server offers. */
   offeredTools: readonly string[];
-  /** The time of the last call, in ISO text; undefined until the server has answered. */
+  /** Time of the last call, in ISO format. Undefined before the first response. */
   asOf?: string | undefined;
-  /** When the ads were read from the service, in ISO text; undefined until the server has answered. */
+  /** Time at which the ads were read from the service, in ISO format. Undefined before the first response. */
   readAt?: string | undefined;
   gathering?: BoardGathering | undefined;
-  /** The arguments of the tool call that opened the board. */
+  /** Arguments of the tool call that opened the board. */
   toolArguments: Readonly<Record<string, unknown>>;
-  /** The data for the board in the result of that call. */
+  /** The board's data from the result of that tool call. */
   context: BoardContext;
   collectionName?: string | undefined;
   display: Display;
-  /** The status line below the ads. */
+  /** Text of the status line below the ads. */
   status: string;
   problem?: Problem | undefined;
 }
 
-/** An error that the board shows. */
+/** An error shown on the board. */
 export interface Problem {
   text: string;
-  /** Tries the failed step again; undefined if another attempt cannot help, or the board cannot make one. */
+  /** Repeats the failed step. Undefined if a retry cannot help or the board cannot perform it. */
   retry?: (() => void) | undefined;
 }
 
-/** The state of the board, and everything that its components can do. */
+/** The state of the board, and the functions available to its components. */
 export interface View {
   readonly state: Readonly<State>;
-  /** Applies a change to the state and renders the board again. */
+  /** Applies a change to the state and re-renders the board. */
   update(change: Partial<Omit<State, 'visibleAds' | 'cards'>>): void;
   /**
-   * Returns the number by which a reader and the conversation name an ad. Ads are numbered in the order in which they are
-   * first drawn, and a number never changes. The second ad of variant 3 has the number 3.2.
+   * Returns the number by which the user and the conversation refer to an ad. Ads are numbered in the order in which
+   * they are first shown, and an ad keeps its number. For example, the second ad of variant 3 has the number 3.2.
    */
   getNumber(ad: BriefAd): string;
-  /** Applies the theme and the size that the host announces. */
+  /** Applies the theme and the size announced by the host. */
   applyHostContext(context: JsonObject): void;
-  /** Returns true if the host announced a capability, such as `message`. */
+  /** Returns true if the host announced a capability, e.g. `message`. */
   hasCapability(capability: string): boolean;
-  /** Requests ads from the server by their ids and adds them to the board. */
+  /** Requests ads by id from the server and adds them to the board. */
   loadAds(ids: readonly string[]): Promise<void>;
-  /** The ads with all fields, by id. At first, the board has only the facts of each ad. */
+  /** Full ads by id. They are loaded when needed, because the board first receives only the `BriefAd` of each ad. */
   fullAds: Map<string, FullAd>;
   server: Server;
   host: Host;
@@ -108,18 +111,18 @@ export const emptyState: State = {
   status: 'Waiting for ads …',
 };
 
-/** Returns the message of an error. */
+/** Returns the message of an error, or its text if it is not an `Error`. */
 export const getErrorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns a problem for an error. The problem offers a retry unless the server says that a retry cannot help. */
+/** Creates a problem from an error. Offers a retry unless the server says that a retry cannot help. */
 export const createProblem = (error: unknown, retry: () => unknown): Problem => ({
   text: getErrorText(error),
   retry: error instanceof ToolError && !error.canRetry ? undefined : () => void retry(),
 });
 
 /**
- * Returns how many ads match in total, if the board does not have all of them; undefined if it has all. Returns
- * `Infinity` if there are more ads and their number is unknown.
+ * Returns how many ads match in total, if the board does not have all of them. Returns undefined if it has all, and
+ * `Infinity` if the total is unknown.
  */
 export function countAllMatches({
   ads,
@@ -140,8 +143,8 @@ export function countAllMatches({
 const variantCounts = new WeakMap<readonly BriefAd[], number>();
 
 /**
- * Returns how many variants a list of ads has. The count is cached, because several components count the same list each
- * time the board is rendered.
+ * Counts the variants in a list of ads. The count is cached per list, because several components need it in every
+ * render.
  */
 export function countVariants(ads: readonly BriefAd[]): number {
   const variantCount = variantCounts.get(ads) ?? new Set(ads.map(variantOf)).size;
@@ -150,19 +153,19 @@ export function countVariants(ads: readonly BriefAd[]): number {
 }
 
 /**
- * Returns true if each variant has one card. The reader decides; until then, variants have one card if at least a quarter
- * of the ads repeat another ad.
+ * Returns true if the board shows one card per variant. Until the user chooses, this is the case if at least a quarter
+ * of the ads belong to the same variant as another ad.
  */
 export const isGrouped = ({ ads, openVariant, isGroupingChosen }: State): boolean =>
   openVariant === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
-/** Returns the ads to which filters apply: all ads, or the ads of the open variant. */
+/** Returns the ads to which filters apply: all ads, or the ads of the opened variant. */
 export const selectFilterableAds = ({ ads, openVariant }: State): readonly BriefAd[] =>
   openVariant === undefined ? ads : ads.filter((ad) => variantOf(ad) === openVariant);
 
 /**
- * Returns the state after a change, with everything that is derived from the changed fields. Derived fields that the
- * change does not affect stay the same objects, so components that use them are not rendered again.
+ * Applies a change and recomputes all derived fields that depend on it. Unaffected derived fields remain the same
+ * objects, so that components that use them do not re-render.
  */
 export function applyChange(before: State, change: Partial<State>): State {
   const state = { ...before, ...change };
@@ -176,21 +179,21 @@ export function applyChange(before: State, change: Partial<State>): State {
   return state;
 }
 
-/** A property by which a reader can filter ads. */
+/** A property by which the user can filter ads. */
 interface Facet {
   title: string;
-  /** Returns the values that an ad has. */
+  /** Returns the values of this property for an ad. */
   getValues(ad: BriefAd): readonly string[];
-  /** Returns a value as a reader sees it. */
+  /** Formats a value for display. */
   formatValue(value: string, formats: Formats): string;
-  /** True if values are listed in their own order. By default, the most common values come first. */
+  /** True if values are sorted by value. By default, the most frequent values come first. */
   isSortedByValue?: true;
 }
 
 const toArray = (value: string | undefined) => (value === undefined ? [] : [value]);
 const keepAsIs = (value: string) => value;
 
-/** The facets of the service's fields. */
+/** Facets for fields of the service. Labels are additional facets; see `getFacet`. */
 export const facets = {
   state: {
     title: 'State',
@@ -216,12 +219,12 @@ export const facets = {
   },
 } satisfies Record<string, Facet>;
 
-/** The name of a facet of the service's fields, or of a label. The facet of the label `hook` is named `#hook`. */
+/** Name of a facet. The facet of a label starts with `#`, e.g. `#hook`. */
 export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
 
-/** Returns the facet with a name. */
+/** Returns the facet with this name. */
 export function getFacet(name: FacetName): Facet {
   if (!isLabelFacet(name)) return facets[name];
   const title = name.slice(1);
@@ -232,7 +235,7 @@ export function getFacet(name: FacetName): Facet {
   };
 }
 
-/** The most labels that become facets. */
+/** Maximum number of labels that become facets. */
 const maxLabels = 12;
 
 function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
@@ -242,12 +245,12 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
 }
 
 /**
- * The filter values that the reader has chosen. An ad matches if it has, for each facet with chosen values, at least one
- * of these values.
+ * The filter values selected by the user. An ad matches if it has at least one of the selected values in every facet
+ * with a selection.
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** Returns the facets for which the ad has none of the chosen values. */
+/** Returns the facets in which an ad has none of the selected values. */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
     facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
@@ -264,15 +267,18 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
   return ads.filter((ad) => findUnmetFacets(ad, chosenFacets).length === 0);
 }
 
-/** A value of a facet, with the number of ads that the board would show if the reader chose it. */
+/** A value of a facet, with the number of ads that the board would show if the user selected it. */
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
-/** A facet with more values is not offered if each value belongs to only one ad. Such values are names, not filters. */
+/**
+ * If a facet has more values than this and no value belongs to more than one ad, the facet is not offered. Such values
+ * are rather names than filters.
+ */
 const maxValuesOfSingleAds = 8;
 
 /**
- * Returns the values of each facet that distinguishes ads. `ads` of a value is the number of ads that have the value and
- * match the choices in all other facets.
+ * Returns the values of all facets that distinguish the ads. The field `ads` of a value is the number of ads that have
+ * this value and match the selection in all other facets.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
@@ -288,12 +294,12 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
         if (matchesOtherFacets) count.matchingAds++;
       }
     });
-    // A value that all ads have filters nothing. Values that only one ad has each are no useful filter.
+    // A value that all ads have is not a useful filter. Neither are many values that only one ad has.
     const isFilter = [...counts.values()].some(
       ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
     );
     if (!isFilter && !chosenValues[facet]?.size) return [];
-    // The order depends on all ads instead of the matching ads, so values do not move when the reader chooses one.
+    // Sort by all ads instead of the matching ads, so values keep their place when the user selects one.
     const sortedCounts = [...counts].sort(
       isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
     );
@@ -306,14 +312,14 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
   });
 }
 
-/** Returns the chosen values after one value was added, or removed if it was chosen before. */
+/** Selects a value of a facet, or deselects it if it is already selected. Returns the new selection. */
 export function toggleValue(chosenValues: ChosenValues, facet: FacetName, value: string): ChosenValues {
   const values = new Set(chosenValues[facet]);
   if (!values.delete(value)) values.add(value);
   return { ...chosenValues, [facet]: values };
 }
 
-/** Returns a comparator that sorts the highest value first, and ads without a value last. */
+/** Creates a comparator that sorts the highest value first and ads without a value last. */
 const compareDescending = (getValue: (ad: BriefAd) => number | string | undefined) => (a: BriefAd, b: BriefAd) => {
   const [left, right] = [getValue(a), getValue(b)];
   if (left === right) return 0;
@@ -322,10 +328,10 @@ const compareDescending = (getValue: (ad: BriefAd) => number | string | undefine
 };
 
 const nameCollator = new Intl.Collator('en');
-/** A character that sorts after all names, for ads without an advertiser. */
+/** Sorts after all names. Used for ads without an advertiser. */
 const lastCharacter = '\uffff';
 
-/** The orders in which ads can be sorted: the title and the comparator of each. Ads without a value come last. */
+/** Sort orders with their title and comparator. Ads without a value come last. */
 const sortOrders = {
   relevance: ['As listed', () => 0],
   days: ['Days running', compareDescending(({ daysRunning }) => daysRunning)],
@@ -339,21 +345,21 @@ const sortOrders = {
   ],
 } satisfies Record<string, [string, (a: BriefAd, b: BriefAd) => number]>;
 
-/** The name of a sort order. */
+/** Name of a sort order, e.g. `newest`. */
 export type SortName = keyof typeof sortOrders;
-/** The names of all sort orders, in the order of the menu. */
+/** Names of all sort orders, in menu order. */
 export const sortNames = Object.keys(sortOrders) as SortName[];
-/** Returns the title of a sort order. */
+/** Returns the title of a sort order, e.g. `Newest first`. */
 export const getSortTitle = (name: SortName): string => sortOrders[name][0];
 
-/** Returns the ads in a sort order. */
+/** Returns a sorted copy of the ads. */
 export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   if (name !== 'variants') return [...ads].sort(sortOrders[name][1]);
   const adsPerVariant = countValues(ads.map(variantOf));
   return [...ads].sort(compareDescending((ad) => adsPerVariant.get(variantOf(ad))));
 }
 
-/** The time axis that the runs of all ads share, so that readers can compare their bars. Times are in milliseconds. */
+/** A time axis, with both ends in milliseconds. All runs share it, so that users can compare their bars. */
 export interface TimeAxis {
   from: number;
   to: number;
@@ -364,10 +370,16 @@ const parseDay = (iso: string | undefined): number => Date.parse(iso?.slice(0, 1
 const getLastDay = ({ endDate, lastSeenAt, active }: BriefAd): number =>
   parseDay(active === false ? endDate : lastSeenAt);
 
-/** The longest time axis, ten years in days. Without a limit, one wrong date would shrink all other bars. */
+/**
+ * Maximum length of the time axis: ten years, in days. Without this limit, a single wrong date would shrink all other
+ * bars.
+ */
 const maxAxisDays = 3653;
 
-/** Returns an axis from the first day of all ads to the last, but not beyond today; undefined if no ad has a date. */
+/**
+ * Creates an axis from the first to the last date of all ads, but not beyond `today`. Returns undefined if no ad has a
+ * date.
+ */
 export function createTimeAxis(ads: readonly BriefAd[], today: string | undefined): TimeAxis | undefined {
   const end = parseDay(today) || Number.POSITIVE_INFINITY;
   const isPast = (time: number) => time <= end;
@@ -382,7 +394,7 @@ export function createTimeAxis(ads: readonly BriefAd[], today: string | undefine
   return { from: Math.max(from, to - maxAxisDays * dayMs), to };
 }
 
-/** Returns the start and the length of a run as fractions of the axis; undefined if its dates are unknown. */
+/** Returns the start and the length of a run as fractions of the axis. Returns undefined if the dates are unknown. */
 export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
   if (axis === undefined) return undefined;
   const { from, to } = axis;
@@ -394,8 +406,8 @@ export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
 }
 
 /**
- * Returns the months that begin on the axis, with the position of their first day as a fraction of the axis. Leaves out
- * months at equal intervals if there are more than `maxMonths`.
+ * Returns the months that begin on the axis, with the position of their first day as a fraction of the axis. If there
+ * are more than `maxMonths`, keeps only every second month, every third month, and so on.
  */
 export function listAxisMonths({ from, to }: TimeAxis, maxMonths: number) {
   const first = new Date(from);

@@ -1,27 +1,30 @@
 import { diffArrays } from 'diff';
 
-/** A piece of a text. */
+/** Part of a text in which either all words differ from the compared text or none do. */
 export interface TextPart {
   text: string;
-  /** True if a compared text lacks these words. */
+  /** True if the compared text does not contain these words. */
   isDifferent: boolean;
 }
 
-/** The most time for one comparison. Texts that take longer to compare have little in common. */
+/** Time limit for one comparison, in milliseconds. Texts that take longer have little in common. */
 const timeoutMs = 150;
 
-/** Splits words in any script. In some scripts, such as Chinese, words are not separated by spaces. */
+/** Splits text into words in any script, including scripts without spaces such as Chinese. */
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
-/** If texts share less than this part of their words, nothing is marked, because almost everything would be. */
+/**
+ * If the common share of two texts is smaller than this, no differences are marked, because almost everything would be.
+ */
 const minCommonShare = 0.3;
 
 const countCharacters = (words: readonly string[]) => words.reduce((length, word) => length + word.trim().length, 0);
 
 /**
- * Compares the first text with each of the others and returns every text in parts. In the first text, words that at least
- * one other text lacks are marked as different. In the other texts, words that the first text lacks are marked.
+ * Compares the first text with each of the others, and splits every text into parts. In the first text, words that are
+ * missing from at least one other text are marked as different. In the other texts, words that are missing from the
+ * first text are marked.
  */
 export function markDifferences(texts: readonly string[]): TextPart[][] {
   const [firstWords = [], ...otherTexts] = texts.map(splitWords);
@@ -43,7 +46,10 @@ export function markDifferences(texts: readonly string[]): TextPart[][] {
   return [joinWords(firstWords, (index) => isDifferentInFirst[index] === true), ...otherParts];
 }
 
-/** Joins successive words of the same kind into one part. A space between two different words is also different. */
+/**
+ * Joins successive words into one part if all or none of them differ. A space between two differing words also counts
+ * as different.
+ */
 function joinWords(words: readonly string[], isDifferentAt: (index: number) => boolean): TextPart[] {
   const parts: TextPart[] = [];
   for (const [index, text] of words.entries()) {
