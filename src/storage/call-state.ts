@@ -2,7 +2,10 @@ import type { Answer, AnswerName, Call } from '../api/call.ts';
 import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
-/** The stored state of calls, for all tenants. It is in this process, in a folder, or in a store that replicas share. */
+/**
+ * The stored state of API calls, for all tenants. It is stored in this process, in a folder, or in a store that several
+ * replicas share.
+ */
 export interface CallState {
   ledger: CreditLedger;
   answers: AnswerCache;
@@ -12,9 +15,9 @@ export interface CallState {
   useOnce: UseOnce;
 }
 
-/** Options of the state, whichever driver stores it. */
+/** Options that all implementations of the state share. */
 export interface StateOptions {
-  /** The lifetime of cached answers, in milliseconds. */
+  /** How long API responses stay cached, in milliseconds. */
   ttlMs: number;
   /** The time of this process, in milliseconds since 1970. */
   now: () => number;
@@ -22,47 +25,57 @@ export interface StateOptions {
   monotonicNow: () => number;
 }
 
-/** A cached answer of the service. */
+/** An API response in the cache. */
 export interface CachedAnswer {
   answer: Answer;
-  /** When the service sent the answer, in milliseconds since 1970. */
+  /** When the service sent the response, in milliseconds since 1970. */
   at: number;
 }
 
 /**
- * Caches paid answers, separately for each tenant, for a limited time and in limited memory. Lets only one process at a
- * time send the same call. No method rejects, except `claim` when the signal of its call aborts.
+ * Caches paid API responses per tenant, within limits of time and memory. Ensures that only one process at a time sends
+ * a given call. No method rejects, except `claim` if the signal of its call aborts.
  */
 export interface AnswerCache {
   /**
-   * Returns the name under which an answer is cached. The name changes when the group of the answer is forgotten.
-   * Returns undefined if the cache cannot tell now whether the group was forgotten. The caller must then neither read
-   * nor write the answer.
+   * Returns the name under which the cache stores a response. The name changes each time the group of the response is
+   * forgotten. Returns undefined if the cache does not know at the moment whether the group was forgotten. The caller
+   * must then not use the cache for this call.
    */
   resolveName(tenantId: string, answer: AnswerName): Promise<string | undefined>;
-  /** Returns the cached answer; undefined if there is none, or if it is too old. */
+  /** Returns the cached response. Returns undefined if there is none or if it has expired. */
   get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
-  /** Waits while another process sends the same call. Resolves to the answer, or to the right to send the call. */
+  /**
+   * Waits while another process sends the same call. Resolves to the cached response, or to the right to send the call.
+   */
   claim(call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim>;
-  /** Removes all answers of a group from the cache, also answers to calls in progress. */
+  /**
+   * Removes all responses of a group from the cache. Responses to calls that are still in progress will not be cached
+   * either.
+   */
   forgetGroup(tenantId: string, group: string): Promise<void>;
 }
 
-/** The parts of a call that its claim needs. */
+/** The parts of a call that the cache needs in order to claim the call. */
 export type ClaimedCall = Pick<Call, 'request' | 'owner' | 'signal'>;
 
-/** Options of a claim. */
+/** Options for `AnswerCache.claim`. */
 export interface ClaimRequest {
-  /** Accept only answers that arrived after this time, in milliseconds since 1970. By default, any cached answer is accepted. */
+  /**
+   * Accept a cached response only if it arrived after this time, in milliseconds since 1970. By default, every cached
+   * response is accepted.
+   */
   after?: number | undefined;
-  /** Receives the id of a claim whose process has died while it sent the call. */
+  /** Called with the id of a claim whose process died while sending the call. */
   onLost(id: string): Promise<void>;
 }
 
 /**
- * The right of this process to send a call. Afterwards the process calls `put` with the answer to cache, `forget` to remove
- * the cached answer, or `end` to leave the cache as it is. Each of them ends the claim; `end` after another one does
- * nothing.
+ * The right of this process to send a call. Afterwards the process calls one of three methods, which ends the claim:
+ *
+ * - `put` caches the response.
+ * - `forget` removes the cached response.
+ * - `end` leaves the cache unchanged. It does nothing if the claim has already ended.
  */
 export interface GrantedClaim {
   kind: 'granted';
@@ -74,27 +87,30 @@ export interface GrantedClaim {
 /** The result of a claim. */
 export type Claim =
   | GrantedClaim
-  /** The cache has an answer. */
+  /** The response was in the cache. */
   | { kind: 'cached'; cachedAnswer: CachedAnswer }
-  /** The process that sent the call has died, so the service may have charged for an answer that nobody has. */
+  /** The process that sent the call died, so the service may have charged for a response that was never received. */
   | { kind: 'lost' };
 
-/** The keys that the service accepted recently. The stored data of a key is served only while the key is among them. */
+/**
+ * The API keys that the service accepted recently. Data that is stored for a key is served only while the key counts as
+ * accepted.
+ */
 export interface AcceptedKeys {
   has(tenantId: string): Promise<boolean>;
   add(tenantId: string): Promise<void>;
   remove(tenantId: string): Promise<void>;
 }
 
-/** Remembers the search of each cursor of one tenant. */
+/** Stores the search that each cursor of a tenant belongs to. */
 export interface CursorMemory {
   remember(cursor: string, state: CursorState): Promise<void>;
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 
-/** The search behind a cursor, for callers that pass the cursor without the filters. */
+/** The search that a cursor belongs to. It lets callers pass a cursor without repeating the filters. */
 export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
-  /** The service's cursor, if it is too long to be part of this server's cursor. */
+  /** The service's cursor. Present only if it is too long to be part of this server's cursor. */
   serviceCursor?: string | undefined;
 }

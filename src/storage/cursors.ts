@@ -3,24 +3,24 @@ import type { CursorMemory, CursorState } from './call-state.ts';
 import type { StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
-/** A caller can use a cursor without its filters for a day. */
+/** For a day, callers can pass a cursor without repeating the filters of its search. */
 const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 
-/** Returns a function that opens the cursors of a tenant in a store. */
+/** Returns a function that opens the cursor memory of a tenant. */
 export const openCursors =
-  (shared: StoreAccess) =>
+  (access: StoreAccess) =>
   (tenantId: string): CursorMemory => {
-    const items = openEncryptedItems(shared, shared.keyOf(tenantId, 'cursors'));
-    const idOf = (cursor: string) => shared.encryption.hashName('cursor', cursor);
+    const items = openEncryptedItems(access, access.keyOf(tenantId, 'cursors'));
+    const hashCursor = (cursor: string) => access.encryption.hashName('cursor', cursor);
     return {
       remember: async (cursor, state) => {
-        const id = idOf(cursor);
+        const id = hashCursor(cursor);
         const body = items.encrypt(id, JSON.stringify(state));
-        if (body.length > cursorLimits.maxBytes / 2 || shared.store.isNearlyFull()) return;
-        await shared.queue.write(() => items.put(id, body, cursorLimits), { bytes: body.length });
+        if (body.length > cursorLimits.maxBytes / 2 || access.store.isNearlyFull()) return;
+        await access.queue.write(() => items.put(id, body, cursorLimits), { bytes: body.length });
       },
       recall: async (cursor) => {
-        const text = await items.get(idOf(cursor));
+        const text = await items.get(hashCursor(cursor));
         return text && (JSON.parse(String(text)) as CursorState);
       },
     };

@@ -14,157 +14,163 @@ import {
 import { type ContentRecords, emptyContentRecords, type UserRecords } from './user-records.ts';
 
 /**
- * The dataset of one account: all ads and pages from paid answers, and the account's gatherings. The methods are
- * asynchronous, because a dataset may be stored outside this process.
+ * The dataset of one account: all ads and advertiser pages from paid API responses, and the account's gatherings. A
+ * gathering is a stored list of the ads that answer one question. The methods are asynchronous, because the dataset may
+ * be stored outside this process.
  */
 export interface Dataset {
   /**
-   * True if the service could not confirm which account the key belongs to. The dataset then belongs to the account that
-   * was stored for the key earlier.
+   * True if the service could not confirm which account the API key belongs to. The dataset of the account that was
+   * last confirmed for the key is used.
    */
   isUnconfirmed?: boolean;
   userRecords: UserRecords;
-  /** Adds the ads or pages of an answer. */
+  /** Adds the ads or advertiser pages of one API response. */
   addItems(batch: ItemBatch): Promise<void>;
-  /** Returns an ad or a page; undefined if the dataset does not contain it. */
+  /** Returns an ad or an advertiser page. Returns undefined if it is not in the dataset. */
   findItem(type: ItemType, id: string): Promise<StoredItem | undefined>;
-  /** Returns everything in the dataset. */
+  /** Returns the whole dataset. */
   readContents(): Promise<DatasetContents>;
-  /** Returns the next sequence number for an answer. It is higher than all earlier numbers, even if clocks differ. */
+  /**
+   * Returns the sequence number for the next API response. Each number is higher than all earlier ones, even if clocks
+   * differ.
+   */
   nextSequenceNumber(): Promise<number>;
-  /** Adds the result of one step of a gathering. Saving the same step twice changes nothing. */
+  /** Stores the result of one step of a gathering. Storing the same step again changes nothing. */
   saveGathering(gathering: GatheringStep): Promise<void>;
-  /** Estimates how many ads of the average stored size fit into the dataset. One gathering may not have more ads. */
+  /** Estimates how many ads of average size fit into the dataset. A gathering may not have more ads than this. */
   estimateMaxAds(): Promise<number>;
 }
 
-/** The datasets of all accounts. */
+/** Opens the datasets of all accounts. */
 export interface Datasets {
   /**
-   * Opens the dataset of a caller. Other processes may add to the same dataset.
-   * @param purpose with `toAdd`, the dataset can take paid answers even if it cannot be read at the moment
+   * Opens the dataset of a caller. Other processes may add items to the same dataset.
+   * @param purpose with `toAdd`, the dataset accepts paid responses even while stored data cannot be read
    */
   open(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
   close(): Promise<void>;
 }
 
-/** The tenant and the API key of a caller. */
+/** The tenant and the API key whose dataset is opened. */
 export type DatasetCaller = Pick<CallOwner, 'tenantId' | 'apiKey'>;
 
-/** The items of one answer. */
+/** The items of one API response. */
 interface ItemBatch extends ItemSource {
   type: ItemType;
-  /** Returns the parsed items. Called only when a caller reads the dataset. */
+  /** Parses and returns the items. Called only when somebody reads the dataset. */
   items(): readonly unknown[];
-  /** The text of the answer, if the text is all that is kept in memory until the items are parsed. */
+  /** The text of the response, for responses that are held in memory as text until their items are parsed. */
   text?: string | undefined;
   at: number;
-  /** The sequence number of the answer. */
+  /** The sequence number of the response. */
   order: number;
 }
 
-/** The contents of a dataset at one moment. They do not change when the dataset changes. */
+/** A snapshot of a dataset. Later changes of the dataset do not affect it. */
 export interface DatasetContents extends ContentRecords {
-  /** Changes with each change of the ads, pages or gatherings. Labels and picture hashes have versions of their own. */
+  /** Changes whenever ads, advertiser pages or gatherings change. Labels and picture hashes have separate versions. */
   version: string;
-  /** All ads, in the order of the last answer that contained them. */
+  /** All ads, ordered by the latest API response that contained each ad. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
   /** All gatherings, the oldest first. */
   gatherings: readonly Gathering[];
-  /** The numbers of evicted ads, pages and gatherings. */
+  /** How many ads, pages and gatherings were evicted. */
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
-/** The question and the progress of a gathering. The field names are part of the stored format. */
+/** The question and the progress of a gathering. This is a stored format, so its field names must not change. */
 export interface GatheringState {
   id: string;
-  /** A key that is equal for all gatherings of the same question. */
+  /** Equal for all gatherings of the same question. */
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * True if a call with `fresh` started this gathering and a call with `fresh` may continue it: its end was not returned
-   * to a caller yet, and it is not stuck.
+   * True if a call with `fresh` started this gathering, and another call with `fresh` may continue it. A gathering
+   * cannot be continued if it is stuck, or if a caller has already received its end.
    */
   fresh: boolean;
-  /** The ids of the gatherings of its parts, if the question is split into parts. The parts hold the ads. */
+  /** For a question with `split`: the ids of the gatherings of its parts. The parts contain the ads. */
   parts: readonly string[];
-  /** The total number of matching ads that the service states; null if unknown. */
+  /** The total number of matching ads, as stated by the service; null if unknown. */
   found: number | null;
-  /** The number of different ads that the service has listed. */
+  /** The number of distinct ads that the service has listed. */
   listed: number;
   /**
-   * The credits charged for its pages; null if the service did not state all charges. If the gathering is a part of a split
-   * question, its pages are charged to the gathering of the whole question, not to the part.
+   * The credits charged for the result pages of the gathering; null if the service did not state every charge. Result
+   * pages of a split part are charged to the gathering of the whole question.
    */
   charged: number | null;
-  /** True if the service repeats pages, so that the gathering cannot continue. */
+  /** True if the service repeats result pages, so that the gathering cannot continue. */
   stuck: boolean;
-  /** True if the last page was reached. */
+  /** True if the last result page was reached. */
   ended: boolean;
-  /** The service's cursor of the next page. */
+  /** The service's cursor for the next result page. */
   cursor: string | null;
-  /** The sequence number of the gathering. It grows from one gathering to the next. */
+  /** The sequence number of the gathering. Later gatherings have higher numbers. */
   order: number;
-  /** The number of the step within the gathering. */
+  /** The number of the latest step within the gathering. */
   step: number;
-  /** The sequence number of the last answer that the gathering read. */
+  /** The sequence number of the latest API response that the gathering read. */
   answerOrder: number;
   startedAt: number;
   gatheredAt: number;
 }
 
-/** One step of a gathering: the state after the step, and the ads that it read. */
+/** One step of a gathering: its state after the step, and the ads that the step read. */
 export interface GatheringStep extends GatheringState {
-  /** The ids of the ads that this step read. */
+  /** The ids of the ads that this step has read. */
   adIds: readonly string[];
 }
 
 /**
- * A gathering with computed values for readers. The gathering of a split question has the sums of its parts, and is as
- * old as its oldest part.
+ * A gathering with computed fields, for readers. For a question with `split`, the fields combine all parts: counts are
+ * added up, and the time is that of the oldest part.
  */
 export interface Gathering extends GatheringState {
-  /** The stored state, from which the gathering continues. */
+  /** The stored state. Reading continues from this state. */
   state: GatheringState;
-  /** The gatherings of its parts that are still stored. */
+  /** The gatherings of the parts, unless they were evicted. */
   storedParts: readonly Gathering[];
-  /** The total number that the service states; null if unknown, or if the service has listed more ads than this. */
+  /** The total stated by the service. Null if unknown, or if the service has listed more ads than it stated. */
   found: number | null;
-  /** The normalized ids of all ads that the gathering read. */
+  /** The ids of all ads that the gathering read, in the form that `normalizeAdId` returns. */
   adIds: ReadonlySet<string>;
-  /** The number of ads that the gathering read and that were evicted since. */
+  /** The number of ads that the gathering read but that were evicted later. */
   missing: number;
-  /** True if the last page was reached and every listed ad is in the dataset. */
+  /** True if the last result page was reached and every listed ad is in the dataset. */
   complete: boolean;
 }
 
-/** A change of a dataset. The same record may be applied several times, and records may be applied in any order. */
+/** A change of a dataset. Records may be applied more than once and in any order. */
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
-/** Returns the id of an ad in lower case. Ids of ads are UUIDs, which compare without regard to case; ids of pages are not. */
+/** Returns an ad id in lower case. Ad ids are UUIDs, which are case-insensitive. Page ids are case-sensitive. */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
-/** Returns the sum of the numbers. */
+/** Adds up numbers. */
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
-/** Returns the ads with these normalized ids, by normalized id. */
+/** Returns the ads whose normalized ids are in `ids`, as a map from normalized id to ad. */
 export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: ReadonlySet<string>) =>
   new Map(ads.filter(({ id }) => ids.has(normalizeAdId(id))).map((item) => [normalizeAdId(item.id), item] as const));
 
-/** The memory limit of one dataset, in bytes. */
+/** The memory limit for one dataset, in bytes. */
 const maxDatasetBytes = 128 * 1024 * 1024;
-/** The share of the limit that is freed in addition when a dataset is too large, so that not every new ad causes evictions. */
+/**
+ * A dataset that exceeds its limit shrinks to 95 % of the limit. Otherwise each new ad would cause another eviction.
+ */
 const extraFreedShare = 0.05;
 /**
- * The share of the memory that one gathering may fill with ads. Gatherings, pages and larger ads need the rest, so that a
- * gathering does not evict its own first ads.
+ * The fraction of the memory that the ads of one gathering may fill. The rest is for gatherings, pages and larger ads.
+ * Without this reserve, a gathering could evict its own first ads.
  */
 const usableShare = 0.8;
-/** The memory of an empty dataset, in bytes. */
+/** Memory used by an empty dataset, in bytes. */
 const datasetOverheadBytes = 4096;
-/** The assumed size of an ad while the dataset has fewer than `minAdsForAverage` ads, in bytes. */
+/** The size of an ad, in bytes, that is assumed until the dataset has `minAdsForAverage` ads. */
 const typicalAdBytes = 10_000;
 const minAdsForAverage = 50;
 
@@ -172,19 +178,19 @@ let createdDatasets = 0;
 
 /** A dataset in the memory of this process. */
 export class MemoryDataset {
-  /** The tables. The entry at the start of each table is evicted first. */
+  /** The first entry of each table is evicted first. */
   readonly #tables = {
     ads: new ItemTable(normalizeAdId),
     pages: new ItemTable((id) => id),
     gathering: new GatheringTable(),
   };
-  /** A number that distinguishes the versions of this object from the versions of an object that replaced it. */
+  /** Part of `version`. Distinguishes this object from an earlier `MemoryDataset` of the same account. */
   readonly #instanceNumber = ++createdDatasets;
   readonly #maxBytes: number;
-  /** The highest sequence number of an answer in the dataset. */
+  /** The highest sequence number of any API response in the dataset. */
   highestSequenceNumber = 0;
   #changeCount = 0;
-  /** The numbers of items that the store has evicted, in addition to the evictions of this object. */
+  /** How many items were evicted by the store. Evictions by this object are counted separately. */
   evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
@@ -208,7 +214,7 @@ export class MemoryDataset {
     return this.#tables[type].get(id);
   }
 
-  /** Applies a change. Returns whether anything changed. */
+  /** Applies a change. Returns true if the dataset changed. */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering') this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.order);
     const isChange =
@@ -217,7 +223,7 @@ export class MemoryDataset {
     return isChange;
   }
 
-  /** Yields records that create an equal dataset. */
+  /** Yields records from which an equal dataset can be created. */
   *records(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
       for (const { versions, ...item } of this.#tables[kind].all())
@@ -226,7 +232,7 @@ export class MemoryDataset {
       yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
-  /** Returns the contents together with the records of the account. */
+  /** Returns a snapshot of the dataset, including `records` (labels and picture hashes). */
   getContents(records = emptyContentRecords): DatasetContents {
     const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
     return {
@@ -243,7 +249,7 @@ export class MemoryDataset {
     };
   }
 
-  /** Removes an item that the store has evicted already. The item does not count as evicted here. */
+  /** Removes an item that the store has already evicted. The removal is not counted as an eviction here. */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
   }
@@ -253,7 +259,7 @@ export class MemoryDataset {
     if (this.bytes > this.#maxBytes) this.shrinkTo((1 - extraFreedShare) * this.#maxBytes);
   }
 
-  /** Evicts the oldest ads, then pages, then gatherings, until the dataset has at most `bytes` bytes. */
+  /** Evicts entries until the dataset has at most `bytes` bytes: first the oldest ads, then pages, then gatherings. */
   shrinkTo(bytes: number): void {
     const { ads, pages, gathering } = this.#tables;
     if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();
@@ -265,15 +271,18 @@ export class MemoryDataset {
 
   estimateMaxAds(bytes = this.#maxBytes): number {
     const { ads } = this.#tables;
-    const each = ads.entries.size < minAdsForAverage ? typicalAdBytes : ads.bytes / ads.entries.size;
-    return Math.floor((usableShare * Math.min(bytes, this.#maxBytes)) / each);
+    const averageAdBytes = ads.entries.size < minAdsForAverage ? typicalAdBytes : ads.bytes / ads.entries.size;
+    return Math.floor((usableShare * Math.min(bytes, this.#maxBytes)) / averageAdBytes);
   }
 }
 
-/** A batch with its sequence number. Equal answers in a row are one batch, and `first` describes the first answer. */
+/**
+ * The items of an API response, with its sequence number. Identical consecutive responses are merged into one batch;
+ * `first` then describes the first of them.
+ */
 export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
-/** Parses the items of an answer and returns a record for each item. Values that are not items are left out. */
+/** Parses the items of an API response and returns one record per item. Skips values that are not valid items. */
 export function createRecords({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
   return items().flatMap((item) => createRecord(item, source) ?? []);
 }
@@ -283,50 +292,50 @@ type Source = Omit<OrderedBatch, 'items' | 'text'>;
 function createRecord(item: unknown, { type, first, ...source }: Source): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
-  const name = type === 'ads' ? id : pageId;
-  if (typeof name !== 'string' || name.trim() === '' || isDeeperThan(maxItemDepth, item)) return;
+  const itemId = type === 'ads' ? id : pageId;
+  if (typeof itemId !== 'string' || itemId.trim() === '' || isDeeperThan(maxItemDepth, item)) return;
   const { at, order } = first ?? source;
-  return { ...source, kind: type, id: name, since: at, sinceOrder: order, json: encodeJson(item) };
+  return { ...source, kind: type, id: itemId, since: at, sinceOrder: order, json: encodeJson(item) };
 }
 
 /**
- * The largest depth of nested objects and lists in an item. Deeper items are left out, because the comparison of items is
- * recursive and could exhaust the stack. Items of the service have about five levels.
+ * The maximum nesting depth of an item. Deeper items are skipped, because items are compared recursively and the
+ * comparison could exhaust the stack. Items from the service have about five levels.
  */
 const maxItemDepth = 500;
 
 const maxItemBytes = 1024 * 1024;
-/** The measured overhead of an item in bytes: its objects, its map entry and its buffer. */
+/** Measured memory overhead per item, in bytes: its objects, its map entry and its buffer. */
 const itemOverheadBytes = 1024;
 const versionOverheadBytes = 300;
 
-/** Entries by key, with their memory in bytes. The first entry is evicted first. */
+/** A map of entries that tracks their total size in bytes. `removeOldest` evicts the first entry. */
 class Table<Entry> {
   entries = new Map<string, Entry>();
   bytes = 0;
   evicted = 0;
-  readonly keyOf: (id: string) => string;
-  readonly #bytesOf: (entry: Entry) => number;
+  readonly getKey: (id: string) => string;
+  readonly #getBytes: (entry: Entry) => number;
 
-  constructor(keyOf: (id: string) => string, bytesOf: (entry: Entry) => number) {
-    this.keyOf = keyOf;
-    this.#bytesOf = bytesOf;
+  constructor(getKey: (id: string) => string, getBytes: (entry: Entry) => number) {
+    this.getKey = getKey;
+    this.#getBytes = getBytes;
   }
 
   get(id: string): Entry | undefined {
-    return this.entries.get(this.keyOf(id));
+    return this.entries.get(this.getKey(id));
   }
 
   set(id: string, entry: Entry): void {
-    const before = this.get(id);
-    this.bytes += this.#bytesOf(entry) - (before === undefined ? 0 : this.#bytesOf(before));
-    this.entries.set(this.keyOf(id), entry);
+    const previousEntry = this.get(id);
+    this.bytes += this.#getBytes(entry) - (previousEntry === undefined ? 0 : this.#getBytes(previousEntry));
+    this.entries.set(this.getKey(id), entry);
   }
 
   remove(id: string): boolean {
-    const before = this.get(id);
-    if (before !== undefined) this.bytes -= this.#bytesOf(before);
-    return this.entries.delete(this.keyOf(id));
+    const removedEntry = this.get(id);
+    if (removedEntry !== undefined) this.bytes -= this.#getBytes(removedEntry);
+    return this.entries.delete(this.getKey(id));
   }
 
   /** Evicts the first entry. Returns false if the table is empty. */
@@ -338,22 +347,22 @@ class Table<Entry> {
   }
 }
 
-/** The ads or pages of a dataset, roughly in the order of the last answer that contained them. */
+/** The ads or advertiser pages of a dataset, roughly ordered by the latest API response that contained each item. */
 class ItemTable extends Table<StoredItem> {
-  constructor(keyOf: (id: string) => string) {
-    super(keyOf, estimateBytes);
+  constructor(getKey: (id: string) => string) {
+    super(getKey, estimateBytes);
   }
 
   all(): StoredItem[] {
     return [...this.entries.values()].sort(compareItems);
   }
 
-  /** Sorts the entries by sequence number, because records may be added in any order. */
+  /** Sorts the entries by sequence number. This is necessary because records may be added in any order. */
   sort(): void {
-    this.entries = new Map(this.all().map((item) => [this.keyOf(item.id), item]));
+    this.entries = new Map(this.all().map((item) => [this.getKey(item.id), item]));
   }
 
-  /** Adds a version of an item. Returns whether anything changed. */
+  /** Adds a version of an item. Returns true if the table changed. */
   add(record: ItemRecord): boolean {
     const stored = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
@@ -383,13 +392,16 @@ interface Entry {
   bytes: number;
 }
 
-/** Limits of the gatherings of a dataset, and the estimated overhead of a gathering and of an id in it, in bytes. */
+/**
+ * The first two constants limit the gatherings of a dataset. The last two are the estimated overhead per gathering and
+ * per ad id, in bytes.
+ */
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;
 const gatheringOverheadBytes = 1024;
 const idOverheadBytes = 128;
 
-/** The gatherings of a dataset. If there are too many, the gathering with the oldest last step is evicted first. */
+/** The gatherings of a dataset. If there are too many, the one whose last step is oldest is evicted first. */
 class GatheringTable extends Table<Entry> {
   constructor() {
     super(
@@ -404,9 +416,9 @@ class GatheringTable extends Table<Entry> {
       .map(({ state, adIds }): Gathering => {
         let missing = 0;
         for (const id of adIds) if (ads.get(id) === undefined) missing++;
-        const isBelievable = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
+        const isFoundPlausible = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
         const complete = state.ended && missing === 0 && adIds.size >= state.listed;
-        const visibleState = { ...state, found: isBelievable ? state.found : null };
+        const visibleState = { ...state, found: isFoundPlausible ? state.found : null };
         return { ...visibleState, state: visibleState, adIds, missing, complete, storedParts: [] };
       });
     return gatherings.map((gathering) =>
@@ -414,7 +426,7 @@ class GatheringTable extends Table<Entry> {
     );
   }
 
-  /** Adds a step of a gathering. Steps may be added in any order. Returns whether anything changed. */
+  /** Adds a step of a gathering. Steps may arrive in any order. Returns true if the table changed. */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const storedEntry = this.entries.get(state.id);
     const ids = new Set(storedEntry?.adIds);
@@ -429,8 +441,8 @@ class GatheringTable extends Table<Entry> {
   }
 
   /**
-   * Moves a gathering to the end of the table, so that it is evicted last. The gathering of the whole question and all
-   * parts of it move, too.
+   * Moves a gathering to the end of the table, so that it is evicted last. For a question with `split`, moves the
+   * gathering of the whole question and the gatherings of all its parts.
    */
   #evictLast({ id, parts }: GatheringState): void {
     const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
@@ -444,7 +456,7 @@ class GatheringTable extends Table<Entry> {
   }
 }
 
-/** Returns the gathering of a split question with the sums of its parts. */
+/** Adds up the parts of a gathering whose question has `split`. */
 function combineParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
   const parts = new Set(gathering.parts);
@@ -456,7 +468,7 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
     storedParts,
     found: totals.length === parts.size ? sumOf(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
-    // The ids are collected only when they are read, because there may be very many.
+    // Collect the ids on first access, because there may be very many.
     get adIds() {
       ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return ids;
@@ -467,8 +479,8 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
 }
 
 /**
- * Returns whether a state is newer than the stored one. If two processes made the same step at the same time, a state that
- * has ended wins, so that the gathering does not continue after its end.
+ * Returns true if `state` should replace the stored state. If two processes have stored the same step at the same time,
+ * the state that has ended wins. Otherwise the gathering could continue after its end.
  */
 function isNewerState(state: GatheringState, stored: GatheringState): boolean {
   if (state.step !== stored.step) return state.step > stored.step;

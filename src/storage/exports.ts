@@ -12,45 +12,48 @@ import { openEncryptedItems } from './store/encryption.ts';
 
 /** An exported file or report. */
 export interface ExportedFile {
-  /** The URI under which an MCP host reads the file as a resource. */
+  /** The resource URI under which an MCP client can read the file. */
   uri: string;
-  /** The name of the file, without folders: `ads.csv`, `ads-2.csv`. */
+  /** The file name without a folder, e.g. `ads.csv` or `ads-2.csv`. */
   name: string;
   mimeType: string;
   bytes: number;
   /** When the file was created, in milliseconds since 1970. */
   at: number;
-  /** The path of the file, if it is in a folder. */
+  /** The path of the file, if the file was written to a folder. */
   path?: string | undefined;
-  /** How long the file exists, in words for a person. */
+  /** How long the file exists, as a phrase for people, e.g. `for 7 days`. */
   lifetimeText?: string;
-  /** How long the file can be read as a resource and by its link, in milliseconds. */
+  /** How long the file can be read as a resource and through its link, in milliseconds. */
   ttlMs: number;
-  /** The path of the link to the file, without the origin. */
+  /** The path of the download link, without the origin. */
   linkPath?: string;
-  /** Why the file could not be written to a folder, if it should have been. */
+  /** If writing to every folder failed: the error message. */
   problem?: string | undefined;
-  /** Reads the file. @throws AdLibraryError `not_found` if the file no longer exists or has changed */
+  /**
+   * Reads the file.
+   * @throws AdLibraryError `not_found` if the file no longer exists or was changed
+   */
   content(): Promise<Uint8Array>;
-  /** Deletes the file, for a caller that could not write its companion file. */
+  /** Deletes the file. Called if the companion file could not be written. */
   discard?(): Promise<void>;
 }
 
-/** A file to create. */
+/** A file that is to be created. */
 interface NewFile {
   name: string;
   /**
-   * The ending of the name of a companion file, which describes the exported file. A number is added to the name until both
-   * names are free.
+   * The end of the companion file's name. The companion file describes the exported file. If either name is taken, both
+   * get the same number.
    */
   companionEnding?: string;
   mimeType: string;
-  /** The lifetime of the resource and the link, in milliseconds; by default an hour. */
+  /** How long the resource and the link are valid, in milliseconds. Default: one hour. */
   ttlMs?: number;
   /**
-   * Writes the content in pieces. It must await each `append` before the next. If a folder does not accept the file,
-   * `write` runs again for the next folder.
-   * @param maxBytes the largest size; `write` must throw an error for a larger file
+   * Writes the content in chunks. Must await each `append` before calling it again. If a folder does not accept the
+   * file, `write` is called again for the next folder.
+   * @param maxBytes the maximum size; `write` must throw if the file would be larger
    */
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
@@ -66,61 +69,70 @@ export interface Exports {
 /** The exported files of all tenants. */
 export interface ExportStore {
   /**
-   * Opens the files of a tenant.
-   * @param since when the call began, in milliseconds since 1970; by default now. A new file gets no link if the key was
-   * rejected after this time
+   * Opens the files of one tenant.
+   * @param since start of the tool call, in milliseconds since 1970; default: now. If the service rejects the API key
+   *   after this time, new files of the call get no link.
    */
   forTenant(tenantId: string, since?: number): Exports;
-  /** The links; undefined if files are in a folder and have no links. */
+  /** The download links. Undefined if files are written to a folder, because such files have no links. */
   links?: FileLinks;
 }
 
-/** Reads files by their links, which need no key. */
+/** Reads files through their download links, which work without an API key. */
 export interface FileLinks {
-  /** Finds a file by its link. Returns undefined if the link or the name is wrong. */
+  /**
+   * Finds a file by its link. Returns `ended` if the link is no longer valid, and undefined if the link or the name is
+   * wrong.
+   */
   find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
   /**
-   * Disables the links of a tenant whose key the service has rejected.
-   * @param hasCalls whether calls of the key may be in progress. The time of the rejection is then stored, so that their
-   * files get no links either. For an invented key, nothing should be stored
+   * Disables the links of a tenant after the service has rejected the tenant's API key.
+   * @param hasCalls true if calls with this key may be in progress. The time of the rejection is then stored, so that
+   *   files of these calls get no links. Pass false for made-up keys, so that nothing is stored for them.
    */
   end(tenantId: string, hasCalls: boolean): Promise<void>;
 }
 
 const MB = 1024 * 1024;
-/** The largest size of one file in a store, and in a folder. */
+/** The maximum size of one file in a store, and in a folder. */
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
-/** How long an exported file can be read (an hour), and how long a report can be read (a day), in milliseconds. */
+/** How long an export can be read (an hour) and how long a report can be read (a day), in milliseconds. */
 export const exportTtlMs = 3_600_000;
 /** @see exportTtlMs */
 export const reportTtlMs = 24 * exportTtlMs;
-/** How long the store remembers that a link has ended, in milliseconds. */
+/** How long the store remembers that a link has expired, in milliseconds. */
 const linkTtlMs = 2 * reportTtlMs;
-/** The largest number of files with the same name: `ads.csv`, `ads-2.csv` and so on. */
+/** The maximum number of files with the same base name: `ads.csv`, `ads-2.csv` and so on. */
 const maxSameName = 10_000;
 
-/** Returns the folder for exports inside `AD_LIBRARY_FILES`. */
+/** Returns the subfolder of `AD_LIBRARY_FILES` that exports are written to. */
 export const getExportsFolder = (files: string): string => join(files, 'exports');
 
-/** Where files are written: to a folder that the person has chosen, or to the downloads folder or a temporary folder. */
+/**
+ * Where files are written: to a folder that the user has chosen, or else to the downloads folder or a temporary folder.
+ */
 export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
 
 interface ExportFolder {
   path: string;
   lifetimeText: string;
-  /** Creates the folder if necessary. Returns the largest size of one file. @throws Error if writing there is not safe */
+  /**
+   * Creates the folder if necessary, and returns the maximum size of a file.
+   * @throws Error if it is not safe to write to the folder
+   */
   open(): Promise<number>;
 }
 
 function listExportFolders(target: ExportTarget): ExportFolder[] {
-  const createPermanentFolder = (path: string, make: (path: string) => Promise<unknown>): ExportFolder => ({
+  const createPermanentFolder = (path: string, createIfMissing: (path: string) => Promise<unknown>): ExportFolder => ({
     path,
     lifetimeText: 'until somebody deletes it',
-    open: () => make(path).then(() => maxFolderBytes),
+    open: () => createIfMissing(path).then(() => maxFolderBytes),
   });
   if ('folder' in target) return [createPermanentFolder(target.folder, createPrivateFolder)];
-  // Missing parent folders are not created. A home directory without a downloads folder does not belong to a person.
+  // Missing parent folders are not created. A home directory without a downloads folder probably belongs to a service
+  // account rather than a person.
   const downloads =
     target.home === undefined
       ? []
@@ -128,7 +140,10 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
   return [...downloads, createTemporaryFolder(target.temporary)];
 }
 
-/** Anybody can create files in the temporary directory, so a folder of another user with the same name is refused. */
+/**
+ * Describes the temporary folder. Every user can create files in the system's temporary directory, so a folder of the
+ * same name is refused if another user owns it.
+ */
 function createTemporaryFolder(temporary: string): ExportFolder {
   const path = getTemporaryPath(temporary);
   return {
@@ -149,7 +164,7 @@ const getTemporaryPath = (temporary: string) => join(temporary, `ad-library-${pr
 
 const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoreErrorCodes('EEXIST'));
 
-/** Lists the files of a folder. Another process may delete old files at the same time, so a missing file is ignored. */
+/** Lists the files of a folder. Ignores files that another process deletes at the same time. */
 async function listFiles(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
   const entries = await Promise.all(
@@ -160,7 +175,7 @@ async function listFiles(folder: string) {
   );
 }
 
-/** Deletes expired exports from the temporary folder. */
+/** Deletes exports older than `temporaryDays` from the temporary folder. */
 export async function removeOldExports(temporary: string, now: number): Promise<void> {
   const folder = getTemporaryPath(temporary);
   await securePrivateFolder(folder);
@@ -169,9 +184,12 @@ export async function removeOldExports(temporary: string, now: number): Promise<
 }
 
 /**
- * Opens exports in folders of a person. Only the owner can read the files. No file is overwritten, and only incomplete
- * files are deleted. The last files can also be read as resources. If no folder accepts a file, the file is stored in
- * memory, unless the person has chosen the folder.
+ * Opens an export store that writes to the user's folders.
+ *
+ * - Only the owner can read the files.
+ * - Existing files are never overwritten. Only incomplete files are deleted.
+ * - The most recent files can also be read as resources.
+ * - If no folder accepts a file, it is stored in memory. If the user has chosen the folder, the export fails instead.
  */
 export function openFolderExports(target: ExportTarget, now: () => number): ExportStore {
   const folders = listExportFolders(target);
@@ -181,10 +199,11 @@ export function openFolderExports(target: ExportTarget, now: () => number): Expo
   const list = async () => files.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
   const exports: Exports = {
     create: async (newFile) => {
-      const written = await writeToFirstFolder(folders, newFile);
-      if ('problem' in written && 'folder' in target) throw invalidRequest(`${written.problem}. Tell the user.`);
-      if ('problem' in written) return { ...(await memory.create(newFile)), ...written };
-      const { path, bytes } = written;
+      const writtenFile = await writeToFirstFolder(folders, newFile);
+      if ('problem' in writtenFile && 'folder' in target)
+        throw invalidRequest(`${writtenFile.problem}. Tell the user.`);
+      if ('problem' in writtenFile) return { ...(await memory.create(newFile)), ...writtenFile };
+      const { path, bytes } = writtenFile;
       const { mimeType, ttlMs = exportTtlMs } = newFile;
       const [at, name] = [now(), basename(path)];
       const discard = async () => {
@@ -193,7 +212,7 @@ export function openFolderExports(target: ExportTarget, now: () => number): Expo
       };
       const uri = formatUri(`${at.toString(36)}-${++count}`, name);
       const description = { uri, name, mimeType, at, ttlMs };
-      const file = { ...written, ...description, content: () => readUnchangedFile(path, bytes), discard };
+      const file = { ...writtenFile, ...description, content: () => readUnchangedFile(path, bytes), discard };
       files = [file, ...(await list())].slice(0, maxExports);
       return file;
     },
@@ -212,7 +231,7 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
       isOpen = true;
       return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
-      // Only errors of the file system concern the folder. All others come from the caller's `write`.
+      // Only file system errors mean that the folder is unusable. Other errors come from the caller's `write`.
       if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
       problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }
@@ -222,11 +241,11 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
 
 const formatUri = (id: string, name: string) => `ad-library://exports/${id}/${encodeURIComponent(name)}`;
 
-type Named = Pick<NewFile, 'name' | 'companionEnding'>;
+type FileNames = Pick<NewFile, 'name' | 'companionEnding'>;
 
-/** Writes a file to a folder. The file gets its name only when it is complete. */
-async function writeNewFile(folder: string, { write, ...named }: NewFile, maxBytes: number) {
-  const tempFile = join(folder, `${named.name}.${randomUUID()}.part`);
+/** Writes a file to a folder. The file gets its final name only after it is complete. */
+async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, maxBytes: number) {
+  const tempFile = join(folder, `${fileNames.name}.${randomUUID()}.part`);
   let path: string | undefined;
   let bytes = 0;
   try {
@@ -241,7 +260,7 @@ async function writeNewFile(folder: string, { write, ...named }: NewFile, maxByt
     } finally {
       await handle.close();
     }
-    path = await reserveFileName(folder, named);
+    path = await reserveFileName(folder, fileNames);
     await rename(tempFile, path);
     return { path, bytes };
   } catch (error) {
@@ -250,8 +269,11 @@ async function writeNewFile(folder: string, { write, ...named }: NewFile, maxByt
   }
 }
 
-/** Creates an empty file with a free name, so that no file is overwritten and no symbolic link is followed. */
-async function reserveFileName(folder: string, { name, companionEnding }: Named): Promise<string> {
+/**
+ * Creates an empty file under a name that is not taken. This ensures that no file is overwritten and no symbolic link
+ * is followed.
+ */
+async function reserveFileName(folder: string, { name, companionEnding }: FileNames): Promise<string> {
   const extension = extname(name);
   const stem = name.slice(0, -extension.length);
   for (let number = 1; ; number++) {
@@ -267,9 +289,13 @@ async function reserveFileName(folder: string, { name, companionEnding }: Named)
   }
 }
 
-/** Reads a file that this process has written. @throws AdLibraryError `not_found` if another file has replaced it since */
+/**
+ * Reads a file that this process wrote earlier.
+ * @throws AdLibraryError `not_found` if the file was replaced, resized or deleted
+ */
 async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Array> {
-  // These flags refuse symbolic links, and avoid waiting for a writer if the path is a pipe. Windows has neither of them.
+  // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe.
+  // Windows has neither flag.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags).catch(() => undefined);
   try {
@@ -282,27 +308,27 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
   throw new AdLibraryError({ kind: 'not_found', problem, sent: false });
 }
 
-/** The memory limit for the files of one tenant in a store, and for the files of all tenants in memory. */
+/** The memory limit for exported files: per tenant in a store, and in total in memory. */
 const maxTenantBytes = 64 * MB;
 const maxExports = 50;
 const exportChunkBytes = 256 * 1024;
 
-/** The last time at which the service rejected a key, in milliseconds since 1970. */
+/** Records when the service last rejected an API key, in milliseconds since 1970. */
 interface Rejection {
   at: number;
 }
 
-/** A file as it is stored in the list of a tenant. The content is in chunks, which are items of a collection. */
+/** An entry in a tenant's list of files. The content of the file is stored separately, in chunks. */
 interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
-  /** When the file expires, by the clock of the store; 0 for a file that newer files have displaced. */
+  /** When the file expires, by the store's clock. 0 if newer files have pushed the file out of the list. */
   expiresAt: number;
   link: string;
   isLinkEnded?: true;
 }
 
-/** Opens exports in the memory of this process. One tenant may use half of the memory. */
+/** Opens an export store in the memory of this process. One tenant may use half of the memory. */
 export function openMemoryExports(now: () => number): ExportStore {
   let count = 0;
   const source = openMemoryStore(now, { maxBytes: maxTenantBytes });
@@ -315,7 +341,7 @@ export function openMemoryExports(now: () => number): ExportStore {
 
 const randomId = () => randomBytes(9).toString('base64url');
 
-/** Opens exports in a store. */
+/** Opens an export store that keeps files in a `Store`, encrypted. */
 export function openStoredExports(
   source: StoreAccess,
   clock: () => number,
@@ -330,37 +356,37 @@ export function openStoredExports(
   const createGoneError = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
   const forTenant = (tenantId: string, since = clock()) => {
-    const rejection = keyOf(tenantId, 'rejected');
-    const list = keyOf(tenantId, 'exports');
+    const rejectionKey = keyOf(tenantId, 'rejected');
+    const listKey = keyOf(tenantId, 'exports');
     const items = openEncryptedItems(source, keyOf(tenantId, 'exported'));
-    const chunkIdOf = (id: string, part: number) => `${id}:${part}`;
+    const getChunkId = (id: string, part: number) => `${id}:${part}`;
     const createExportedFile = ({
       id,
       parts,
       expiresAt: _,
       link,
       isLinkEnded,
-      ...about
+      ...description
     }: StoredFileEntry): ExportedFile => ({
-      ...about,
-      ...(!isLinkEnded && { linkPath: `/files/${link}/${encodeURIComponent(about.name)}` }),
+      ...description,
+      ...(!isLinkEnded && { linkPath: `/files/${link}/${encodeURIComponent(description.name)}` }),
       ...(lifetimeText && { lifetimeText: lifetimeText }),
       content: async () => {
         const content: Buffer[] = [];
         for (let part = 0; part < parts; part++) {
-          const opened = await items.get(chunkIdOf(id, part));
-          if (opened === undefined) throw createGoneError();
-          content.push(inflateRawSync(opened, { maxOutputLength: exportChunkBytes }));
+          const chunk = await items.get(getChunkId(id, part));
+          if (chunk === undefined) throw createGoneError();
+          content.push(inflateRawSync(chunk, { maxOutputLength: exportChunkBytes }));
         }
         return Buffer.concat(content);
       },
     });
     const readFiles = async () => {
-      const { doc = [], now } = await documents.read<StoredFileEntry[]>(list);
+      const { doc = [], now } = await documents.read<StoredFileEntry[]>(listKey);
       return doc.filter(({ expiresAt }) => expiresAt > now);
     };
     const disableLinks = (isEnded: (file: StoredFileEntry) => boolean = () => true) =>
-      documents.update<StoredFileEntry[], void>(list, (doc) => ({
+      documents.update<StoredFileEntry[], void>(listKey, (doc) => ({
         ...(doc && { next: doc.map((file) => (isEnded(file) ? { ...file, isLinkEnded: true } : file)) }),
         ttlMs: linkTtlMs,
         result: undefined,
@@ -370,19 +396,19 @@ export function openStoredExports(
         const at = clock();
         const id = `${at.toString(36)}-${newId()}`;
         let [bytes, parts] = [0, 0];
-        await write(async (piece) => {
-          for (let start = 0; start < piece.length; start += exportChunkBytes) {
-            const partId = chunkIdOf(id, parts++);
-            const body = items.encrypt(partId, deflateRawSync(piece.subarray(start, start + exportChunkBytes)));
+        await write(async (bytesToWrite) => {
+          for (let start = 0; start < bytesToWrite.length; start += exportChunkBytes) {
+            const partId = getChunkId(id, parts++);
+            const body = items.encrypt(partId, deflateRawSync(bytesToWrite.subarray(start, start + exportChunkBytes)));
             await items.put(partId, body, reduceIfNearlyFull(store, { ttlMs: reportTtlMs, maxBytes }));
           }
-          bytes += piece.length;
+          bytes += bytesToWrite.length;
         }, maxExportBytes);
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
         await documents.write<LinkDocument>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
         const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
-        const update = await documents.update(list, (doc: StoredFileEntry[] = [], now) => {
+        const update = await documents.update(listKey, (doc: StoredFileEntry[] = [], now) => {
           const newFile = { ...description, expiresAt: now + ttlMs };
           const allFiles = [newFile, ...doc];
           const currentFiles = allFiles.filter(({ expiresAt }) => expiresAt > now).slice(0, maxExports);
@@ -397,7 +423,7 @@ export function openStoredExports(
           };
         });
         for (const { link } of update.forgotten) await documents.write(linkKey(link), () => null);
-        const { doc: lastRejection } = await documents.read<Rejection>(rejection);
+        const { doc: lastRejection } = await documents.read<Rejection>(rejectionKey);
         if (lastRejection === undefined || lastRejection.at < since) return update.file;
         await disableLinks((file) => file.id === id);
         const { linkPath: _, ...withoutLink } = update.file;
@@ -407,9 +433,12 @@ export function openStoredExports(
       find: async (uri: string) => (await readFiles()).filter((file) => file.uri === uri).map(createExportedFile)[0],
       openLink: async (link: string) =>
         (await readFiles()).filter((file) => file.link === link && !file.isLinkEnded).map(createExportedFile)[0],
-      /** Disables all links. A call that is writing a file reads the rejection after it has stored the link of the file. */
+      /**
+       * Disables all links of the tenant. A call that is still writing a file reads the stored rejection after storing
+       * its link, so its link is disabled as well.
+       */
       reject: async (at: number | undefined) => {
-        if (at !== undefined) await documents.write<Rejection>(rejection, () => ({ at }), linkTtlMs);
+        if (at !== undefined) await documents.write<Rejection>(rejectionKey, () => ({ at }), linkTtlMs);
         await disableLinks();
       },
     };
@@ -431,7 +460,7 @@ export function openStoredExports(
   };
 }
 
-/** The file that a link leads to. */
+/** The target of a download link. */
 interface LinkDocument {
   tenantId: string;
   name: string;

@@ -20,35 +20,41 @@ import { Leases } from './store/leases.ts';
 import { openLedger, openWindows } from './store/ledger.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
-/** Options of the state in a folder. */
+/** Options for state that is stored in a folder. */
 export interface FolderOptions extends StateOptions {
   folder: string;
   baseUrl: string;
   apiKey: string;
-  /** Asks the service for the account of a key. Resolves to undefined if the service does not tell. */
+  /**
+   * Requests the user id of an API key's account from the service. Resolves to undefined if the response has no user
+   * id.
+   */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
 const MB = 1024 * 1024;
-/** The limits for the cached answers of a key, and for the writes that wait for a file, in bytes. */
+/** The size limits for cached API responses of one key and for pending writes to one file, in bytes. */
 const maxAnswerBytes = 64 * MB;
 const maxQueueBytes = 96 * MB;
-/** The interval between questions to the service which account a key belongs to, in milliseconds. */
+/** How often the service is asked again which account an API key belongs to, in milliseconds. */
 const askIntervalMs = 30_000;
-/** The longest lifetime of a lease, in milliseconds. It is longer than any call. An older lease counts as abandoned, even if another process uses the same pid. */
+/**
+ * The maximum lifetime of a lease, in milliseconds. No call takes this long. An older lease counts as abandoned, even
+ * if a process with the same pid is running, because pids are reused.
+ */
 const maxLeaseMs = 15 * 60_000;
 
 const createFileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
 
 /**
- * The folder of accounts has a file for each account, with its dataset, labels, watches and reports. The folder of keys
- * has a file for each key, with its cached answers, cursors, slots and spending.
+ * The `accounts` folder has one file per account with its dataset, labels, watches and reports. The `keys` folder has
+ * one file per API key with its cached responses, cursors, slots and spending.
  */
 const getAccountsFolder = (folder: string): string => join(folder, 'accounts');
 const getKeysFolder = (folder: string): string => join(folder, 'keys');
 
-/** Opens the state in the folder of a person. Any number of processes can use the same folder. */
+/** Opens the state in the user's folder. Any number of processes can use the same folder. */
 export function openFolderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttlMs, now, warn } = options;
   const path = join(getKeysFolder(folder), createFileName(baseUrl, apiKey));
@@ -56,7 +62,8 @@ export function openFolderState(options: FolderOptions) {
   const keyAccess = createAccess(async () => store, options);
   const { queue } = keyAccess;
   return {
-    // A person who repeats a call after its process was killed wants the answer, even if the service charges again.
+    // If a process was killed during a call and the user repeats the call, the user wants a result, even if the service
+    // charges again.
     answers: runQueueBefore(queue, openStoredAnswers(keyAccess, { ttlMs, now, sendsAgain: true })),
     windows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
     cursorsOf: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
@@ -66,7 +73,7 @@ export function openFolderState(options: FolderOptions) {
       openLedger(
         { ...keyAccess, queue: noQueue },
         {
-          accountAt: (account, at) => updateAccountToDay(account, at, path),
+          updateToTime: (account, at) => updateAccountToDay(account, at, path),
           onLost: (error) => warn('the cost of a call could not be recorded', { file: path, error: String(error) }),
         },
       ),
@@ -74,20 +81,20 @@ export function openFolderState(options: FolderOptions) {
 }
 
 /**
- * Creates access to the file of a key or an account, which several processes use. A write that fails temporarily is
- * attempted again when the file is used again.
- * @param findStore returns the store of the file, and is called at each use
+ * Creates access to the file of one API key or account. Several processes may use the file. A write that fails
+ * temporarily is retried when the file is next used.
+ * @param findStore returns the store of the file; called for each operation
  */
 function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
   const queue = new WriteQueue({ maxBytes: maxQueueBytes });
-  const foundStore: Store = {
+  const lazyStore: Store = {
     readDocument: async (...args) => (await findStore()).readDocument(...args),
     swapDocument: async (...args) => (await findStore()).swapDocument(...args),
     readItems: async (...args) => (await findStore()).readItems(...args),
     putItems: async (...args) => (await findStore()).putItems(...args),
     readItemsSince: async (...args) => (await findStore()).readItemsSince(...args),
   };
-  const store = { ...runQueueAfterWrites(foundStore, queue), isNearlyFull: () => false, isUp: () => true, now };
+  const store = { ...runQueueAfterWrites(lazyStore, queue), isNearlyFull: () => false, isUp: () => true, now };
   return {
     store,
     encryption: noEncryption,
@@ -97,7 +104,7 @@ function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<Folde
       hasEnded: (owner, ageMs) => hasProcessEnded(owner) || ageMs > maxLeaseMs,
     }),
     queue,
-    // Only hashes of tenant ids are written, because the id of a tenant may be its API key.
+    // Write only hashes of tenant ids, because a tenant id may be an API key.
     keyOf: (tenantId, kind, ...parts) =>
       [noEncryption.hashName(tenantId), kind, ...(parts.length > 0 ? [noEncryption.hashName(...parts)] : [])].join(' '),
     warn,
@@ -105,9 +112,11 @@ function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<Folde
 }
 
 /**
- * The datasets of the accounts in a folder. The service tells which account a key belongs to, so that a new key of the same
- * account finds the same dataset. While the service cannot be reached, the account that was stored for the key is used. If
- * no account was stored, reads fail, and paid answers wait in memory.
+ * The datasets of accounts in a folder.
+ *
+ * The service is asked which account an API key belongs to, so that a new key of the same account finds the same
+ * dataset. While the service is unreachable, the account that was last stored for the key is used. If no account was
+ * stored, reads fail, and paid responses wait in memory.
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
@@ -117,7 +126,7 @@ class FolderDatasets implements Datasets {
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
   #userId: string | undefined;
-  /** True if the service has told this process which account the key belongs to. */
+  /** True if the service has confirmed the account of the key since this process started. */
   #isConfirmed = false;
   #confirming: Promise<void> | undefined;
   #nextConfirmationAt = Number.NEGATIVE_INFINITY;
@@ -134,8 +143,8 @@ class FolderDatasets implements Datasets {
   }
 
   /**
-   * Opens the dataset. After a failure, each read asks the service again which account the key belongs to. An addition asks
-   * only after `askIntervalMs`, because the question delays the paid answer.
+   * Opens the dataset. After a failure, each read asks the service again which account the key belongs to. An open with
+   * `toAdd` asks again only after `askIntervalMs`, because the request delays a paid response.
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
@@ -192,9 +201,9 @@ class FolderDatasets implements Datasets {
   }
 }
 
-/** How long the account of a key is remembered, in milliseconds. */
+/** How long the folder remembers which account a key belongs to, in milliseconds. */
 const accountTtlMs = 400 * dayMs;
-/** The kinds of errors with which the service cannot be reached. */
+/** The kinds of errors that mean that the service is unreachable. */
 const unreachableKinds: readonly ErrorKind[] = ['network', 'timeout', 'unavailable'];
 
 const createUnknownAccountError = (cause?: unknown) => {
@@ -203,17 +212,17 @@ const createUnknownAccountError = (cause?: unknown) => {
   return new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' }, { cause });
 };
 
-/** A file of the folder, for the command `files`. */
+/** A file of the folder, as the command `files` lists it. */
 export interface StoredFile {
   path: string;
   bytes: number;
-  /** The URL of the service; undefined if the file cannot be read. */
+  /** The base URL of the service whose data the file contains. Undefined if the file cannot be read. */
   baseUrl?: string | undefined;
-  /** The numbers of stored objects; undefined if the file cannot be read. */
+  /** How many objects of each kind are stored. Undefined if the file cannot be read. */
   contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number> | undefined;
 }
 
-/** Lists the files of a folder, and counts the contents of the files of accounts. */
+/** Lists the files of the folder, and counts the objects in each account file. */
 export async function listStoredFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
   const accounts = await listFiles(getAccountsFolder(folder));
   for (const file of accounts) file.contents = await countContents(file).catch(() => undefined);

@@ -11,34 +11,38 @@ import { noQueue } from './store/write-queue.ts';
 const MB = 1024 * 1024;
 const maxSlotBytes = 16 * MB;
 
-/** Opens slots for the calls of one process. */
+/** Opens slots that only calls of this process use. */
 export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
-  /** A clock of this process, in milliseconds. */
+  /** Time of this process, in milliseconds. */
   now: () => number;
-  /** The largest memory of accounts that spent nothing. A limit is necessary, because anybody can invent keys. */
+  /**
+   * The memory limit for accounts without spending. Without a limit, callers with made-up keys could fill the memory.
+   */
   maxBytes?: number;
-  /** The largest memory of accounts that spent something. Nobody can create such accounts without paying the service. */
+  /** The memory limit for accounts with spending. An account gets here only after its owner has paid the service. */
   maxLastingBytes?: number;
 }
 
 /**
- * Creates the ledger of one process. Accounts that spent something or have a call in progress are never evicted; other
- * accounts evict only each other. If the memory for paying accounts is full, the ledger refuses paid calls of new keys
- * before they are sent.
+ * Creates a ledger in the memory of this process. Accounts that have spent credits or have a call in progress are never
+ * evicted. When the memory for such accounts is full, the ledger refuses paid calls of new keys before they are sent.
  */
 export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
   return openLedger(openMemoryStore(now, { maxBytes, maxLastingBytes }));
 }
 
-/** The largest memory of parsed documents. They are cached so that not every SQL statement parses all labels again. */
+/**
+ * The memory limit for parsed documents. Parsed documents are cached so that an SQL statement does not have to parse
+ * all labels again.
+ */
 const maxParsedBytes = 32 * MB;
 
 /**
  * Opens a store in the memory of this process.
- * @param now the clock of the store, in milliseconds. The store uses it for ages and expiry only
+ * @param now the store's clock in milliseconds, which is used only for ages and expiry
  */
 export function openMemoryStore(now: () => number, options: MemoryStoreOptions = {}): StoreAccess {
   const store = new MemoryStore(now, options);

@@ -3,76 +3,86 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
-/** The answer that contained an item. */
+/** Identifies the API response that contained an item. */
 export interface ItemSource {
-  /** The operation that returned the version. */
+  /** The operation that returned the item. */
   listedBy: string;
   requestId: string | null;
 }
 
-/** A stored ad or page. Fields that the newest answer lacks keep their earlier values. */
+/**
+ * A stored ad or advertiser page. If the newest API response lacks a field, the earlier value of the field is retained.
+ */
 export interface StoredItem extends ItemSource, ItemVersion {
   /** The id as the service spells it. */
   id: string;
   /** When the first version arrived, in milliseconds since 1970. */
   firstAt: number;
-  /** The sequence number of the answer that brought the first version. */
+  /** The sequence number of the API response that contained the first version. */
   firstOrder: number;
-  /** Earlier versions with different field values, the oldest first. Some of them differ only in counters. */
+  /** Earlier versions with different field values, the oldest first. Some versions differ only in counters. */
   versions: readonly ItemVersion[];
 }
 
-/** One version of an item. One answer, or several answers in a row, contained the version. */
+/** One version of an item. One API response, or several consecutive ones, contained this version. */
 export interface ItemVersion {
   /**
-   * When the first and the last answer with this version arrived, in milliseconds since 1970. These times are only shown to
-   * readers. They do not decide which version is newer, because clocks can be wrong.
+   * When the first and the last API response with this version arrived, in milliseconds since 1970. These times are
+   * only for display. The sequence numbers below decide which version is newer, because clocks can be wrong.
    */
   since: number;
   at: number;
-  /** The sequence numbers of the first and the last answer with this version. A newer answer has a higher number. */
+  /**
+   * The sequence numbers of the first and the last API response with this version. Newer responses have higher numbers.
+   */
   sinceOrder: number;
   order: number;
-  /** The item as UTF-8 JSON. */
+  /** The item as JSON in UTF-8. */
   json: Uint8Array;
 }
 
-/** One version of an item, as it is added to a dataset. */
+/** A version of an item that is to be added to a dataset. */
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
-  /** When the first version arrived, and its sequence number, if the first version is not this one. */
+  /** Time and sequence number of the item's first version. Present only if the first version is another one. */
   firstAt?: number | undefined;
   firstOrder?: number | undefined;
 }
 
 const encoder = new TextEncoder();
 
-/** Returns the item as an object. */
+/** Parses the JSON of an item. */
 export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
   JSON.parse(asBuffer(json).toString()) as JsonObject;
 
-/** Returns a `Buffer` over the same bytes. A `Buffer` decodes non-ASCII text in two thirds of the time of a `TextDecoder`. */
+/**
+ * Returns a `Buffer` that shares the memory of `bytes`. `Buffer` decodes non-ASCII text one third faster than
+ * `TextDecoder`.
+ */
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** Returns a value as UTF-8 JSON. A small `Buffer` would keep the memory of others alive, because it is a part of a pool. */
+/**
+ * Encodes a value as JSON in UTF-8. Does not use `Buffer`, because a small `Buffer` is a slice of a pool and would keep
+ * the whole pool in memory.
+ */
 export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
-/** The largest number of earlier versions that an item keeps. */
+/** The maximum number of earlier versions that are stored per item. */
 const maxEarlierVersions = 10;
 
-/** Creates an item with one version. */
+/** Creates an item with a single version. */
 export function createItem(record: ItemRecord): StoredItem {
   const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
   return { id, listedBy, requestId, firstAt, firstOrder, ...pickVersion(record), versions: [] };
 }
 
 /**
- * Adds a version to an item and returns the new item. Two processes that write at the same time may add versions in the
- * wrong order. A version that comes late becomes an earlier version, and the newest version takes over the fields that
- * no newer version has.
- * @returns the same object if nothing changes
+ * Adds a version to an item and returns the new item. Returns the same object if nothing changes.
+ *
+ * Versions can arrive out of order if two processes write at the same time. A late version is inserted among the
+ * earlier versions. The newest version takes over fields of the late version that no newer version has.
  */
 export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
   const first = createItem(record);
@@ -112,13 +122,17 @@ export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
-/** Returns whether a record arrived while the service was sending this version: after its first and before its last answer. */
+/**
+ * Returns true if the record arrived while the service was still sending `version`, i.e. between the first and the last
+ * response with that version.
+ */
 const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 
 /**
- * Removes surplus versions. A version that differs from the next one only in counters is removed first, and the next
- * version takes over its start. Therefore counters that change every day do not displace earlier content.
+ * Removes versions beyond `maxEarlierVersions`. Versions that differ from the next one only in counters are removed
+ * first, and the next version takes over their start. Otherwise counters that change every day would displace earlier
+ * content.
  */
 function removeSurplusVersions(item: StoredItem): StoredItem {
   let { versions, since, sinceOrder } = item;
@@ -130,47 +144,53 @@ function removeSurplusVersions(item: StoredItem): StoredItem {
       ({ since, sinceOrder } = removed);
       versions = versions.slice(0, -1);
     } else {
-      const joined = { ...next, since: removed.since, sinceOrder: removed.sinceOrder };
-      versions = versions.toSpliced(at, 2, joined);
+      const mergedVersion = { ...next, since: removed.since, sinceOrder: removed.sinceOrder };
+      versions = versions.toSpliced(at, 2, mergedVersion);
     }
   }
   return { ...item, since, sinceOrder, versions };
 }
 
 /**
- * Returns the version that was current after the answer with this sequence number; undefined if the stored versions do not
- * go back so far.
+ * Returns the version that was current after the API response with this sequence number. Returns undefined if the
+ * stored versions do not go back that far.
  */
 export const findVersionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
-/** Returns the earlier versions of an ad whose content differs from the content of the next version, the oldest first. */
+/** Returns the earlier versions of an ad whose content differs from the next version, the oldest first. */
 export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
 
 type JsonHolder = Pick<ItemVersion, 'json'>;
 
-/** Returns whether two versions of an ad have the same content. Counters and signatures, for example, are not content. */
+/**
+ * Returns true if two versions of an ad have the same content. Counters and URL signatures, for example, do not count
+ * as content.
+ */
 export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
-  left.json === right.json || computeFacts(left).content === computeFacts(right).content;
+  left.json === right.json || computeFromVersion(left).content === computeFromVersion(right).content;
 
-/** Returns the counters of a version of an ad. */
-export const readCounts = (version: JsonHolder): CounterValues => computeFacts(version).counts;
+/** Returns the counters of an ad version, e.g. reach and spend. */
+export const readCounts = (version: JsonHolder): CounterValues => computeFromVersion(version).counts;
 
-/** Caches what is computed from the bytes of a version, so that the versions of a large dataset are parsed only once. */
-const cachedFacts = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
+/**
+ * Caches values that are computed from the JSON of a version. Without this cache, every read of a large dataset would
+ * parse all versions again.
+ */
+const cachedComputations = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
-function computeFacts({ json }: JsonHolder) {
-  const cached = cachedFacts.get(json);
+function computeFromVersion({ json }: JsonHolder) {
+  const cached = cachedComputations.get(json);
   if (cached) return cached;
   const ad = parseItem({ json });
   const content = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
-  const facts = { content, counts: readCounters(ad) };
-  cachedFacts.set(json, facts);
-  return facts;
+  const computed = { content, counts: readCounters(ad) };
+  cachedComputations.set(json, computed);
+  return computed;
 }
 
-/** Returns whether each field of the new object has the same value in the stored object. */
+/** Returns true if each field of the new object has the same value in the stored object. */
 const addsNothing = (newObject: JsonObject, storedObject: JsonObject): boolean =>
   hasSameFields(mergeItems(newObject, storedObject), storedObject);
 
@@ -187,10 +207,13 @@ type JsonObject = Record<string, unknown>;
 const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Fields that hold objects. In lists, these objects have fewer fields than in the answer for a single item. */
+/**
+ * Fields whose values are objects. In list responses, these objects have fewer fields than in the response for a single
+ * item.
+ */
 const nestedFields = ['page', 'website'];
 
-/** Returns the newer object, with the fields of the earlier object that the newer one lacks. */
+/** Returns the newer object, with missing fields filled in from the earlier object. */
 function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
   const merged = { ...earlier, ...newer };
   for (const name of nestedFields) {
@@ -201,8 +224,8 @@ function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
 }
 
 /**
- * Returns whether two objects count as the same version. Links to the application, the day on which an ad was last seen,
- * and signatures in media URLs differ in every answer, so they are ignored.
+ * Returns true if two objects count as the same version. Ignores values that differ in every API response: links to the
+ * service's application, the day on which an ad was last seen, and signatures in media URLs.
  */
 const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
   [...new Set([...Object.keys(left), ...Object.keys(right)])].every(
@@ -218,10 +241,13 @@ function hasSameField(name: string, left: unknown, right: unknown): boolean {
 const ignoredFields = new Set(['appUrl', 'lastSeenAt']);
 const mediaFieldPattern = /image|video|thumb|picture|media|preview/i;
 const urlQuery = /[?#].*$/s;
-/** The largest depth at which signatures are removed. No object of the service is nested so deep. */
+/** The maximum nesting depth at which signatures are removed. Objects from the service have fewer levels. */
 const maxDepth = 8;
 
-/** Returns the value without the queries of media URLs. The queries of links stay, because they are part of the ad. */
+/**
+ * Returns a copy of the value in which media URLs have no query string. Other URLs retain their query strings, because
+ * these are part of the ad.
+ */
 function removeSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
   if (typeof value !== 'object' || value === null || depth >= maxDepth) return value;

@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 import type { AcceptedKeys } from './call-state.ts';
 import { markTtlMs, type StoreAccess } from './store/access.ts';
 
-/** How long a key counts as accepted, in milliseconds, and how many keys one process remembers. */
+/** How long an API key counts as accepted, in milliseconds, and how many keys one process remembers. */
 const acceptedTtlMs = 15 * 60_000;
 const maxAccepted = 10_000;
 
-/** Remembers accepted keys in this process. If there are too many keys, forgets the least recently used key. */
+/** Remembers accepted API keys in this process. When there are too many, the least recently used key is forgotten. */
 export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   const accepted = new LRUCache<string, true>({
     max: maxAccepted,
@@ -21,7 +21,7 @@ export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   };
 }
 
-/** Remembers the keys of a process that serves one person. Such a key counts as accepted until the service rejects it. */
+/** Tracks keys in a process that serves a single user. Every key counts as accepted until the service rejects it. */
 export function createSingleUserKeys(): AcceptedKeys {
   const rejected = new Set<string>();
   return {
@@ -32,41 +32,42 @@ export function createSingleUserKeys(): AcceptedKeys {
 }
 
 interface AcceptedKeyDocument {
-  /** When the service accepted the key last, by the clock of the store. */
+  /** When the service last accepted the key, by the store's clock. */
   at: number;
 }
 
-/** Opens the keys that replicas share, and the connections that people have signed in. */
+/** Opens the accepted API keys and the sign-in connections that all replicas share. */
 export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAccess) {
   const localKeys = createMemoryKeys(() => performance.now());
-  const documentKeyOf = (tenantId: string) => keyOf(tenantId, 'accepted');
-  /** While the store is unreachable, each replica uses the last known state. */
+  const getDocumentKey = (tenantId: string) => keyOf(tenantId, 'accepted');
+  /** While the store is unreachable, each replica falls back to the state that it last read. */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
-      const reply = await documents.read<AcceptedKeyDocument>(documentKeyOf(tenantId)).catch(() => undefined);
-      if (reply === undefined) return localKeys.has(tenantId);
-      await (reply.doc ? localKeys.add(tenantId) : localKeys.remove(tenantId));
-      return reply.doc !== undefined;
+      const document = await documents.read<AcceptedKeyDocument>(getDocumentKey(tenantId)).catch(() => undefined);
+      if (document === undefined) return localKeys.has(tenantId);
+      await (document.doc ? localKeys.add(tenantId) : localKeys.remove(tenantId));
+      return document.doc !== undefined;
     },
     add: async (tenantId) => {
       await localKeys.add(tenantId);
-      const key = documentKeyOf(tenantId);
-      const remembered = documents.getCached<AcceptedKeyDocument>(key);
-      if (remembered?.doc && remembered.now + remembered.ageMs - remembered.doc.at < acceptedTtlMs / 2) return;
+      const key = getDocumentKey(tenantId);
+      const cachedDocument = documents.getCached<AcceptedKeyDocument>(key);
+      if (cachedDocument?.doc && cachedDocument.now + cachedDocument.ageMs - cachedDocument.doc.at < acceptedTtlMs / 2)
+        return;
       await documents.write<AcceptedKeyDocument>(key, (at) => ({ at }), acceptedTtlMs).catch(() => {});
     },
     remove: async (tenantId) => {
       await localKeys.remove(tenantId);
-      await queue.write(() => documents.write(documentKeyOf(tenantId), () => null));
+      await queue.write(() => documents.write(getDocumentKey(tenantId), () => null));
     },
   };
   return {
-    /** The secret from which tenant ids are derived. */
+    /** A secret that the server uses to derive tenant ids from API keys. */
     tenantSecret: encryption.hashName('tenant secret'),
     keys,
-    /** Returns whether a key was accepted recently. Asks the store only if this replica does not know the key. */
+    /** Returns true if the key was accepted recently. Reads the store only if this replica does not know the key. */
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
-    /** The connections that people have signed in with a key. Sign-in defines the form of the document. */
+    /** The sign-in connections of an API key. The sign-in code defines the format of the document. */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(keyOf(tenantId, 'connections'))).doc,
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>

@@ -2,16 +2,16 @@ import { LRUCache } from 'lru-cache';
 import type { AnswerCache, CachedAnswer, Claim } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
-/** The overhead of a cached answer: its receipt, and the value that its schema has parsed. */
+/** Memory overhead of a cached response in bytes: its receipt and the value parsed with the schema. */
 const answerBytes = 3 * 1024;
 
 /**
- * The largest number of tombstones. A tombstone marks a forgotten group, so that an answer to a call from before is not
- * served afterwards.
+ * The maximum number of tombstones. A tombstone marks a group of responses that was forgotten. It prevents that the
+ * response to an earlier call is served later.
  */
 const maxForgottenGroups = 10_000;
 
-/** Creates a cache of answers in the memory of this process. */
+/** Creates a response cache in the memory of this process. */
 export function createMemoryAnswers(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedAnswer>(options);
   const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
@@ -42,13 +42,13 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
 }
 
 /**
- * Returns whether an answer came after a time. An answer with a time in the future is older: it came before the clock was
- * set back.
+ * Returns true if a response arrived after `time`. A response with a time in the future counts as older, because it
+ * arrived before the clock was set back.
  */
 export const isNewerThan = ({ at }: CachedAnswer, time: number, now: number): boolean =>
   at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
 
-/** The claim of a call whose answer is not cached. */
+/** The claim for a call that does not use the cache. */
 const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},

@@ -11,16 +11,16 @@ import { openMemoryStore } from './in-memory.ts';
 import { openUserRecords, readContentRecords } from './user-records.ts';
 
 const MB = 1024 * 1024;
-/** The share of its bytes that the largest tenant keeps when all datasets together exceed the memory limit. */
+/** When all datasets together exceed the memory limit, the largest dataset shrinks to this fraction of its size. */
 const shrinkFactor = 0.75;
-/** The largest size of answers that are not parsed yet, in characters, for all tenants together. */
+/** The maximum total size of unparsed API responses of all tenants, in characters. */
 const maxUnparsedChars = 16 * MB;
 /**
- * The delay before the oldest answers are parsed, in milliseconds. Without the delay, the next call would wait for the
- * parsing of the last answer.
+ * How long to wait before parsing the oldest responses, in milliseconds. Without this delay, the next call would have
+ * to wait until the last response is parsed.
  */
 const parseDelayMs = 10;
-/** The assumed size of an answer without text, and the overhead of each answer, in characters. */
+/** The assumed size of a response without text, and the overhead per response, in characters. */
 const typicalAnswerChars = 100_000;
 const answerOverheadChars = 1000;
 
@@ -29,10 +29,10 @@ interface UnparsedAnswer {
   chars: number;
 }
 
-/** The largest memory of labels, watches and reports, for all tenants together. Beyond it, new records are refused. */
+/** The memory limit for labels, watches and reports of all tenants. When it is reached, new records are refused. */
 const maxRecordBytes = 64 * MB;
 
-/** Returns whether an answer has exactly the same text as the previous answer, and arrived later. */
+/** Returns true if a response has the same text as the previous response and arrived later. */
 const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
@@ -43,11 +43,11 @@ const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean
 
 /**
  * The datasets of all tenants in the memory of this process. If all datasets together exceed the memory limit, the
- * largest tenant loses its oldest items.
+ * oldest items of the largest dataset are evicted.
  *
- * Answers are parsed only when a caller reads the dataset of the tenant, so that paid calls do not wait for parsing. If
- * too many answers are waiting, the answers of the tenant that has not read for the longest time are parsed between
- * other work.
+ * API responses are parsed only when somebody reads the tenant's dataset, so that paid calls do not wait for parsing.
+ * If too many responses are waiting, they are parsed in the background. The tenant whose last read is longest ago comes
+ * first.
  */
 export class MemoryDatasets implements Datasets {
   readonly #records = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
@@ -55,7 +55,7 @@ export class MemoryDatasets implements Datasets {
   readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
-  /** Answers that are not parsed yet, by tenant, the oldest first. */
+  /** Unparsed API responses by tenant, the oldest first. */
   readonly #unparsedAnswers = new Map<string, UnparsedAnswer[]>();
   #unparsedChars = 0;
   #parseTimer: NodeJS.Timeout | undefined;
@@ -68,7 +68,7 @@ export class MemoryDatasets implements Datasets {
     this.#emptyDataset = new MemoryDataset(maxBytesEach);
   }
 
-  /** The memory of all datasets, in bytes. Parses all waiting answers first. */
+  /** The memory used by all datasets, in bytes. Parses all waiting responses first. */
   get bytes(): number {
     for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId);
     return this.#bytes;
@@ -115,23 +115,23 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Parses old answers until the waiting answers are within `maxUnparsedChars`. If each run parsed only one answer, a busy
-   * server would never catch up.
+   * Parses the oldest responses until at most `maxUnparsedChars` are waiting. Parsing only one response per run would
+   * not be enough on a busy server.
    */
   #parseOldAnswers(): void {
     this.#parseTimer = undefined;
     for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId, maxUnparsedChars);
   }
 
-  /** Parses the oldest answers of a tenant until all waiting answers have at most `maxChars` characters. */
+  /** Parses the oldest responses of a tenant until all tenants together have at most `maxChars` unparsed characters. */
   #parseAnswers(tenantId: string, maxChars = 0): void {
-    const unread = this.#unparsedAnswers.get(tenantId) ?? [];
-    while (unread.length > 0 && this.#unparsedChars > maxChars) {
-      const [{ batch, chars }] = unread.splice(0, 1) as [UnparsedAnswer];
+    const unparsedAnswers = this.#unparsedAnswers.get(tenantId) ?? [];
+    while (unparsedAnswers.length > 0 && this.#unparsedChars > maxChars) {
+      const [{ batch, chars }] = unparsedAnswers.splice(0, 1) as [UnparsedAnswer];
       this.#unparsedChars -= chars;
       this.#applyRecords(tenantId, createRecords(batch));
     }
-    if (unread.length === 0) this.#unparsedAnswers.delete(tenantId);
+    if (unparsedAnswers.length === 0) this.#unparsedAnswers.delete(tenantId);
   }
 
   #findDataset(tenantId: string): MemoryDataset | undefined {
@@ -160,7 +160,10 @@ export class MemoryDatasets implements Datasets {
     if (!dataset.isEmpty) this.#bytes += dataset.bytes;
   }
 
-  /** Returns the memory that a tenant may use while all others keep theirs, but at least an equal share of the limit. */
+  /**
+   * Returns how much memory a tenant may use without shrinking other datasets, but at least an equal share of the
+   * limit.
+   */
   #availableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenants = this.#datasets.size + (bytes === 0 ? 1 : 0);

@@ -11,7 +11,7 @@ import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
-/** All state that outlives a call. */
+/** All state that outlives a tool call. */
 export interface State extends CallState {
   datasets: Datasets;
   exports: ExportStore;
@@ -19,21 +19,21 @@ export interface State extends CallState {
 }
 
 interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
-  /** The URL of the service whose answers are stored; undefined if there is no service. */
+  /** The base URL of the service whose responses are stored. Undefined if no service is configured. */
   baseUrl: string | undefined;
-  /** The folder that stores the dataset of one person; undefined to store it in memory. */
+  /** The folder for the data of a single user. If undefined, the data is stored in memory. */
   folder: string | undefined;
-  /** Where exported files are written; undefined to store them in memory. */
+  /** Where exported files are written. If undefined, they are stored in memory. */
   exportTarget: ExportTarget | undefined;
-  /** The key whose answers the folder stores. */
+  /** The API key whose responses the folder stores. */
   apiKey: string | undefined;
-  /** Whether the budget is daily. The folder then counts the spending of all processes that use it. */
+  /** True if the budget is per day. The folder then adds up the spending of all processes that use it. */
   countsDays: boolean | undefined;
-  /** The state that replicas share; undefined if this process shares none. */
+  /** The state that this process shares with other replicas. Undefined for a single process. */
   shared: ReplicaState | undefined;
 }
 
-/** Opens the state: in a store that replicas share, in the folder of a person, or in the memory of this process. */
+/** Opens the state in a store shared by replicas, in the user's folder, or in the memory of this process. */
 export function openState(options: OpenStateOptions): State {
   const { baseUrl, apiKey, shared, now, folder, exportTarget, countsDays } = options;
   if (shared) return shared.state(options);
@@ -45,7 +45,10 @@ export function openState(options: OpenStateOptions): State {
 }
 
 const MB = 1024 * 1024;
-/** The largest memory of cached answers, and of cursors and full usage windows, for all tenants together. */
+/**
+ * Memory limits over all tenants, in bytes: for cached API responses, and for cursors, used tokens and full usage
+ * windows.
+ */
 const maxAnswerBytes = 128 * MB;
 const maxSmallStoreBytes = 16 * MB;
 

@@ -1,9 +1,9 @@
 import type { StoreAccess } from './store/access.ts';
 
-/** Returns whether this is the first use of an id of a tenant. Later uses of the same id return false until `ttlMs` is over. */
+/** Returns true on the first use of an id by a tenant. Later uses return false until `ttlMs` have passed. */
 export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<boolean>;
 
-/** Opens the ids that were used, for all processes of a store. */
+/** Opens the record of used ids, which all processes of a store share. */
 export const openSingleUse =
   ({ documents, keyOf }: StoreAccess): UseOnce =>
   (tenantId, id, ttlMs) =>

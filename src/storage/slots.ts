@@ -3,10 +3,10 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { StoreAccess } from './store/access.ts';
 import type { LeaseHolder } from './store/leases.ts';
 
-/** Named slots, each for one call at a time. Calls that read the same ads run one after the other. */
+/** Named slots. Only one call at a time holds a slot, so calls that read the same ads run one after the other. */
 export interface Slots {
   /**
-   * Waits for a slot. Resolves to a function that frees the slot.
+   * Waits until a slot is free and takes it. Resolves to a function that releases the slot.
    * @throws AdLibraryError `busy` if the signal aborts first
    */
   acquire(name: string, signal: AbortSignal): Promise<() => void>;
@@ -16,10 +16,10 @@ interface StoredSlot extends LeaseHolder {
   id: string;
 }
 
-/** How long the store keeps a slot, in milliseconds. This is longer than any call. */
+/** How long the store remembers a taken slot, in milliseconds. No call takes this long. */
 const slotTtlMs = 3_600_000;
 
-/** Opens the slots that all processes of a store share. The slots of a process that has died become free. */
+/** Opens the slots that all processes of a store share. If a process dies, its slots are released. */
 export function openSlots({ documents, leases, queue, keyOf }: StoreAccess): Slots {
   return {
     acquire: async (name, signal) => {

@@ -1,70 +1,70 @@
 /**
- * The storage interface. A store holds two kinds of data: documents, which are replaced by compare-and-swap, and
- * collections of items in the order of their last change. Names and bodies are opaque to the store. Everything expires,
- * and all times are by the clock of the store. A call that fails may still have changed the store.
+ * The interface of a storage backend. A store contains documents, which are replaced by compare-and-swap, and
+ * collections of items, which are ordered by their last change. Names and bodies are opaque to the store. All data
+ * expires. All times are by the store's clock. A call that fails may still have changed the store.
  */
 export interface Store {
   /**
    * Reads a document.
-   * @param cachedVersion the version that the caller has already: the reply leaves out the body of this version
+   * @param cachedVersion the version that the caller already has; if it is current, the result has no body
    */
   readDocument(key: string, cachedVersion?: string): Promise<ReadResult>;
   /**
-   * Replaces or removes a document if its version is still the expected one (compare-and-swap). Otherwise changes nothing
+   * Replaces or removes a document if its current version is `expected` (compare-and-swap). Otherwise changes nothing
    * and returns the current document.
-   * @param expected the expected version; `''` if no document should exist
+   * @param expected the expected version; `''` if the document must not exist
    */
   swapDocument(key: string, expected: string, next: NextDocument): Promise<SwapResult>;
-  /** Reads items of a collection by their ids. Ids without an item are left out. */
+  /** Reads items of a collection by id. Ids without an item are missing in the result. */
   readItems(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /**
-   * Writes each item that still has the expected sequence number. Then evicts items that exceed the limits. Returns the
-   * ids of the items that were not written, because they had changed.
+   * Writes each item whose sequence number is still the expected one, then evicts items that exceed the limits. Returns
+   * the ids of the items that were not written because they had changed.
    */
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /**
-   * Reads items that changed after a sequence number, in the order of their change. Returns at most one chunk of items,
-   * which has at least one item if there is any. Returns undefined if the collection does not exist.
+   * Reads items that changed after a sequence number, in the order of their last change. Returns one chunk, which
+   * contains at least one item if there is any. Returns undefined if the collection does not exist.
    */
   readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined>;
 }
 
-/** A store on a server, which may be unreachable, full or closed. */
+/** A store on a server. The server may be unreachable, full or closed. */
 export interface RemoteStore extends Store {
   /**
-   * Connects and creates missing tables. The other methods may be used after a first success. The caller may call
-   * `connect` again: after a failure, and after the store was unreachable.
-   * @throws Error if the store cannot be reached
+   * Connects to the server and creates missing tables. Must succeed once before other methods are called. May be called
+   * again after a failure or after the server was unreachable.
+   * @throws Error if the server cannot be reached
    */
   connect(): Promise<void>;
-  /** Returns whether the store is nearly full, so that callers should write only necessary data. */
+  /** Returns true if the store is nearly full. Callers should then write only essential data. */
   isNearlyFull(): boolean;
   /**
-   * Returns whether the error is an answer of the store to one call. Such an error says nothing about other calls, unlike
-   * a lost connection.
+   * Returns true if the store itself rejected a single call. Unlike a lost connection, such an error says nothing about
+   * other calls.
    */
   isRefusal(error: unknown): boolean;
   close(): Promise<void>;
 }
 
-/** The reply to a read. */
+/** The result of reading a document. */
 export interface ReadResult {
   /** The current time of the store, in milliseconds since 1970. */
   now: number;
-  /** The document, without its body if the caller has this version already. Undefined if there is no document. */
+  /** The document, or undefined if it does not exist. The body is omitted if the caller already has this version. */
   document?: { version: string; body?: Buffer | undefined } | undefined;
 }
 
-/** The reply to a compare-and-swap. `document` is the current document if the swap was not done. */
+/** The result of a compare-and-swap. If the swap was not done, `document` is the current document. */
 export interface SwapResult extends ReadResult {
   isDone: boolean;
 }
 
-/** The replacement of a document. */
+/** The new state of a document. */
 interface NextDocument {
-  /** A version that was never used before. */
+  /** A version that was never used for any document before. */
   version: string;
-  /** Undefined removes the document. */
+  /** The new body. Undefined removes the document. */
   body: Buffer | undefined;
   ttlMs: number;
 }
@@ -72,55 +72,57 @@ interface NextDocument {
 /** An item of a collection. */
 export interface Item {
   /**
-   * The sequence number of the last change of the item. The number is higher than the numbers of all earlier changes of
-   * the collection, including changes that were removed or that the store has lost. Therefore the number is at least the
-   * time of the store in microseconds.
+   * The sequence number of the item's last change. It is higher than the number of every earlier change in the
+   * collection, including changes that were removed or lost. To guarantee this, it is at least the store's time in
+   * microseconds.
    */
   sequenceNumber: number;
   body: Buffer;
 }
 
-/** A new body for an item. */
+/** A new body for an item of a collection. */
 export interface ItemChange {
   id: string;
-  /** The sequence number that the caller has read; 0 if the caller found no item. */
+  /** The sequence number that the caller has read, or 0 if there was no item. */
   expectedSequenceNumber: number;
   body: Buffer;
 }
 
-/** The limits of a collection. */
+/** Limits of a collection, which apply from this write on. */
 export interface ItemLimits {
   /** The lifetime of the whole collection after this write, in milliseconds. */
   ttlMs: number;
-  /** The largest size of the whole collection. The least recently changed items are evicted first. */
+  /** The maximum size of the collection in bytes. Items whose last change is oldest are evicted first. */
   maxBytes: number;
 }
 
-/** A part of the items of a collection. */
+/** Consecutive items of a collection, and the state of the collection. */
 export interface ItemsChunk {
-  /** An id that differs after the collection was removed or lost, and created again. */
+  /** An id that changes if the collection is removed or lost and then created again. */
   generation: string;
   items: (Item & { id: string })[];
   /** The sequence number of the newest evicted item. All items up to this number have been evicted. */
   evictedThrough: number;
-  /** The number of evicted items by the first letter of their ids, since the collection was created. */
+  /** The number of items evicted since the collection was created, by the first character of their ids. */
   evictedCounts: Record<string, number>;
-  /** True if no later items exist. */
+  /** True if the collection has no later items. */
   isLast: boolean;
 }
 
-/** The size of a chunk. A chunk ends with the item that reaches the number of items or of bytes. */
+/** A chunk ends with the item that reaches either limit. */
 export const chunkLimits = { items: 1000, bytes: 1024 * 1024 };
 
-/** Opens a store on a server. */
+/** Opens stores on a server of one kind, e.g. Redis. */
 export interface StoreDriver {
-  /** The host and the port of the store, for log messages. */
+  /** Host and port of the server, for log messages. */
   hostAndPort: string;
-  /** @param onError receives errors of connections that belong to no call */
+  /**
+   * @param onError called with connection errors that do not belong to any call
+   */
   open(onError: (error: Error) => void): RemoteStore;
 }
 
-/** The log of the storage layer. No message contains the password of the store. */
+/** Log methods of the storage layer. Messages never contain the password of the store. */
 export interface StorageLog {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;

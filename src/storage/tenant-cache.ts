@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 /** Options of a `TenantCache`. */
 export interface TenantCacheOptions {
-  /** The memory limit for all tenants together. One tenant may use at most half of it. */
+  /** The memory limit for all tenants together, in bytes. One tenant may use at most half of it. */
   maxBytes: number;
   /** The lifetime of an entry, in milliseconds. */
   ttlMs: number;
@@ -16,13 +16,13 @@ interface Entry<Value> {
   storedAt: number;
 }
 
-/** The overhead of an entry and its name in the cache, and the overhead of the cache of one tenant, in bytes. */
+/** The memory overhead of an entry, including its name, and of one tenant's cache, in bytes. */
 const entryOverheadBytes = 1024;
 const tenantOverheadBytes = 4096;
 
 /**
- * A cache with a memory limit for each tenant and for all tenants together. A tenant that reaches its limit evicts its own
- * entries. If all tenants together reach the limit, the least recently active tenant loses its entries.
+ * A cache with a memory limit per tenant and a limit for all tenants. A tenant that reaches its limit evicts its own
+ * entries. If all tenants together reach the limit, all entries of the least recently active tenant are evicted.
  */
 export class TenantCache<Value> {
   readonly #options: TenantCacheOptions;
@@ -36,12 +36,12 @@ export class TenantCache<Value> {
     });
   }
 
-  /** The estimated memory of all entries. */
+  /** The estimated memory of all entries, in bytes. */
   get bytes(): number {
     return this.#tenants.calculatedSize;
   }
 
-  /** Returns a value; undefined if there is none, or if it is too old. */
+  /** Returns a value. Returns undefined if there is none or if it has expired. */
   get(tenantId: string, name: string): Value | undefined {
     const entry = this.#tenants.get(tenantId)?.get(name);
     if (entry === undefined || this.#isAlive(entry)) return entry?.value;
@@ -49,7 +49,10 @@ export class TenantCache<Value> {
     return undefined;
   }
 
-  /** Stores a value. @param bytes the estimated memory of the value */
+  /**
+   * Stores a value.
+   * @param bytes the estimated memory of the value
+   */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, now } = this.#options;
     const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
@@ -71,7 +74,10 @@ export class TenantCache<Value> {
     this.#countBytes(tenantId, entries);
   }
 
-  /** An entry with a time in the future was stored before the clock was set back. The difference counts as its age. */
+  /**
+   * Returns true if an entry has not expired. An entry from the future was stored before the clock was set back; its
+   * distance from the current time counts as its age.
+   */
   #isAlive({ storedAt }: Entry<Value>): boolean {
     return Math.abs(this.#options.now() - storedAt) < this.#options.ttlMs;
   }
@@ -83,8 +89,8 @@ export class TenantCache<Value> {
 }
 
 /**
- * The memory of parsed JSON in V8, in bytes. The numbers are rounded up from measurements of many small objects, of
- * objects with different keys, and of deep nesting.
+ * Memory of parsed JSON in V8, in bytes. The numbers are rounded up from measurements of many small objects, objects
+ * with different keys, and deeply nested objects.
  */
 const bytesPerValue = 24;
 const bytesPerContainer = 64;
@@ -92,26 +98,26 @@ const bytesPerKey = 80;
 const bytesPerCharacter = 2;
 
 /**
- * Estimates the memory of a parsed JSON value, in bytes. The estimate is an upper bound. The length of the text would be
- * no measure, because `{}` takes about twenty bytes for each character.
+ * Returns an upper bound for the memory of a parsed JSON value, in bytes. The length of the JSON text is not a usable
+ * measure: `{}` takes about twenty bytes of memory per character.
  */
 export function estimateJsonMemory(json: unknown): number {
   let bytes = 0;
-  // A loop instead of recursion, because an answer may be nested so deep that recursion would exhaust the stack.
+  // Use a loop: a response may be nested so deeply that recursion would exhaust the stack.
   const containers: object[] = [];
-  const count = (value: unknown) => {
+  const addValue = (value: unknown) => {
     bytes += bytesPerValue;
     if (typeof value === 'string') bytes += bytesPerCharacter * value.length;
     else if (typeof value === 'object' && value !== null) containers.push(value);
   };
-  count(json);
+  addValue(json);
   for (let next = containers.pop(); next !== undefined; next = containers.pop()) {
     bytes += bytesPerContainer;
-    if (Array.isArray(next)) next.forEach(count);
+    if (Array.isArray(next)) next.forEach(addValue);
     else {
       for (const key in next) {
         bytes += bytesPerKey + bytesPerCharacter * key.length;
-        count(next[key as keyof typeof next]);
+        addValue(next[key as keyof typeof next]);
       }
     }
   }

@@ -5,27 +5,29 @@ import { formatNumber } from '../views/numbers.ts';
 import type { StoreAccess } from './store/access.ts';
 
 /**
- * The kinds of records that are stored beside a dataset, and the largest number of each kind: labels, watches and reports
- * of a person, and perceptual hashes of pictures. The records stay when ads are evicted.
+ * The kinds of records that are stored with a dataset, and the maximum number of each kind. These are labels, watches
+ * and reports of the user, and perceptual hashes of pictures. Records are retained when ads are evicted.
  */
 export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 
-/** The kind of a record. */
+/** A kind of record, e.g. `label`. */
 export type RecordKind = keyof typeof maxRecords;
 
-/** JSON values by their ids, in the order in which the ids were first stored. Replacing a value keeps its position. */
+/**
+ * JSON values by id, in the order in which the ids were first stored. Replacing a value does not change its position.
+ */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
 /** The records of one account. */
 export interface UserRecords {
-  /** Whether the records outlive this process. */
+  /** False if the records are lost when this process ends. */
   isLasting: boolean;
-  /** Reads all records of a kind. The result does not change when other callers change records. */
+  /** Reads all records of a kind. Later changes do not affect the returned map. */
   read(kind: RecordKind): Promise<RecordsById>;
   /**
-   * Changes records of a kind atomically, even if several processes change records at the same time. When the promise
-   * resolves, the change is on the disk or in the store.
-   * @param change receives the current records. It may run several times, and its last result counts
+   * Changes records of one kind atomically, even if several processes change records at the same time. The promise
+   * resolves once the change is on disk or in the store.
+   * @param change receives the current records. It may be called several times; the last result is used.
    * @throws AdLibraryError `invalid_request` if there would be too many records, `busy` if the store is nearly full
    */
   update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result>;
@@ -37,19 +39,25 @@ interface RecordChange<Result> {
   result: Result;
 }
 
-/** The largest size of one record as JSON, in characters. */
+/** The maximum size of a record, in characters of JSON. */
 const maxRecordChars = 64 * 1024;
-/** How long records live after their last use, and how often their use is recorded, in milliseconds. */
+/** How long records live after their last use, and how often that use is written to the store, in milliseconds. */
 const ttlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
-/** All records of one kind. They are one document, so that one atomic change can check the number of records. */
+/**
+ * All records of one kind. They form a single document, so that the number of records can be checked in the same atomic
+ * update.
+ */
 interface StoredRecords {
   usedAt: number;
   records: [id: string, value: unknown][];
 }
 
-/** Reads the records of a kind. Extends their lifetime in the background if they were not used for `touchIntervalMs`. */
+/**
+ * Reads the records of a kind. If their last recorded use is longer ago than `touchIntervalMs`, extends their lifetime
+ * in the background.
+ */
 async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, kind: RecordKind) {
   const key = keyOf(tenantId, 'own', kind);
   const { doc, now, version } = await documents.read<StoredRecords>(key);
@@ -63,7 +71,7 @@ async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, 
   return { records: new Map(doc?.records), version };
 }
 
-/** Reads the labels and the picture hashes of a tenant, which are part of the contents of a dataset. */
+/** Reads the labels and the picture hashes of a tenant, which are part of each dataset snapshot. */
 export async function readContentRecords(source: StoreAccess, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
     readRecords(source, tenantId, 'label'),
@@ -77,18 +85,18 @@ export async function readContentRecords(source: StoreAccess, tenantId: string):
   };
 }
 
-/** The records that are part of the contents of a dataset. */
+/** The records that are part of a dataset snapshot. */
 export interface ContentRecords {
   labels: RecordsById;
-  /** Changes with each change of the labels, and only then. */
+  /** Changes whenever a label changes. */
   labelsVersion: string;
-  /** The perceptual hash of each ad's picture, as `picturePrint` writes it, by the normalized id of the ad. */
+  /** Perceptual hashes of ad pictures, by the normalized id of the ad. `computePerceptualHash` returns such hashes. */
   pictures: RecordsById;
-  /** Changes with each change of the picture hashes, and only then. */
+  /** Changes whenever a picture hash changes. */
   picturesVersion: string;
 }
 
-/** The records of an account that has stored none. */
+/** The records of an account that has not stored any. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
@@ -118,8 +126,8 @@ export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasti
 });
 
 /**
- * Returns the records that match a schema, with their names. Records that another version of this program wrote in
- * another form are left out.
+ * Returns the records that match a schema, with their names. Skips records that another version of this server wrote in
+ * a different format.
  */
 export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
   [...records.entries()].flatMap(([name, value]) => {
@@ -130,8 +138,8 @@ export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsBy
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
 /**
- * Checks the limit of a kind of records. A change that does not increase the number of records is always allowed.
- * @throws AdLibraryError `invalid_request` if the number grows beyond the limit
+ * Checks the maximum number of records of a kind. A change that does not add records is always allowed.
+ * @throws AdLibraryError `invalid_request` if the change adds records beyond the limit
  */
 export function assertRecordLimit(kind: RecordKind, countBefore: number, countAfter: number): void {
   if (countAfter <= Math.max(countBefore, maxRecords[kind])) return;
@@ -141,7 +149,7 @@ export function assertRecordLimit(kind: RecordKind, countBefore: number, countAf
   );
 }
 
-/** Returns the error of a record that exceeds `maxChars` characters. */
+/** Creates the error for a record that is larger than `maxChars` characters. */
 export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
   invalidRequest(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 

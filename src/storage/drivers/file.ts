@@ -11,15 +11,18 @@ import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreReco
 
 interface FileStoreOptions {
   path: string;
-  /** The URL of the service whose data the file contains. */
+  /** The base URL of the service whose data the file contains. */
   baseUrl: string;
-  /** The time of this process, in milliseconds since 1970. */
+  /** Time of this process, in milliseconds since 1970. */
   now: () => number;
-  /** The memory limit for data that expires within a day. */
+  /** The memory limit for data that expires within a day, in bytes. */
   maxBytes?: number;
 }
 
-/** The first line of a file, as JSON. Each file has another id, also a file that replaces another file at the same path. */
+/**
+ * The first line of a file, as JSON. The id is unique per file. If a file is replaced by another one at the same path,
+ * the id changes.
+ */
 interface Header {
   format: number;
   id: string;
@@ -29,13 +32,17 @@ const format = 1;
 const maxHeaderBytes = 4096;
 
 const chunkBytes = 1024 * 1024;
-/** The longest line of a file. An answer of the service has at most 8 MB. */
+/** The maximum length of a line, in bytes. API responses have at most 8 MB. */
 const maxLineBytes = 64 * 1024 * 1024;
-/** A file is compacted when its superseded lines take at least this many bytes. */
-const slackBytes = 1024 * 1024;
-/** Data with a longer lifetime never expires in a file, because clocks can be wrong. A person can delete the file. */
+/** A file is compacted once its superseded lines take at least this many bytes. */
+const minSupersededBytes = 1024 * 1024;
+/**
+ * Data with a longer lifetime than this never expires in a file, because the clock may be wrong. The user can delete
+ * the file.
+ */
 const maxTtlMs = 86_400_000;
-// These flags refuse symbolic links, and avoid waiting for a writer if the path is a pipe. Windows has neither of them.
+// `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe. Windows
+// has neither flag.
 const safeOpenFlags = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 interface Job {
@@ -46,20 +53,24 @@ interface Job {
 }
 
 /**
- * A store in a file. The file is a log of all changes, and each process applies the changes to a store in its memory.
+ * A store in a file. The file is a log of all changes, and each process applies the log to a store in its own memory.
  *
- * Any number of processes append to the file, one at a time. Each process first reads the lines that others have appended.
- * A change is on the disk before the call returns. An incomplete last line comes from a process that was killed or from a
- * full disk. The change in this line was never confirmed to a caller, so the next process that appends removes the line.
+ * Any number of processes can append to the file, one at a time. Before appending, a process reads the lines that other
+ * processes have appended. A change is on disk before the call returns. If a process was killed or the disk was full,
+ * the last line may be incomplete. No caller has received a confirmation for the change in this line, so the next
+ * process that appends removes the line.
  */
 export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
   #changes: StoreRecord[] = [];
-  /** The id of the file that was read, and the position after the last line that was read. */
+  /** The id of the file that was read last, and the position behind the last complete line. */
   #fileId = '';
   #endPosition = 0;
-  /** The inode, size and change time of the file after the last read. While they are equal, the file has not changed. */
+  /**
+   * The inode, size and modification time of the file when it was last read. If they are the same, the file is
+   * unchanged.
+   */
   #fileStamp = '';
   #compactAboveBytes = 0;
   #jobs: Job[] = [];
@@ -75,7 +86,7 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
-    // Removing a document that should not exist needs no write.
+    // Removing a document that is expected not to exist does not require a write.
     this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );
@@ -95,11 +106,14 @@ export class FileStore implements Store {
     });
   }
 
-  /** Runs all jobs in order. Consecutive writes become one append, and consecutive reads share one read of the file. */
+  /**
+   * Runs all jobs in order. Consecutive writes are combined into one append, and consecutive reads into one read of the
+   * file.
+   */
   async #runJobs(): Promise<void> {
     this.#isRunning = true;
-    for (let [first] = this.#jobs; first !== undefined; [first] = this.#jobs) {
-      const { isWrite } = first;
+    for (let [firstJob] = this.#jobs; firstJob !== undefined; [firstJob] = this.#jobs) {
+      const { isWrite } = firstJob;
       const end = this.#jobs.findIndex((job) => job.isWrite !== isWrite);
       const jobs = this.#jobs.splice(0, end === -1 ? this.#jobs.length : end);
       try {
@@ -125,7 +139,7 @@ export class FileStore implements Store {
     return replies;
   }
 
-  /** Reads the lines that other processes have appended, if the file has changed. */
+  /** Reads lines that other processes have appended, if the file has changed since the last read. */
   async #readIfChanged(): Promise<void> {
     const stats = await lstat(this.#options.path, { bigint: true }).catch(ignoreErrorCodes('ENOENT'));
     const stamp = stats ? formatStamp(stats) : '';
@@ -142,7 +156,7 @@ export class FileStore implements Store {
       await createPrivateFolder(dirname(path));
       await securePrivateFolder(dirname(path));
     }
-    return withLock(lockPathOf(path), async () => {
+    return withLock(getLockPath(path), async () => {
       const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
       const file = (await this.#open(flags)) as FileHandle;
       return withClosing(file, async () => {
@@ -161,7 +175,7 @@ export class FileStore implements Store {
         await this.#compact();
         return replies;
       }).catch((error) => {
-        // Some changes in memory may be missing in the file, so the file is read again from its start.
+        // The memory may contain changes that are missing in the file, so read the file again from the beginning.
         this.#reset('');
         throw error;
       });
@@ -175,13 +189,13 @@ export class FileStore implements Store {
     this.#endPosition += bytes.length;
   }
 
-  /** Replaces the file by a shorter one if most of its lines are superseded. */
+  /** Replaces the file with a shorter one if most of its lines are superseded. */
   async #compact(): Promise<void> {
-    if (this.#endPosition <= Math.max(slackBytes, this.#compactAboveBytes)) return;
+    if (this.#endPosition <= Math.max(minSupersededBytes, this.#compactAboveBytes)) return;
     this.#memory.removeExpired();
-    // Base64 makes a line a third larger than its content.
-    if (this.#endPosition <= 3 * this.#memory.bytes + slackBytes) return;
-    // If compacting fails, for example because the disk is full, it is attempted again when the file has doubled.
+    // The factor 3 allows for base64, which makes lines a third longer than their content.
+    if (this.#endPosition <= 3 * this.#memory.bytes + minSupersededBytes) return;
+    // If compacting fails, e.g. because the disk is full, try again only when the file has doubled in size.
     this.#compactAboveBytes = 2 * this.#endPosition;
     const { path, baseUrl } = this.#options;
     const [id, tempFile] = [randomUUID(), `${path}.part`];
@@ -197,7 +211,8 @@ export class FileStore implements Store {
         await file.writeFile(bytes);
         end += bytes.length;
       };
-      // The whole file is written to the disk before it gets its name.
+      // Sync the temporary file before renaming it, so that a crash cannot leave an incomplete file under the final
+      // name.
       await withClosing(file, async () => {
         await append(formatHeader(id, baseUrl));
         for (const record of this.#memory.records()) await append(serializeRecord(record));
@@ -226,12 +241,12 @@ export class FileStore implements Store {
     let number = 0;
     for await (const line of readLines(file, start, size)) {
       number++;
-      const isHead = this.#endPosition === 0;
-      const record = isHead ? undefined : parseRecord(line);
+      const isHeader = this.#endPosition === 0;
+      const record = isHeader ? undefined : parseRecord(line);
       if (record) this.#memory.apply(record);
-      else if (!isHead) {
+      else if (!isHeader) {
         if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to lose only what it holds`);
-        // An older copy may have replaced the file, so everything is read again.
+        // Somebody may have replaced the file with an older copy, so read the file again from the beginning.
         this.#reset(id);
         return this.#readAppended(file);
       }
@@ -250,7 +265,7 @@ export class FileStore implements Store {
 
 const unavailableFailure = { kind: 'unavailable', storage: 'data' } as const;
 
-const lockPathOf = (path: string): string => `${path}.lock`;
+const getLockPath = (path: string): string => `${path}.lock`;
 
 const toStoredTtlMs = (ttlMs: number): number => (ttlMs > maxTtlMs ? Number.POSITIVE_INFINITY : ttlMs);
 
@@ -260,17 +275,17 @@ const formatStamp = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeN
 const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
 
 /**
- * Returns the id of a file; an empty text if the file has no complete first line.
- * @throws Error if the first line is damaged, or if another version of this program wrote the file
+ * Returns the id of a file. Returns an empty string if the file has no complete first line.
+ * @throws Error if the first line is damaged, or if another version of this server wrote the file in a different format
  */
 async function readFileId(file: FileHandle): Promise<string> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
   const end = buffer.indexOf(10);
   if (end === -1 && bytesRead < maxHeaderBytes) return '';
-  const head = parseHeader(buffer.toString('utf8', 0, end));
-  if (head === undefined) throw new Error('line 1 is damaged');
-  if (head.format === format) return head.id;
-  throw new Error(`another version of this program made it (format ${head.format}, not ${format})`);
+  const header = parseHeader(buffer.toString('utf8', 0, end));
+  if (header === undefined) throw new Error('line 1 is damaged');
+  if (header.format === format) return header.id;
+  throw new Error(`another version of this program made it (format ${header.format}, not ${format})`);
 }
 
 function parseHeader(line: string): Header | undefined {
@@ -278,7 +293,7 @@ function parseHeader(line: string): Header | undefined {
   return typeof head?.id === 'string' && typeof head.baseUrl === 'string' ? (head as Header) : undefined;
 }
 
-/** Returns the URL of the service whose data a file contains; undefined if the first line is damaged. */
+/** Returns the base URL of the service whose data a file contains. Returns undefined if the first line is damaged. */
 export async function readBaseUrl(path: string): Promise<string | undefined> {
   const file = await open(path, constants.O_RDONLY | safeOpenFlags);
   return withClosing(file, async () => {
@@ -287,16 +302,16 @@ export async function readBaseUrl(path: string): Promise<string | undefined> {
   });
 }
 
-/** Deletes the file of a store. A process that uses the file continues with an empty file. */
+/** Deletes the file of a store. A process that is using the file continues with an empty one. */
 export async function deleteStoreFile(path: string): Promise<void> {
-  await withLock(lockPathOf(path), async () => {
+  await withLock(getLockPath(path), async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
   });
 }
 
-/** Yields the complete lines of a range of a file, without the line feeds. An incomplete line at the end is left out. */
+/** Yields the complete lines in a range of a file, without line feeds. An incomplete last line is skipped. */
 async function* readLines(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
-  let parts: Buffer[] = [];
+  let lineParts: Buffer[] = [];
   let length = 0;
   for (let position = start; position < end; ) {
     const size = Math.min(chunkBytes, end - position);
@@ -305,40 +320,40 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
     position += bytesRead;
     const chunk = buffer.subarray(0, bytesRead);
     let at = 0;
-    for (let feed = chunk.indexOf(10); feed !== -1; feed = chunk.indexOf(10, at)) {
-      parts.push(chunk.subarray(at, feed));
-      yield parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
-      [parts, length, at] = [[], 0, feed + 1];
+    for (let lineFeedIndex = chunk.indexOf(10); lineFeedIndex !== -1; lineFeedIndex = chunk.indexOf(10, at)) {
+      lineParts.push(chunk.subarray(at, lineFeedIndex));
+      yield lineParts.length === 1 ? (lineParts[0] as Buffer) : Buffer.concat(lineParts);
+      [lineParts, length, at] = [[], 0, lineFeedIndex + 1];
     }
-    parts.push(chunk.subarray(at));
+    lineParts.push(chunk.subarray(at));
     length += chunk.length - at;
     if (length > maxLineBytes) throw new Error(`it has a line of more than ${maxLineBytes} bytes`);
   }
 }
 
 /**
- * Formats a record as a line: a checksum, the metadata as JSON, a tab, and all bodies together in base64. The metadata
- * contains the length of each body. JSON writes an infinite expiry as null.
+ * Serializes a record as one line: a checksum, the metadata as JSON, a tab, and all bodies concatenated in base64. The
+ * metadata contains the length of each body. An infinite `expiresAt` becomes null in JSON.
  */
 function serializeRecord(record: StoreRecord): string {
   const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
-  const head = 'key' in record ? documentHead(record) : collectionHead(record);
+  const head = 'key' in record ? getDocumentMetadata(record) : getCollectionMetadata(record);
   const text = `${JSON.stringify(head)}\t${Buffer.concat(bodies).toString('base64')}`;
   return `${computeChecksum(text)} ${text}\n`;
 }
 
-/** Returns the metadata of a document. The names of the fields are part of the file format. */
-const documentHead = ({ body: _, ...head }: DocumentRecord) => head;
+/** Returns the metadata of a document. Its field names are part of the file format. */
+const getDocumentMetadata = ({ body: _, ...head }: DocumentRecord) => head;
 
-/** Returns the metadata of a collection. The names of the fields are part of the file format. */
-const collectionHead = (record: CollectionRecord) => ({
+/** Returns the metadata of a collection. Its field names are part of the file format. */
+const getCollectionMetadata = (record: CollectionRecord) => ({
   ...record,
   items: record.items.map(({ id, sequenceNumber, body }) => [id, sequenceNumber, body.length]),
 });
 
 const computeChecksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
 
-/** Parses a line; undefined if the line is damaged. */
+/** Parses a line. Returns undefined if the line is damaged. */
 function parseRecord(line: Buffer): StoreRecord | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
   const tab = line.indexOf(9);
@@ -355,7 +370,7 @@ function parseRecord(line: Buffer): StoreRecord | undefined {
   return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
 }
 
-/** Runs `work` and closes the file afterwards. */
+/** Runs `work`, then closes the file. */
 async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -365,8 +380,8 @@ async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>
 }
 
 /**
- * Makes an existing folder accessible only to this user.
- * @throws Error if the path is a link or no folder, or if the folder belongs to another user
+ * Restricts the permissions of an existing folder to this user.
+ * @throws Error if the path is a symbolic link or not a folder, or if the folder belongs to another user
  */
 export async function securePrivateFolder(path: string): Promise<void> {
   const stats = await lstat(path);
@@ -376,8 +391,8 @@ export async function securePrivateFolder(path: string): Promise<void> {
 }
 
 /**
- * Writes the folder of a file to the disk, so that the name of the file survives a crash of the machine. Does nothing on
- * Windows, which cannot do this.
+ * Syncs the folder of a file to disk, so that the file's name survives a crash of the machine. Does nothing on Windows,
+ * which does not support this.
  */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
@@ -386,8 +401,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Creates a folder that only this user can access, and its missing parent folders. The levels are created one after the
- * other, because the option `recursive` of `mkdir` never returns on file systems that answer ENOENT, such as `/proc`.
+ * Creates a folder that only this user can access, and any missing parent folders. Creates one level at a time: on file
+ * systems that return ENOENT, such as `/proc`, `mkdir` with `recursive` never returns.
  */
 export async function createPrivateFolder(path: string): Promise<void> {
   const exists = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
@@ -398,7 +413,7 @@ export async function createPrivateFolder(path: string): Promise<void> {
   });
 }
 
-/** Returns an error handler that ignores errors with these codes and throws all others. */
+/** Returns an error handler that ignores errors with the given codes and rethrows all others. */
 export const ignoreErrorCodes =
   (...codes: readonly string[]) =>
   (error: NodeJS.ErrnoException): undefined => {
@@ -417,9 +432,9 @@ const reasonsByCode: Record<string, string> = {
   EFBIG: 'this server may not write such a large file',
 };
 
-/** Returns the reason of a file system error in words. */
+/** Explains a file system error in words, e.g. `the disk is full`. */
 export const explainFileError = (error: unknown): string => {
-  // An error about a lock file has the error of the file system as its cause.
+  // Errors of a lock file have the original file system error as their `cause`.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   return reasonsByCode[code] ?? (message || code);
 };

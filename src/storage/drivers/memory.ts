@@ -2,23 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../../api/errors.ts';
 import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } from '../storage.ts';
 
-/** A change of a store. Applying the same records in the same order to an empty store creates an equal store. */
+/** A change of a store. Applying all recorded changes, in order, to an empty store produces an equal store. */
 export type StoreRecord = DocumentRecord | CollectionRecord;
 
-/** The new state of a document. */
+/** A document after a change. */
 export interface DocumentRecord {
   key: string;
-  /** The version; `''` if the document was removed. */
+  /** The version of the document; `''` if the document was removed. */
   version: string;
-  /** When the document expires, in milliseconds by the clock of the store. */
+  /** When the document expires, in milliseconds by the store's clock. */
   expiresAt: number;
   body: Buffer;
 }
 
-/** The new state of a collection. `items` has only the items that have changed. */
+/** A collection after a change. `items` contains only the changed items. */
 export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
   name: string;
-  /** The highest sequence number of the collection. */
+  /** The highest sequence number in the collection. */
   lastSequenceNumber: number;
   expiresAt: number;
 }
@@ -32,24 +32,24 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
 /** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * The memory limit for entries that expire within a day. Beyond it, the least recently written entries are
-   * evicted. By default there is no limit.
+   * The memory limit for entries that expire within a day, in bytes. At the limit, the least recently written entries
+   * are evicted. Default: no limit.
    */
   maxBytes?: number;
   /**
-   * The memory limit for entries with a longer lifetime. At the limit, the store is nearly full and refuses new documents
-   * of this kind. By default there is no limit.
+   * The memory limit for entries with a longer lifetime, in bytes. At the limit, the store counts as nearly full and
+   * refuses new documents with a longer lifetime. Default: no limit.
    */
   maxLastingBytes?: number;
-  /** Receives each change. */
+  /** Called with each change of the store. */
   onChange?: (record: StoreRecord) => void;
 }
 
-/** The overhead of a document or a collection, in bytes. */
+/** Memory overhead of a document or a collection, in bytes. */
 const entryOverheadBytes = 1000;
 /**
- * The longest lifetime of a temporary entry, in milliseconds. Entries with a longer lifetime, such as spending and labels, are
- * never evicted.
+ * The maximum lifetime of a temporary entry, in milliseconds. Entries with a longer lifetime, such as spending and
+ * labels, are never evicted.
  */
 const maxTemporaryTtlMs = 86_400_000;
 
@@ -64,9 +64,9 @@ export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
-  /** Documents and collections. The least recently written entry is first. */
+  /** Documents and collections, ordered by their last write. The first entry is evicted first. */
   readonly #entries = new Map<string, Entry>();
-  /** The memory of entries that expire within a day, and of all other entries. */
+  /** The memory of temporary entries, and of entries with a longer lifetime, in bytes. */
   #temporaryBytes = 0;
   #lastingBytes = 0;
   #lastSequenceNumber = 0;
@@ -162,7 +162,7 @@ export class MemoryStore implements Store {
     return this.#lastingBytes >= this.#options.maxLastingBytes;
   }
 
-  /** Applies a change that this store or another store has recorded. */
+  /** Applies a change that was recorded by this store or by another one. */
   apply(record: StoreRecord): void {
     if ('key' in record) this.#put(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
@@ -176,7 +176,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Yields records that create an equal store. Large collections are split into several records. */
+  /** Yields records from which an equal store can be created. Large collections are split into several records. */
   *records(): Generator<StoreRecord> {
     for (const { record } of this.#entries.values()) {
       if (record.expiresAt <= this.now()) continue;
@@ -241,8 +241,9 @@ const createCollection = (name: string, lastSequenceNumber: number): Collection 
   expiresAt: 0,
 });
 
-function applyToCollection(record: CollectionRecord, before: Collection | undefined): Collection {
-  const collection = before?.generation === record.generation ? before : createCollection(record.name, 0);
+function applyToCollection(record: CollectionRecord, previousCollection: Collection | undefined): Collection {
+  const collection =
+    previousCollection?.generation === record.generation ? previousCollection : createCollection(record.name, 0);
   const { items } = collection;
   let { bytes } = collection;
   const remove = (id: string) => {
@@ -261,7 +262,7 @@ function applyToCollection(record: CollectionRecord, before: Collection | undefi
   return { ...record, items, bytes };
 }
 
-/** Splits the items after a sequence number into chunks. Yields at least one chunk, which may be empty. */
+/** Splits the items with a sequence number above `after` into chunks. Yields at least one chunk, which may be empty. */
 function* splitIntoChunks(items: Iterable<[string, Item]>, after = 0): Generator<ItemsChunk['items']> {
   let [chunk, bytes]: [ItemsChunk['items'], number] = [[], 0];
   let isFirst = true;

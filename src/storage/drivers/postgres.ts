@@ -4,22 +4,22 @@ import pg from 'pg';
 import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type StoreDriver } from '../storage.ts';
 
 /**
- * The time limit for connecting and for a statement, in milliseconds. A statement that takes longer loses its connection.
- * Callers stop waiting earlier. The additional time is for answers that arrive while this process is busy.
+ * The time limit for connecting and for a statement, in milliseconds. A statement that exceeds it loses its connection.
+ * Callers give up earlier. The extra time allows for replies that arrive while this process is busy.
  */
 const timeoutMs = 5000;
 const maxConnections = 10;
-/** The interval between deletions of expired rows, in milliseconds, and the number of rows that one statement deletes. */
+/** How often expired rows are deleted, in milliseconds, and how many rows one statement deletes. */
 const sweepIntervalMs = 60_000;
 const sweepBatchRows = 1000;
-/** The largest number of documents that one statement reads. */
+/** The maximum number of documents that one statement reads. */
 const maxBatchReads = 100;
-/** The total size of all collections at which the store counts as nearly full, in bytes. */
+/** The total size of all collections, in bytes, from which the store counts as nearly full. */
 const maxCollectionsBytes = 4 * 1024 ** 3;
 
 /**
- * The version of the tables, and the statements that create them. The storage mode EXTERNAL turns compression off, because
- * encrypted values cannot be compressed.
+ * The version of the table format, and the statements that create the tables. The storage mode EXTERNAL turns off
+ * compression, because encrypted values cannot be compressed.
  */
 const format = 1;
 const tables = `
@@ -86,27 +86,31 @@ const tables = `
 const now = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const expiryAfter = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
-/** The address and the credentials of a PostgreSQL server. All options are explicit, so that `PG…` variables have no effect. */
+/**
+ * Host and credentials of a PostgreSQL server. All options are set explicitly, so that `PG…` environment variables have
+ * no effect.
+ */
 export type PostgresConnection = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
   ssl: false | { rejectUnauthorized: boolean };
 };
 
-/** Creates the driver for PostgreSQL. */
+/** Creates the store driver for PostgreSQL. */
 export const createPostgresDriver = (address: PostgresConnection): StoreDriver => ({
   hostAndPort: `${address.host}:${address.port}`,
   open: (onError) => openPostgresStore(address, onError),
 });
 
-/** Documents that are requested in the same iteration of the event loop. One statement reads all of them. */
+/** Reads of documents that were requested in the same event-loop turn. One statement reads all of them. */
 interface ReadBatch {
   requests: { key: string; version: string }[];
   replies: Promise<ReadResult[]>;
 }
 
 /**
- * Opens a store in PostgreSQL. Each call is one statement on any connection of the pool. Statements have no name and
- * contain the schema, so that they work through a pooler that assigns a connection for each transaction.
+ * Opens a store in PostgreSQL. Each call is a single statement on any connection of the pool. Statements are unnamed
+ * and qualify every table with its schema. Therefore they also work behind a connection pooler that assigns connections
+ * per transaction.
  */
 export function openPostgresStore(
   address: PostgresConnection,
@@ -145,7 +149,7 @@ export function openPostgresStore(
     isFull = row?.is === true;
   };
   let isSweeping = false;
-  const sweeps = setInterval(async () => {
+  const sweepTimer = setInterval(async () => {
     if (isSweeping) return;
     isSweeping = true;
     await sweep().catch(() => {});
@@ -226,7 +230,7 @@ export function openPostgresStore(
       return new Set(row.refused);
     },
     readItemsSince: async (name, after) => {
-      // If the collection has no later items, the result is one row without an item.
+      // If the collection has no later items, the query returns one row without an item.
       const rows = await query(
         `WITH later AS (SELECT id, sequence_number, body, sum(length(body)) OVER (ORDER BY sequence_number) - length(body) AS before
           FROM (SELECT id, sequence_number, body FROM ad_library.items WHERE name = $1 AND sequence_number > $2 ORDER BY sequence_number LIMIT $3) AS few)
@@ -250,20 +254,22 @@ export function openPostgresStore(
       };
     },
     isNearlyFull: () => isFull,
-    // Errors of these classes mean that the connection is lost or unavailable, or that the server is read-only.
+    // Errors of these classes mean that the connection was lost, that the server is unavailable, or that it is
+    // read-only.
     isRefusal: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
-      clearInterval(sweeps);
+      clearInterval(sweepTimer);
       await pool.end();
     },
   };
 }
 
-/** Creates the tables if they do not exist. If they exist, the database user needs no right to create tables. */
+/** Creates the tables unless they exist. If they exist, the database user does not need permission to create tables. */
 async function createTables(pool: pg.Pool): Promise<void> {
   const tablesExist = `to_regclass('ad_library.format') IS NOT NULL`;
   const existing = await pool.query<{ is: boolean }>(`SELECT ${tablesExist} AS is`);
-  // One transaction with a lock, so that only one of several replicas that start together creates the tables.
+  // Take a lock in the transaction, so that only one of several replicas that start at the same time creates the
+  // tables.
   if (!existing.rows[0]?.is)
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));

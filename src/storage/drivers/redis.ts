@@ -9,7 +9,7 @@ import {
   type StoreDriver,
 } from '../storage.ts';
 
-/** The address and the credentials of a Redis or Valkey server. */
+/** Host and credentials of a Redis or Valkey server. */
 export interface RedisConnection {
   tls: boolean;
   host: string;
@@ -19,15 +19,15 @@ export interface RedisConnection {
   database?: number | undefined;
 }
 
-/** Creates the driver for Redis and Valkey. */
+/** Creates the store driver for Redis and Valkey. */
 export const createRedisDriver = (address: RedisConnection, log: StorageLog): StoreDriver => ({
   hostAndPort: `${address.host}:${address.port}`,
   open: (onError) => openRedisStore(address, onError, log),
 });
 
 /**
- * Opens a store in Redis or Valkey. Keys have a hash tag, so that all keys of a collection are on the same node of a cluster
- * and one script can use all of them.
+ * Opens a store in Redis or Valkey. Keys contain a hash tag, so that all keys of a collection are on the same cluster
+ * node and one script can access them.
  */
 export function openRedisStore(
   address: RedisConnection,
@@ -49,10 +49,14 @@ export function openRedisStore(
       return client.sendCommand(['EVAL', text, ...scriptArgs]);
     }
   };
-  const keysOf = (name: string): [string, string, string] => [`${name}:about`, `${name}:bodies`, `${name}:order`];
+  const getCollectionKeys = (name: string): [string, string, string] => [
+    `${name}:about`,
+    `${name}:bodies`,
+    `${name}:order`,
+  ];
   let connected: Promise<unknown> | undefined;
   return {
-    // The client connects only once. If the first attempt fails, the client itself continues to connect.
+    // Call `connect` only once. If the first attempt fails, the client keeps trying by itself.
     connect: async () => {
       connected ??= client.connect();
       await connected;
@@ -66,7 +70,7 @@ export function openRedisStore(
     },
     readItems: async (name, ids) => {
       if (ids.length === 0) return new Map();
-      const [, bodiesKey, orderKey] = keysOf(name);
+      const [, bodiesKey, orderKey] = getCollectionKeys(name);
       const reply = await runScript(itemsScript, [bodiesKey, orderKey], [...ids]);
       const [bodies, sequenceNumbers] = reply as [(Buffer | null)[], (Buffer | null)[]];
       return new Map(
@@ -78,11 +82,11 @@ export function openRedisStore(
     putItems: async (name, changes, { ttlMs, maxBytes }) => {
       const args: RedisArgument[] = [randomUUID(), String(Math.ceil(ttlMs)), String(maxBytes)];
       for (const { id, expectedSequenceNumber, body } of changes) args.push(id, String(expectedSequenceNumber), body);
-      return new Set(((await runScript(putScript, keysOf(name), args)) as Buffer[]).map(String));
+      return new Set(((await runScript(putScript, getCollectionKeys(name), args)) as Buffer[]).map(String));
     },
     readItemsSince: async (name, after) => {
       const limits = [after, chunkLimits.items, chunkLimits.bytes].map(String);
-      const [metadataJson, ...fields] = (await runScript(itemsSinceScript, keysOf(name), limits)) as [
+      const [metadataJson, ...fields] = (await runScript(itemsSinceScript, getCollectionKeys(name), limits)) as [
         Buffer,
         ...Buffer[],
       ];
@@ -126,7 +130,10 @@ interface Script {
 
 const createScript = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
-/** The beginning of scripts that need the time. They use the clock of Redis, because the clocks of replicas may differ. */
+/**
+ * The first lines of scripts that need the time. They use the clock of Redis, because the clocks of replicas may
+ * differ.
+ */
 const readTime = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
@@ -134,7 +141,7 @@ const readScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
-/** ARGV: the expected version, the next version, the next body (empty to remove the document), the lifetime in ms. */
+/** ARGV: the expected version; the next version; the next body, empty to remove the document; the lifetime in ms. */
 const swapScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 if (version or '') ~= ARGV[1] then return { now, version, version and redis.call('HGET', KEYS[1], 'body') } end
@@ -146,8 +153,8 @@ end
 return { now, 1 }`);
 
 /**
- * KEYS: the metadata, the bodies, the order. ARGV: an id for a new collection, the lifetime in ms, the largest size in
- * bytes; then for each item its id, its expected sequence number, its body.
+ * KEYS: the metadata, the bodies and the order of the collection. ARGV: an id for a new collection, the lifetime in ms
+ * and the maximum size in bytes; then for each item its id, expected sequence number and body.
  */
 const putScript = createScript(`
 local metadata, bodies, order = KEYS[1], KEYS[2], KEYS[3]
@@ -179,12 +186,18 @@ redis.call('HSET', metadata, 'bytes', bytes, 'lastSequenceNumber', string.format
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
-/** Reads bodies and sequence numbers in one script, so that they are consistent. KEYS: the bodies, the order. ARGV: ids. */
+/**
+ * Reads bodies and sequence numbers in one script, so that they are consistent. KEYS: the bodies and the order of the
+ * collection. ARGV: the ids of the items.
+ */
 const itemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
-/** KEYS: the metadata, the bodies, the order. ARGV: the sequence number to start after, the numbers of items and bytes. */
+/**
+ * KEYS: the metadata, the bodies and the order of the collection. ARGV: the sequence number to start after, the maximum
+ * number of items and the maximum number of bytes.
+ */
 const itemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local about, all, bytes = {}, redis.call('HGETALL', KEYS[1]), 0
@@ -200,42 +213,39 @@ return reply`);
 
 const getErrorReply = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
 
-/** Returns whether Redis refuses all commands at the moment. */
+/** Returns true if the error reply means that Redis currently refuses all commands. */
 const isTemporaryRefusal = (reply: string): boolean =>
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
 
-/** The largest age of the last check of the memory, in milliseconds. */
+/** How long a memory check stays valid, in milliseconds. */
 const maxInfoAgeMs = 2000;
 /**
- * The store becomes nearly full when it uses `nearlyFullRatio` of its memory, and stops being nearly full below
- * `noLongerFullRatio`.
+ * Memory usage as a fraction of `maxmemory`. The store counts as nearly full above `nearlyFullRatio`, until usage falls
+ * below `noLongerFullRatio`.
  */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;
 
-/**
- * Watches whether the memory of Redis is so full that only necessary data should be stored. Logs each problem of the
- * configuration once.
- */
-function watchMemory(info: () => Promise<unknown>, log: StorageLog) {
-  const warned = new Set<string>();
+/** Checks regularly whether Redis is nearly full. Logs a warning, once each, for configurations that can lose data. */
+function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
+  const loggedWarnings = new Set<string>();
   const warnOnce = (message: string, fields?: Record<string, unknown>) => {
-    if (!warned.has(message)) log.warn(message, fields);
-    warned.add(message);
+    if (!loggedWarnings.has(message)) log.warn(message, fields);
+    loggedWarnings.add(message);
   };
   let checkedAt = Number.NEGATIVE_INFINITY;
   let isNearlyFull = false;
   const check = async () => {
     checkedAt = performance.now();
-    const lines = String(await info()).split('\r\n');
-    const facts = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
-    const [used, max] = [Number(facts.get('used_memory') ?? 0), Number(facts.get('maxmemory') ?? 0)];
-    const policy = facts.get('maxmemory_policy') ?? 'noeviction';
+    const lines = String(await readInfo()).split('\r\n');
+    const memoryInfo = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
+    const [used, max] = [Number(memoryInfo.get('used_memory') ?? 0), Number(memoryInfo.get('maxmemory') ?? 0)];
+    const policy = memoryInfo.get('maxmemory_policy') ?? 'noeviction';
     if (max > 0 && policy !== 'noeviction')
       warnOnce('the shared state may lose the spent credits when Redis is full: set maxmemory-policy to noeviction', {
         policy,
       });
-    if (facts.get('aof_enabled') === '0')
+    if (memoryInfo.get('aof_enabled') === '0')
       warnOnce('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
     isNearlyFull = max > 0 && used > (isNearlyFull ? noLongerFullRatio : nearlyFullRatio) * max;
   };
@@ -250,7 +260,7 @@ function watchMemory(info: () => Promise<unknown>, log: StorageLog) {
 
 /** The time limit for connecting, in milliseconds. */
 const connectTimeoutMs = 1000;
-/** The longest wait between two attempts to reconnect, in milliseconds. */
+/** The maximum delay between two attempts to reconnect, in milliseconds. */
 const maxReconnectDelayMs = 400;
 const maxQueuedCommands = 20_000;
 

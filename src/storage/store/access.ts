@@ -7,12 +7,14 @@ import type { Leases } from './leases.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /**
- * How long the store remembers removed groups, signed-in connections and rejected keys, in milliseconds. This is longer
- * than the lifetime of all cached data.
+ * How long the store remembers forgotten response groups and sign-in connections, in milliseconds. Longer than the
+ * lifetime of any cached data.
  */
 export const markTtlMs = 30 * dayMs;
 
-/** A store with everything that the code above it needs: encryption, documents, leases, and a queue for failed writes. */
+/**
+ * A store, and what its users need in addition: encryption, documents, leases, and a queue that retries failed writes.
+ */
 export interface StoreAccess {
   store: Store & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
   encryption: Encryption;
@@ -20,13 +22,13 @@ export interface StoreAccess {
   leases: Leases;
   queue: Pick<WriteQueue, 'write'>;
   /**
-   * Returns the key of a document or a collection. All keys of a tenant have the same hash tag, so that Redis Cluster stores
-   * them on the same node.
+   * Returns the key of a document or a collection. All keys of a tenant have the same hash tag, so that Redis Cluster
+   * stores them on one node.
    */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Returns limits with an eighth of `maxBytes` while the store is nearly full, and the same limits otherwise. */
+/** Divides `maxBytes` by eight while the store is nearly full. Otherwise returns the limits unchanged. */
 export const reduceIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
   store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

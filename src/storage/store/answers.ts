@@ -9,12 +9,12 @@ import { createMemoryAnswers, isNewerThan } from '../memory-answers.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
-/** The stored state of a call. */
+/** The document of one API call: its cached response and its claim. */
 interface StoredCall {
   cached?: { operation: OperationName; answer: StoredAnswer; at: number } | undefined;
   /** The claim of the process that is sending the call. */
   running?: StoredClaim;
-  /** The id of the claim of the last process that died while it sent the call. */
+  /** The id of the latest claim whose process died while sending the call. */
   lost?: string | undefined;
 }
 
@@ -22,61 +22,71 @@ interface StoredClaim extends LeaseHolder {
   id: string;
 }
 
-/** An answer without its parsed value, which its schema can parse again. */
+/** An API response without its parsed value, which can be parsed again from `raw`. */
 type StoredAnswer = Omit<Answer, 'value'>;
 
-/** How long the store keeps a claim, and how long it remembers that the process of a claim has died, in milliseconds. */
+/**
+ * How long the store remembers a claim, and how long it remembers that the process of a claim died, in milliseconds.
+ */
 const claimMs = 3_600_000;
 /**
- * The largest depth of nested objects and lists in an answer that the store accepts. Writing a deeper value as JSON
- * exhausts the stack in Node before version 26. Answers of the service have about eight levels.
+ * The maximum nesting depth of a response that is written to the store. In Node before version 26, serializing a deeper
+ * value exhausts the stack. Responses of the service have about eight levels.
  */
 const maxAnswerDepth = 500;
-/** The memory limit for answers that the store did not accept. */
+/** The memory limit for responses that the store did not accept, in bytes. */
 const maxLocalBytes = 64 * 1024 * 1024;
 
 interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
-  /** Whether a call is sent again after its process has died, although the service may have charged for the call. */
+  /** True if a call is sent again after its process has died, although the service may already have charged for it. */
   sendsAgain?: boolean;
 }
 
 /**
- * Opens the cache of answers that replicas share. Each call is one document, which contains the answer and the claim of
- * the replica that is sending the call. Therefore a replica that gets the claim knows that no other replica has stored an
- * answer since, and a replica that waits finds the answer in the same document. If the store does not accept an answer,
- * only this replica caches the answer.
+ * Opens the response cache that replicas share.
+ *
+ * Each call is one document, which contains the cached response and the claim of the replica that is sending the call.
+ * Since both are in one document, a replica that obtains the claim can be sure that no response was stored in the
+ * meantime. A replica that waits for a claim finds the response in the same document. If the store does not accept a
+ * response, only this replica caches it.
  */
 export function openStoredAnswers(
   access: StoreAccess,
   { ttlMs, now, sendsAgain = false }: StoredAnswersOptions,
 ): AnswerCache {
   const { documents, store, leases, queue, keyOf } = access;
-  const local = createMemoryAnswers({ maxBytes: maxLocalBytes, ttlMs, now });
+  const localAnswers = createMemoryAnswers({ maxBytes: maxLocalBytes, ttlMs, now });
   const answerKeyOf = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
   const groupKeyOf = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
-  /** Groups that this replica has forgotten, but whose mark is not in the store yet. Their answers are not cached meanwhile. */
+  /**
+   * Groups that this replica has forgotten but could not yet mark as forgotten in the store. Until then, their
+   * responses are not cached.
+   */
   const unmarkedGroups = new Set<string>();
-  /** Returns the cached answer of a document, if it is not too old. @param time the current time of the store */
+  /**
+   * Returns the cached response of a document. Returns undefined if there is none or if it has expired.
+   * @param time the current time of the store
+   */
   const parseCachedAnswer = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
     const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(age) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
-    const parsed = responseSchemas[operation].safeParse(answer.raw);
-    return parsed.success ? { answer: { ...answer, value: parsed.data }, at: now() - age } : undefined;
+    const parsedValue = responseSchemas[operation].safeParse(answer.raw);
+    return parsedValue.success ? { answer: { ...answer, value: parsedValue.data }, at: now() - age } : undefined;
   };
 
   const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
     const key = answerKeyOf(tenantId, name);
     const reply = await documents.read<StoredCall>(key).catch(() => undefined);
-    // While the store is unreachable, the document that this replica read last still counts.
+    // While the store is unreachable, use the document that this replica read last.
     const stored = reply ?? documents.getCached<StoredCall>(key);
-    const localAnswer = await local.get(tenantId, name);
+    const localAnswer = await localAnswers.get(tenantId, name);
     if (localAnswer && localAnswer.at >= (stored?.doc?.cached?.at ?? 0)) return localAnswer;
     return stored && parseCachedAnswer(stored.doc, stored.now + ('ageMs' in stored ? stored.ageMs : 0));
   };
 
   const claim = async (call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
-    if (name === undefined || !store.isUp()) return local.claim(call, name, request);
+    if (name === undefined || !store.isUp()) return localAnswers.claim(call, name, request);
     const {
       request: { operation },
       owner: { tenantId },
@@ -101,26 +111,26 @@ export function openStoredAnswers(
     };
     const put = async (cached: CachedAnswer) => {
       const { value, ...answer } = cached.answer;
-      const isTaken =
+      const isStoredInStore =
         !store.isNearlyFull() &&
         !isDeeperThan(maxAnswerDepth, answer.raw) &&
         (await documents
           .write<StoredCall>(key, (at) => ({ cached: { operation: operation.name, answer, at } }), ttlMs)
           .then(() => true)
           .catch(() => false));
-      if (isTaken) local.forget(tenantId, name);
-      else local.put(tenantId, name, cached);
-      if (isTaken) close();
+      if (isStoredInStore) localAnswers.forget(tenantId, name);
+      else localAnswers.put(tenantId, name, cached);
+      if (isStoredInStore) close();
       await end();
     };
     /**
-     * Returns whether a claim belongs to another call. A claim of this process that has ended does not count, although it may
-     * still be in the store.
+     * Returns true if a claim belongs to another call. A claim of this process that has already ended does not count,
+     * although the store may still contain it.
      */
     const isOtherClaim = (running: StoredClaim) => running.id !== id && !leases.isClosed(running.id, running);
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
-      for (let awaited: string | undefined; ; ) {
+      for (let awaitedClaimId: string | undefined; ; ) {
         const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
           const { cached, lost } = doc ?? {};
           const running = doc?.running && isOtherClaim(doc.running) ? doc.running : undefined;
@@ -135,7 +145,7 @@ export function openStoredAnswers(
               result: { kind: 'lost', id: running.id },
             };
           if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
-          if (awaited !== undefined && lost === awaited) return { result: { kind: 'lost', id: lost } };
+          if (awaitedClaimId !== undefined && lost === awaitedClaimId) return { result: { kind: 'lost', id: lost } };
           const next = { ...(cachedAnswer && { cached }), lost, running: { id, owner: leases.owner, at: time } };
           return { next, ttlMs: Math.max(ttlMs, claimMs), result: { kind: 'granted' } };
         });
@@ -149,12 +159,12 @@ export function openStoredAnswers(
           await onLost(step.id);
           return { kind: 'lost' };
         }
-        awaited = step.id;
+        awaitedClaimId = step.id;
         await documents.waitForChange(key, step.version, signal);
       }
     } catch {
-      // The store may have stored the claim although the call to the store failed. The request is then sent without waiting
-      // for others.
+      // Access to the store failed, although the claim may have been written. Send the request without waiting for
+      // other replicas.
       if (!signal.aborted) return granted;
       void end();
       throw abortedError(signal, false);
@@ -167,8 +177,10 @@ export function openStoredAnswers(
     resolveName: async (tenantId, { group, fingerprint }) => {
       if (group === undefined) return fingerprint;
       const key = groupKeyOf(tenantId, group);
-      const mark = await documents.read(key).catch(() => undefined);
-      return mark === undefined || unmarkedGroups.has(key) ? undefined : `${mark.version} ${fingerprint}`;
+      const groupDocument = await documents.read(key).catch(() => undefined);
+      return groupDocument === undefined || unmarkedGroups.has(key)
+        ? undefined
+        : `${groupDocument.version} ${fingerprint}`;
     },
     forgetGroup: async (tenantId, group) => {
       const key = groupKeyOf(tenantId, group);

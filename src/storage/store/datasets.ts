@@ -18,23 +18,25 @@ import { reduceIfNearlyFull, type StoreAccess } from './access.ts';
 import type { Encryption } from './encryption.ts';
 
 const MB = 1024 * 1024;
-/** The lifetime of a dataset after the last addition, and its largest size in the store. */
+/** The lifetime of a dataset after its last addition, and its maximum size in the store. */
 const limits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
-/** The memory limits of this process for local copies: for all copies together and for one copy. */
+/** Memory limits for the local copies in this process: in total and per dataset. */
 const localCopyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
-/** The largest size of one decompressed item, in bytes. An answer of the service has at most 8 MB. */
+/** The maximum size of a decompressed item, in bytes. API responses have at most 8 MB. */
 const maxItemBytes = 64 * MB;
 
 /**
- * The datasets of all tenants in a store that replicas share. Each ad, each page and each step of a gathering is an item
- * of a collection. To add to an item, a replica reads it, merges the versions, and writes it if it has not changed
- * meanwhile. To read a dataset, a replica keeps a local copy and asks the store for later changes.
+ * The datasets of all tenants, in a store that replicas share. Each ad, each advertiser page and each step of a
+ * gathering is an item of a collection.
+ *
+ * To add to an item, a replica reads the item, merges the versions, and writes the result unless the item has changed
+ * in the meantime. To read a dataset, a replica keeps a local copy and requests only later changes from the store.
  */
 export class StoreDatasets implements Datasets {
   readonly #access: StoreAccess;
   readonly #copies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;
-  /** True if the warning about lost answers was logged and no write has succeeded since. */
+  /** True if the warning about lost responses was logged and no write has succeeded since then. */
   #hasWarnedOfLoss = false;
 
   readonly #codec: RecordCodec;
@@ -53,18 +55,18 @@ export class StoreDatasets implements Datasets {
 
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const name = this.#access.keyOf(tenantId, 'dataset');
-    const synced = () => this.#sync(name);
+    const readSynced = () => this.#sync(name);
     return {
       userRecords: openUserRecords(this.#access, tenantId),
       nextSequenceNumber: () => this.#nextSequenceNumber(this.#access.keyOf(tenantId, 'order')),
       addItems: (batch) => this.#addRecords(name, createRecords(batch)),
       saveGathering: (step) => this.#addRecords(name, [{ ...step, kind: 'gathering' }]),
-      findItem: async (type, id) => (await synced()).findItem(type, id),
+      findItem: async (type, id) => (await readSynced()).findItem(type, id),
       readContents: async () => {
-        const [dataset, records] = await Promise.all([synced(), readContentRecords(this.#access, tenantId)]);
+        const [dataset, records] = await Promise.all([readSynced(), readContentRecords(this.#access, tenantId)]);
         return dataset.getContents(records);
       },
-      estimateMaxAds: async () => (await synced()).estimateMaxAds(),
+      estimateMaxAds: async () => (await readSynced()).estimateMaxAds(),
     };
   }
 
@@ -72,7 +74,10 @@ export class StoreDatasets implements Datasets {
     this.#copies.clear();
   }
 
-  /** Returns the next sequence number. While the store is unreachable, derives it from the highest number known here. */
+  /**
+   * Returns the next sequence number. If the store is unreachable, continues from the highest number that this process
+   * knows.
+   */
   async #nextSequenceNumber(key: string): Promise<number> {
     const { documents, store } = this.#access;
     const lastOrder = this.#lastSequenceNumber;
@@ -91,13 +96,13 @@ export class StoreDatasets implements Datasets {
     this.#copies.set(name, copy);
     const dataset = await copy.sync();
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
-    // The cache measures the size of a copy only when the copy is added, so the copy is added again.
+    // The cache measures an entry only when it is added. Add the copy again, because its size has changed.
     this.#copies.delete(name);
     this.#copies.set(name, copy);
     return dataset;
   }
 
-  /** Adds records. If the store is unreachable, the records are added later, because they were paid for. */
+  /** Adds records. If the store is unreachable, the write is queued and retried, because the records were paid for. */
   async #addRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
     const { queue, warn } = this.#access;
@@ -121,21 +126,21 @@ export class StoreDatasets implements Datasets {
   async #writeRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
     const { store } = this.#access;
     const copy = this.#copies.peek(name);
-    const byId = new Map<string, DatasetRecord[]>();
+    const recordsById = new Map<string, DatasetRecord[]>();
     for (const record of records) {
       const id = createItemId(record, (...parts) => this.#access.encryption.hashName(name, ...parts));
-      byId.set(id, [...(byId.get(id) ?? []), record]);
+      recordsById.set(id, [...(recordsById.get(id) ?? []), record]);
     }
-    // An item that is not in the local copy is new, unless another process has added it. In that case the store refuses the
-    // write, and the loop reads the item.
+    // An item that is not in the local copy is probably new. If another process has added it, the store refuses the
+    // write, and the next iteration reads the item.
     const isKnown = (id: string) => copy === undefined || copy.hasItem(id);
-    for (let ids = [...byId.keys()], toRead = ids.filter(isKnown); ids.length > 0; toRead = ids) {
+    for (let ids = [...recordsById.keys()], toRead = ids.filter(isKnown); ids.length > 0; toRead = ids) {
       const storedItems = toRead.length > 0 ? await store.readItems(name, toRead) : new Map<string, Item>();
       const changes = ids.flatMap((id): ItemChange[] => {
         const storedItem = storedItems.get(id);
         const merged = new MemoryDataset();
         if (storedItem) for (const record of this.#codec.decode(name, id, storedItem.body)) merged.apply(record);
-        const isChanged = (byId.get(id) ?? []).map((record) => merged.apply(record)).includes(true);
+        const isChanged = (recordsById.get(id) ?? []).map((record) => merged.apply(record)).includes(true);
         return isChanged
           ? [
               {
@@ -155,31 +160,36 @@ const estimateBytes = (records: readonly DatasetRecord[]): number =>
   records.reduce((sum, record) => sum + 1000 + (record.kind === 'gathering' ? 0 : record.json.length), 0);
 
 /**
- * Returns the id of an item in the store. Its first letter tells the kind, because the store counts evicted items by first
- * letter: `a` for ads, `p` for pages, `g` for the first step of a gathering, `s` for later steps. The number of evicted
- * gatherings is the number of their first steps.
+ * Returns the id of an item in the store. Its first letter states the kind of item: `a` for an ad, `p` for an
+ * advertiser page, `g` for the first step of a gathering, `s` for later steps. The store counts evicted items by first
+ * letter. The number of evicted gatherings is therefore the count for `g`.
  */
-function createItemId(record: DatasetRecord, nameOf: (...parts: string[]) => string): string {
+function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
-    return `${record.kind[0]}${nameOf(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
-  // Two processes may make different steps with the same number, so the id depends on the content.
+    return `${record.kind[0]}${hashName(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
+  // Two processes may make different steps with the same number, so the id includes a hash of the content.
   const content = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
-  return `${(record.step ?? 0) > 1 ? 's' : 'g'}${nameOf(record.kind, record.id, content)}`;
+  return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, content)}`;
 }
 
-/** Options of zlib. For ads, this level takes two thirds of the time of the default level, and 3% more bytes. */
+/**
+ * Options for zlib. For ads, this level takes two thirds of the time of the default level and produces 3 % more bytes.
+ */
 const deflate = { level: 3, chunkSize: 4096 };
 
-/** The memory limit for items that this process has written and its local copy has not read yet. */
+/** The memory limit for items that this process has written but not yet read into its local copy. */
 const maxWrittenBytes = 16 * MB;
 
 /**
- * Encodes and decodes the items of datasets, compressed and encrypted. An item contains the records of one ad or page, or
- * one step of a gathering.
+ * Encodes and decodes dataset items, which are compressed and encrypted. An item contains all versions of an ad or
+ * advertiser page, or one step of a gathering.
  */
 class RecordCodec {
   readonly #encryption: Encryption;
-  /** Items that this process has written, until its local copy reads them. Decoding would take as long as encoding. */
+  /**
+   * Items that this process has written, until its local copy reads them. This saves decoding, which takes as long as
+   * encoding.
+   */
   readonly #written = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
     maxSize: maxWrittenBytes,
     sizeCalculation: ({ body, records }) => body.length + estimateBytes(records),
@@ -190,8 +200,8 @@ class RecordCodec {
   }
 
   /**
-   * Encodes an item. Compression is synchronous, because passing thousands of small texts to other threads takes four times
-   * as long.
+   * Encodes an item. Compresses synchronously, because handing thousands of small texts to other threads takes four
+   * times as long.
    */
   encode(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
     const key = `${name} ${id}`;
@@ -200,16 +210,16 @@ class RecordCodec {
     return body;
   }
 
-  /** Decodes an item. Returns no records if the item is damaged. */
+  /** Decodes an item. Returns an empty list if the item is damaged. */
   decode(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
-    const unread = this.#written.get(key);
+    const writtenItem = this.#written.get(key);
     this.#written.delete(key);
-    if (unread?.body.equals(body)) return unread.records;
-    const opened = this.#encryption.decrypt(key, body);
-    if (opened === undefined) return [];
+    if (writtenItem?.body.equals(body)) return writtenItem.records;
+    const decrypted = this.#encryption.decrypt(key, body);
+    if (decrypted === undefined) return [];
     try {
-      return parseRecords(inflateRawSync(opened, { maxOutputLength: maxItemBytes }));
+      return parseRecords(inflateRawSync(decrypted, { maxOutputLength: maxItemBytes }));
     } catch {
       return [];
     }
@@ -217,8 +227,8 @@ class RecordCodec {
 }
 
 /**
- * A tab separates the metadata of an ad or a page from its JSON. No JSON text contains a tab, so the JSON is stored as it
- * is and need not be serialized again.
+ * A tab separates the metadata of an ad or page from its JSON. JSON text never contains a raw tab, so the JSON can be
+ * stored unchanged instead of being serialized again.
  */
 const [tab, lineFeed] = [Buffer.from('\t'), Buffer.from('\n')];
 
@@ -232,23 +242,23 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
   );
 
 /**
- * Parses the records of an item. The form is not checked, because only this program can have encrypted the item. A new form
- * of records needs a new version in the names of keys.
+ * Parses the records of an item. Does not validate them, because only this program can have encrypted the item. A new
+ * record format requires a new version in the key names.
  */
 function parseRecords(bytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
   for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
     end = bytes.indexOf(lineFeed, start);
     const line = bytes.subarray(start, end);
-    const at = line.indexOf(tab);
-    const record = JSON.parse(line.toString('utf8', 0, at === -1 ? line.length : at));
-    // A copy with its own memory, because a view would keep the memory of the whole item alive.
-    records.push(at === -1 ? record : { ...record, json: new Uint8Array(line.subarray(at + 1)) });
+    const tabIndex = line.indexOf(tab);
+    const record = JSON.parse(line.toString('utf8', 0, tabIndex === -1 ? line.length : tabIndex));
+    // Copy the bytes: a view would keep the memory of the whole item alive.
+    records.push(tabIndex === -1 ? record : { ...record, json: new Uint8Array(line.subarray(tabIndex + 1)) });
   }
   return records;
 }
 
-/** An item of the local copy. `record` is undefined if the item was damaged. */
+/** An item in the local copy. `record` is undefined if the item was damaged. */
 interface CopiedItem {
   sequenceNumber: number;
   record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
@@ -281,15 +291,15 @@ class DatasetCopy {
   }
 
   /**
-   * Reads the changes since the last call, and returns the dataset. It contains everything that replicas had added before
-   * the call. Callers that come while a read is in progress share the next read.
+   * Reads the changes since the last call, then returns the dataset. The dataset includes everything that replicas
+   * added before this call. Calls that arrive while a read is in progress share the next read.
    */
   sync(): Promise<MemoryDataset> {
     this.#nextSync ??= this.#lastSync.then(async () => {
       this.#nextSync = undefined;
-      const followed = this.#readChanges();
-      this.#lastSync = followed.catch(() => {});
-      await followed;
+      const readingChanges = this.#readChanges();
+      this.#lastSync = readingChanges.catch(() => {});
+      await readingChanges;
       return this.dataset;
     });
     this.#lastSync = this.#nextSync.catch(() => {});

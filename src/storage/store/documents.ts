@@ -5,9 +5,9 @@ import { raceAbort } from '../../api/abort.ts';
 import type { ReadResult, Store } from '../storage.ts';
 import type { Encryption } from './encryption.ts';
 
-/** The change of a document. */
+/** The result of a function that changes a document. */
 interface Change<Doc, Result> {
-  /** The new document; `null` to remove the document; undefined to leave it as it is. */
+  /** The new document. `null` removes the document, and undefined leaves it unchanged. */
   next?: Doc | null;
   /** The lifetime of the new document, in milliseconds. */
   ttlMs?: number;
@@ -15,21 +15,21 @@ interface Change<Doc, Result> {
 }
 
 /**
- * Computes the change of a document from the current document, the time of the store, and the version. The function may run
- * several times, and its last result counts.
+ * Computes a change from the current document, the store's time and the current version. May be called several times;
+ * the last result is used.
  */
 type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
 interface CachedDocument<Doc> {
-  /** The version; `''` if the document did not exist. */
+  /** The version of the document; `''` if the document did not exist. */
   version: string;
   doc: Doc | undefined;
-  /** The time of the store when the document was read. */
+  /** The store's time when the document was read. */
   now: number;
 }
 
 interface Entry<Doc> extends CachedDocument<Doc> {
-  /** When the reply of the store arrived, by the clock of this process. */
+  /** When the store's reply arrived, by the clock of this process. */
   receivedAt: number;
   /** The sequence number of the request to the store. */
   requestNumber: number;
@@ -40,29 +40,31 @@ interface DocumentsOptions {
   store: Pick<Store, 'readDocument' | 'swapDocument'>;
   encryption: Pick<Encryption, 'encrypt' | 'decrypt'>;
   /**
-   * A clock of this process, in whole milliseconds, because stored times must be whole. It measures the age of documents
-   * that were read before. By default, the clock is monotonic. A store in the memory of this process passes its own clock
-   * instead, which may be the wall clock.
+   * A clock of this process in whole milliseconds, which measures the age of cached documents. Default: a monotonic
+   * clock. An in-memory store passes its own clock, which may be the wall clock. The values must be whole because they
+   * are also stored.
    */
   processNow?(): number;
   wait?(ms: number): Promise<void>;
-  /** The memory limit for cached documents, in bytes, as `estimateBytes` estimates them. */
+  /** The memory limit for cached documents, in bytes, as estimated by `estimateBytes`. */
   maxCachedBytes?: number;
 }
 
-/** The interval between two reads of a document while a caller waits for its change, in milliseconds. */
+/** How often a document is read while a caller waits for it to change, in milliseconds. */
 const pollIntervalMs = 100;
 /**
- * The longest wait for a change, in milliseconds. Afterwards the caller should check whether the process that should make
- * the change is still alive.
+ * The maximum time to wait for a change, in milliseconds. After that, callers check whether the process that should
+ * make the change is still alive.
  */
 const maxWaitMs = 1000;
 const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
 
 /**
- * Encrypted documents in a store, with a cache. A change is computed in this process and written by compare-and-swap. If
- * the document has changed meanwhile, the change is computed again. Changes of the same document run one after the other
- * in this process, so that only another process can cause a repetition.
+ * Reads and changes encrypted documents in a store, with a cache.
+ *
+ * A change is computed in this process and written by compare-and-swap. If the document has changed in the meantime,
+ * the change is computed again. Within this process, changes of the same document run one at a time, so only other
+ * processes can cause a retry.
  */
 export class Documents {
   readonly #options: Required<DocumentsOptions>;
@@ -81,15 +83,15 @@ export class Documents {
     });
   }
 
-  /** Returns the document as this process has last read or written it, and the age of this information in milliseconds. */
+  /** Returns the document as this process last read or wrote it, with the age of that copy in milliseconds. */
   getCached<Doc>(key: string): (CachedDocument<Doc> & { ageMs: number }) | undefined {
     const entry = this.#cachedEntry<Doc>(key);
     return entry && { ...entry, ageMs: this.#options.processNow() - entry.receivedAt };
   }
 
   /**
-   * Changes a document and returns the result of the change. If the store does not answer, the promise rejects, but the
-   * store may still make the change later.
+   * Changes a document and returns the `result` of the change. Rejects if the store does not reply; the store may still
+   * apply the change later.
    */
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const firstRequestNumber = ++this.#requestCount;
@@ -99,8 +101,8 @@ export class Documents {
         const now = current.now + this.#options.processNow() - current.receivedAt;
         const { next, ttlMs = 0, result } = change(structuredClone(current.doc), now, current.version);
         if (next === undefined) {
-          // Nothing is written, so the document must not be older than this call. A cached document that was requested
-          // before the call is read again.
+          // Without a write, the store cannot detect an outdated document. Read the document again if it was requested
+          // before this call.
           if (current.requestNumber > firstRequestNumber) return result;
           current = undefined;
           continue;
@@ -112,14 +114,17 @@ export class Documents {
     });
   }
 
-  /** Replaces a document, whatever it was before. @param next returns the new document; `null` removes the document */
+  /**
+   * Replaces a document, whatever its current content.
+   * @param next returns the new document; `null` removes the document
+   */
   write<Doc>(key: string, next: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
     return this.update<Doc, void>(key, (_, now) => ({ next: next(now), ttlMs, result: undefined }));
   }
 
   /**
-   * Waits until the document has another version, at most about a second. After this time the caller should check whether
-   * the process that should change the document has died.
+   * Waits until the document has a version other than `version`, but at most about a second. After that, the caller
+   * should check whether the process that should make the change has died.
    */
   async waitForChange(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { processNow } = this.#options;
@@ -133,20 +138,25 @@ export class Documents {
     const version = randomUUID();
     const text = JSON.stringify(next);
     const body = next === null ? undefined : encryption.encrypt(key, text);
-    // Until the store answers, the current version is unknown.
+    // Until the store replies, the current version is unknown.
     this.#entries.delete(key);
     const request = ++this.#requestCount;
-    const answer = await store.swapDocument(key, expected, { version, body, ttlMs });
-    if (!answer.isDone) return { isDone: false, found: this.#cacheReply<Doc>(key, answer, request, undefined) };
+    const swapResult = await store.swapDocument(key, expected, { version, body, ttlMs });
+    if (!swapResult.isDone) return { isDone: false, found: this.#cacheReply<Doc>(key, swapResult, request, undefined) };
     const written = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
-    this.#cacheEntry(key, { ...written, now: answer.now, requestNumber: request, bytes: estimateBytes(body?.length) });
+    this.#cacheEntry(key, {
+      ...written,
+      now: swapResult.now,
+      requestNumber: request,
+      bytes: estimateBytes(body?.length),
+    });
     return { isDone: true, found: undefined };
   }
 
-  /** Reads a document from the store. The store sends the body only if the version differs from the cached version. */
+  /** Reads a document from the store. The store omits the body if its version is the cached one. */
   async read<Doc>(key: string): Promise<Entry<Doc>> {
-    // The cached document may change before the answer comes. The answer refers to the version that was cached at the time
-    // of the request, so this version is kept here.
+    // Remember the cached document. The cache may change before the reply arrives, and the reply refers to this
+    // version.
     const cachedEntry = this.#cachedEntry<Doc>(key);
     const request = ++this.#requestCount;
     return this.#cacheReply(
@@ -157,12 +167,15 @@ export class Documents {
     );
   }
 
-  /** Caches the reply of the store. @param before the document whose body the reply leaves out if its version is current */
+  /**
+   * Caches a reply of the store.
+   * @param previousEntry the cached document at the time of the request; used if the reply omits the body
+   */
   #cacheReply<Doc>(
     key: string,
     { now, document }: ReadResult,
     request: number,
-    before: Entry<Doc> | undefined,
+    previousEntry: Entry<Doc> | undefined,
   ): Entry<Doc> {
     if (document === undefined)
       return this.#cacheEntry<Doc>(key, {
@@ -174,8 +187,8 @@ export class Documents {
       });
     const { version, body } = document;
     if (body === undefined) {
-      if (before?.version !== version) throw new Error('the store left out a document that was not cached');
-      return this.#cacheEntry(key, { ...before, now, requestNumber: request });
+      if (previousEntry?.version !== version) throw new Error('the store left out a document that was not cached');
+      return this.#cacheEntry(key, { ...previousEntry, now, requestNumber: request });
     }
     const text = this.#options.encryption.decrypt(key, body);
     const doc = text && (JSON.parse(String(text)) as Doc);
@@ -187,42 +200,42 @@ export class Documents {
   }
 
   #cacheEntry<Doc>(key: string, document: Omit<Entry<Doc>, 'receivedAt'>): Entry<Doc> {
-    const remembered = { ...document, receivedAt: this.#options.processNow() };
-    // Replies can overtake each other, so an older reply must not replace a newer one.
+    const newEntry = { ...document, receivedAt: this.#options.processNow() };
+    // Replies can overtake each other. Do not replace a newer reply with an older one.
     const cachedEntry = this.#cachedEntry(key);
     if ((cachedEntry?.requestNumber ?? 0) < document.requestNumber) {
-      this.#entries.set(key, remembered);
+      this.#entries.set(key, newEntry);
       if (cachedEntry?.version !== document.version) this.#polls.get(key)?.wake();
     }
-    return remembered;
+    return newEntry;
   }
 
   #runExclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const result = (this.#updates.get(key) ?? Promise.resolve()).then(work);
-    const turn = result
+    const settledUpdate = result
       .catch(() => {})
       .then(() => {
-        if (this.#updates.get(key) === turn) this.#updates.delete(key);
+        if (this.#updates.get(key) === settledUpdate) this.#updates.delete(key);
       });
-    this.#updates.set(key, turn);
+    this.#updates.set(key, settledUpdate);
     return result;
   }
 
   /**
-   * Reads a document again after `pollIntervalMs`. All callers that wait for the same document share the read. Resolves
-   * immediately if this process changes the document meanwhile.
+   * Reads a document again after `pollIntervalMs`. All callers that wait for the document share this read. Resolves
+   * immediately if this process changes the document first.
    */
   #pollSoon(key: string): Promise<void> {
     const pending = this.#polls.get(key);
     if (pending) return pending.done;
     let wake = () => {};
-    const woken = new Promise<void>((resolve) => {
+    const awakened = new Promise<void>((resolve) => {
       wake = resolve;
     });
     const poll = {
       wake,
       done: Promise.race([
-        woken,
+        awakened,
         this.#options.wait(pollIntervalMs).then(async () => {
           if (this.#polls.get(key) === poll) await this.read(key);
         }),

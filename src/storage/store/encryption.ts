@@ -1,30 +1,36 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
 import type { ItemLimits, Store } from '../storage.ts';
 
-/** Authenticated encryption for the shared state and the tokens of sign-in. Others can neither read nor change the values. */
+/**
+ * Authenticated encryption for the shared state and for sign-in tokens. Without the secret, values can be neither read
+ * nor modified unnoticed.
+ */
 export interface Encryption {
-  /** Returns a keyed hash of the parts, which can be used as a name and reveals nothing about the parts. */
+  /** Returns a keyed hash of `parts`. The hash can be used as a name and reveals nothing about the parts. */
   hashName(...parts: readonly string[]): string;
-  /** Encrypts a value. The result can be decrypted only with the same key. @param key the key under which the value is stored */
+  /**
+   * Encrypts a value. It can be decrypted only with the same `key`.
+   * @param key the key under which the value is stored
+   */
   encrypt(key: string, value: string | Buffer): Buffer;
   /**
-   * Decrypts a value. Returns undefined if the value was encrypted with another secret or for another key, or if it has been
-   * changed.
+   * Decrypts a value. Returns undefined if the value was modified, or if it was encrypted with another secret or
+   * another `key`.
    */
   decrypt(key: string, encrypted: Buffer): Buffer | undefined;
 }
 
 interface EncryptionOptions {
   secret: string;
-  /** The purpose of the encryption. The same secret gives different keys for different purposes. */
+  /** The purpose of the encryption, e.g. `shared state`. Each purpose has its own keys, even with the same secret. */
   use?: string;
-  /** Receives one warning for each reason why values cannot be decrypted. */
+  /** Called once for each reason why values cannot be decrypted. */
   warn?(message: string): void;
 }
 
 /**
- * The header of an encrypted value: the version of this format, the id of the secret, the nonce and the authentication tag.
- * Because of the nonce, two encrypted values always differ.
+ * An encrypted value begins with a header: the format version, the id of the secret, the nonce and the authentication
+ * tag. The random nonce makes every encrypted value unique.
  */
 const version = 1;
 const idBytes = 4;
@@ -32,31 +38,31 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + idBytes + nonceBytes + tagBytes;
 
-/** The length of a hashed name in characters of base64url. The name has 132 bits. */
+/** The length of a hashed name, in base64url characters. A name has 132 bits. */
 const nameLength = 22;
 
-/** Creates an encryption with AES-256-GCM. The keys are derived from the secret by HKDF (RFC 5869). */
+/** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
 export function createEncryption({ secret, use = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
   const deriveKey = (purpose: string, bytes = 32) =>
     Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${use}`, purpose, bytes));
   const nameKey = deriveKey('names');
   const valueKey = deriveKey('values');
   const header = Buffer.concat([Buffer.of(version), deriveKey('id', idBytes)]);
-  const warned = new Set<string>();
+  const loggedProblems = new Set<string>();
   const warnOnce = (problem: string) => {
-    if (!warned.has(problem)) warn(problem);
-    warned.add(problem);
+    if (!loggedProblems.has(problem)) warn(problem);
+    loggedProblems.add(problem);
     return undefined;
   };
-  // Each name has its own encryption key. Random nonces are then safe for many more values than all replicas will ever
+  // Use a separate key for each name. Random nonces are then safe for far more values than all replicas will ever
   // encrypt.
-  const keyFor = (name: string) => createHmac('sha256', valueKey).update(name).digest();
+  const deriveValueKey = (name: string) => createHmac('sha256', valueKey).update(name).digest();
   return {
     hashName: (...parts) =>
       createHmac('sha256', nameKey).update(JSON.stringify(parts)).digest('base64url').slice(0, nameLength),
     encrypt: (key, value) => {
       const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv('aes-256-gcm', keyFor(key), nonce, { authTagLength: tagBytes });
+      const cipher = createCipheriv('aes-256-gcm', deriveValueKey(key), nonce, { authTagLength: tagBytes });
       const text = [cipher.update(value), cipher.final()];
       return Buffer.concat([header, nonce, cipher.getAuthTag(), ...text]);
     },
@@ -64,7 +70,7 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
       if (encrypted.length < headerBytes) return warnOnce(damagedWarning);
       if (!encrypted.subarray(0, header.length).equals(header)) return warnOnce(otherSecretWarning);
       const nonce = encrypted.subarray(header.length, header.length + nonceBytes);
-      const decipher = createDecipheriv('aes-256-gcm', keyFor(key), nonce, { authTagLength: tagBytes });
+      const decipher = createDecipheriv('aes-256-gcm', deriveValueKey(key), nonce, { authTagLength: tagBytes });
       decipher.setAuthTag(encrypted.subarray(header.length + nonceBytes, headerBytes));
       try {
         return Buffer.concat([decipher.update(encrypted.subarray(headerBytes)), decipher.final()]);
@@ -75,7 +81,10 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
   };
 }
 
-/** No encryption, for state that only its owner can read: in the memory of a process, or in a private folder. */
+/**
+ * Stores values unencrypted. Used for state that only its owner can read: in the memory of a process or in a private
+ * folder.
+ */
 export const noEncryption: Encryption = {
   hashName: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, nameLength),
   encrypt: (_, value) => Buffer.from(value),
@@ -83,8 +92,8 @@ export const noEncryption: Encryption = {
 };
 
 /**
- * Decodes the base64url text of a token. Returns an empty buffer if the text is not exactly the form that this server
- * writes, so that a token has only one valid spelling.
+ * Decodes a token from base64url. Returns an empty buffer unless `text` is exactly what this server would write, so
+ * that each token has only one valid spelling.
  */
 export function decodeToken(text: string): Buffer {
   const encrypted = Buffer.from(text, 'base64url');
@@ -101,7 +110,7 @@ export const openEncryptedItems = (
   name: string,
 ) => ({
   encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${name} ${id}`, content),
-  /** Writes an encrypted item, whatever it was before. */
+  /** Writes an encrypted item. Replaces the item if it exists. */
   async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
     for (
       let sequenceNumber = 0;
@@ -109,7 +118,7 @@ export const openEncryptedItems = (
     )
       sequenceNumber = (await store.readItems(name, [id])).get(id)?.sequenceNumber ?? 0;
   },
-  /** Reads and decrypts an item; undefined if it does not exist or cannot be decrypted. */
+  /** Reads and decrypts an item. Returns undefined if it does not exist or cannot be decrypted. */
   async get(id: string): Promise<Buffer | undefined> {
     const item = (await store.readItems(name, [id])).get(id);
     return item && encryption.decrypt(`${name} ${id}`, item.body);

@@ -3,25 +3,28 @@ import { AdLibraryError } from '../../api/errors.ts';
 import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts';
 
 /**
- * Time limits in milliseconds. A call fails if the store has answered no call at all for `maxSilenceMs`. While other calls
- * get answers, the store is only busy, and a call may wait for `maxBusyMs`.
+ * Time limits in milliseconds. A call fails if the store has not replied to any call for `maxSilenceMs`. As long as
+ * other calls get replies, the store is only busy, and a call may wait for up to `maxBusyMs`.
  */
 const maxSilenceMs = 900;
 const maxBusyMs = 5000;
-/** The interval between attempts to reach the store, in milliseconds, and the number of attempts before a new connection. */
+/**
+ * The delay between attempts to reach the store, in milliseconds, and the number of attempts before opening a new
+ * connection.
+ */
 const attemptIntervalMs = 250;
 const attemptsPerConnection = 8;
-/** The largest number of different problems that are logged while the store is unreachable. */
+/** The maximum number of distinct problems that are logged while the store is unreachable. */
 const maxProblems = 20;
-/** The interval between two comparisons of the clocks, in milliseconds. */
+/** How often the store's clock is compared with the local clock, in milliseconds. */
 const clockComparisonMs = 60_000;
 
 const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
 /**
- * A store on a server that may be unreachable. A call that fails or gets no answer marks the store as down. While the store
- * is down, all calls fail immediately. The store is up again when a write succeeds.
+ * Wraps a store on a server that may be unreachable. A call that fails or times out marks the store as down. While the
+ * store is down, all calls fail immediately. After a successful write, the store is up again.
  */
 export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
@@ -35,11 +38,15 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   #isFullReported = false;
   #connecting: Promise<void> | undefined;
   #lastReplyAt = 0;
-  /** The time of the store minus the monotonic clock of this process, in milliseconds, and when they were compared. */
+  /**
+   * The store's time minus the monotonic clock of this process, in milliseconds, and when the two were last compared.
+   */
   #clockOffsetMs: number;
   #clockComparedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param now the time of this process, which is used until the store has told its time */
+  /**
+   * @param now the time of this process, which is used until the time of the store is known
+   */
   constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
     this.#driver = driver;
     this.#log = log;
@@ -58,16 +65,16 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     return isNearlyFull;
   }
 
-  /** Returns the time of the store, in milliseconds since 1970. The time continues while the store is unreachable. */
+  /** Returns the store's time in milliseconds since 1970. While the store is unreachable, the time is extrapolated. */
   now(): number {
     return Math.round(performance.now() + this.#clockOffsetMs);
   }
 
-  /** Starts to connect in the background. Resolves when the store answers, or after `ms` milliseconds. */
-  async open(ms: number): Promise<void> {
+  /** Starts connecting in the background. Resolves when the store is reachable, or after `maxWaitMs` at the latest. */
+  async open(maxWaitMs: number): Promise<void> {
     this.#connecting ??= this.#connectRepeatedly();
     const timer = new AbortController();
-    const timeout = wait(ms, undefined, { signal: timer.signal }).catch(() => {});
+    const timeout = wait(maxWaitMs, undefined, { signal: timer.signal }).catch(() => {});
     await Promise.race([this.#connecting, timeout]);
     timer.abort();
     if (this.#isUp) return;
@@ -88,10 +95,10 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   }
 
   async #callAndCompareClocks<Reply extends { now: number }>(
-    ask: (store: RemoteStore) => Promise<Reply>,
+    callStore: (store: RemoteStore) => Promise<Reply>,
   ): Promise<Reply> {
     const startedAt = performance.now();
-    const reply = await this.#call(ask);
+    const reply = await this.#call(callStore);
     if (startedAt - this.#clockComparedAt > clockComparisonMs) {
       this.#clockComparedAt = performance.now();
       this.#clockOffsetMs = reply.now - (startedAt + this.#clockComparedAt) / 2;
@@ -105,23 +112,23 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     try {
       return await this.#withTimeout(ask(store));
     } catch (error) {
-      // A refusal of the store concerns one call only. All other errors mean that the store is unreachable.
+      // If the store refused the call, only this call is affected. All other errors mean that the store is unreachable.
       if (store.isRefusal(error)) this.#logOnce('warn', 'the shared state refused a call', error);
       else this.#markDown(error);
       throw createUnavailableError(error);
     }
   }
 
-  /** Rejects if the store does not reply within the time limits above. */
+  /** Rejects if the store does not reply within `maxSilenceMs` and `maxBusyMs`. */
   #withTimeout<Reply>(pendingReply: Promise<Reply>): Promise<Reply> {
-    const began = performance.now();
+    const startedAt = performance.now();
     return new Promise((resolve, reject) => {
       let stop = () => {};
       const checkAfter = (ms: number) => {
         stop = scheduleAfterReplies(ms, () => {
           const now = performance.now();
-          const remainingMs = maxSilenceMs - (now - Math.max(began, this.#lastReplyAt));
-          if (remainingMs > 0 && now - began < maxBusyMs) checkAfter(remainingMs);
+          const remainingMs = maxSilenceMs - (now - Math.max(startedAt, this.#lastReplyAt));
+          if (remainingMs > 0 && now - startedAt < maxBusyMs) checkAfter(remainingMs);
           else reject(new Error(`no answer within ${maxSilenceMs} ms`));
         });
       };
@@ -142,7 +149,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#connecting ??= this.#connectRepeatedly();
   }
 
-  /** Logs a problem, unless the same problem was logged since the store was last up. */
+  /** Logs a problem, unless the same problem was already logged since the store was last up. */
   #logOnce(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
     if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
@@ -157,7 +164,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
       } catch (error) {
         this.#logOnce('info', 'the shared state cannot be reached', error);
         if (attempt % attemptsPerConnection === 0) {
-          // The connection may be broken without an error, or may lead to a machine that is no longer the primary store.
+          // The connection may be broken without an error, or may lead to a server that is no longer the primary.
           this.#store?.close().catch(() => {});
           this.#store = undefined;
         }
@@ -187,7 +194,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   }
 }
 
-/** The error of a call that needs the shared state while it cannot be reached. */
+/** Creates the error for a call that needs the shared state while the state is unreachable. */
 export const createUnavailableError = (cause?: unknown): AdLibraryError =>
   new AdLibraryError(
     {
@@ -199,9 +206,9 @@ export const createUnavailableError = (cause?: unknown): AdLibraryError =>
   );
 
 /**
- * Calls back after `ms` milliseconds, unless the returned function is called first. Replies that have arrived while this
- * process was busy are processed before the callback. Without the immediates, the callback would come first, because an
- * iteration of the event loop begins with timers.
+ * Calls `callback` after `ms` milliseconds, unless the returned function is called first. Replies that arrived while
+ * this process was busy are processed before the callback. Each event-loop turn begins with timers, so without
+ * `setImmediate` the callback would run before these replies.
  */
 function scheduleAfterReplies(ms: number, callback: () => void): () => void {
   let isStopped = false;

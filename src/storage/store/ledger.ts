@@ -13,66 +13,68 @@ import type { Prices, PriceTable } from '../../credits/prices.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
-/** The largest age of a cached account that estimates may use, in milliseconds. A tool call asks for estimates several times. */
+/**
+ * The maximum age of a cached account that is used for estimates, in milliseconds. One tool call may make several
+ * estimates.
+ */
 const maxEstimateAgeMs = 200;
 
 interface LedgerOptions {
   newId?: () => string;
   /**
-   * Whether replicas share the ledger. Each settlement then has an id, so that a settlement that is repeated after a lost
-   * reply counts once.
+   * True if replicas share the ledger. Each settlement then gets an id, so that a settlement that is retried after a
+   * lost reply is counted only once.
    */
   isShared?: boolean;
-  /** Adjusts an account to the current time before any other change, for example to a new day. */
-  accountAt?(account: Account, now: number): Account;
-  /** Receives the error if charged credits could not be recorded. */
+  /** Updates an account to the current time before any other change, e.g. to a new day. */
+  updateToTime?(account: Account, now: number): Account;
+  /** Called with the error if charged credits could not be recorded. */
   onLost?(error: unknown): void;
 }
 
 const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
-const isEmptySettlement = ({
-  charged,
-  uncertain,
-  isPaidAnswer,
-  remaining,
-  extendsRetention: keeps,
-}: Settlement): boolean => charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined && !keeps;
+const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, extendsRetention }: Settlement): boolean =>
+  charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined && !extendsRetention;
 
-const changesPrices = ({ updatePrices: learn }: Settlement, prices: Prices): boolean =>
-  learn !== undefined && learn(prices) !== prices;
+const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
+  updatePrices !== undefined && updatePrices(prices) !== prices;
 
 /** Opens the ledger of all tenants in a store. */
 export function openLedger(
   { documents, leases, queue, keyOf }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'keyOf'>,
   options: LedgerOptions = {},
 ): CreditLedger {
-  const { newId = () => randomBytes(9).toString('base64url'), accountAt, onLost, isShared = false } = options;
-  const key = (tenantId: string) => keyOf(tenantId, 'account');
+  const { newId = () => randomBytes(9).toString('base64url'), updateToTime, onLost, isShared = false } = options;
+  const getAccountKey = (tenantId: string) => keyOf(tenantId, 'account');
 
-  /** Changes an account. @param work returns its result, and whether the account has to be written */
+  /**
+   * Changes an account.
+   * @param change changes the account, and returns its result and whether the account must be written
+   */
   const changeAccount = <Result>(
     tenantId: string,
-    work: (account: Account, now: number) => readonly [Result, boolean],
+    change: (account: Account, now: number) => readonly [Result, boolean],
   ) => {
     type Changed = { result: Result; account: Account; version: string };
-    return documents.update<Account, Changed>(key(tenantId), (doc, now, version) => {
+    return documents.update<Account, Changed>(getAccountKey(tenantId), (doc, now, version) => {
       const stored = doc ?? createEmptyAccount();
-      const account = accountAt?.(stored, now) ?? stored;
+      const account = updateToTime?.(stored, now) ?? stored;
       const isLost = (id: string, lease: StoredLease) => leases.isClosed(id, lease) || leases.isAbandoned(lease, now);
-      const hasPassed = applyElapsedTime(account, now, isLost);
-      const [result, isChanged] = work(account, now);
-      const written = (isChanged || hasPassed) && { next: account, ttlMs: getAccountTtlMs(account) };
+      const hasTimeChanged = applyElapsedTime(account, now, isLost);
+      const [result, isChanged] = change(account, now);
+      const written = (isChanged || hasTimeChanged) && { next: account, ttlMs: getAccountTtlMs(account) };
       return { result: { result, account, version }, ...written };
     });
   };
 
   const read = async (tenantId: string): Promise<CreditAccount> =>
     summarizeAccount((await changeAccount(tenantId, () => [undefined, false])).account);
-  const getCachedAccount = (tenantId: string) => summarizeAccount(documents.getCached<Account>(key(tenantId))?.doc);
+  const getCachedAccount = (tenantId: string) =>
+    summarizeAccount(documents.getCached<Account>(getAccountKey(tenantId))?.doc);
 
   /**
-   * Settles a call. Writes the account even if the lease is missing: the new version makes the compare-and-swap of a
-   * reservation that is still in progress fail.
+   * Settles a call. Writes the account even if the lease is missing. The write gives the account a new version, so that
+   * the compare-and-swap of a reservation still in progress fails.
    */
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
@@ -92,21 +94,22 @@ export function openLedger(
   return {
     read,
     estimate: async (tenantId) => {
-      const age = documents.getCached(key(tenantId))?.ageMs ?? Infinity;
+      const age = documents.getCached(getAccountKey(tenantId))?.ageMs ?? Infinity;
       return age < maxEstimateAgeMs
         ? getCachedAccount(tenantId)
         : read(tenantId).catch(() => getCachedAccount(tenantId));
     },
-    reserve: async (tenantId, requestOf) => {
+    reserve: async (tenantId, buildRequest) => {
       const id = newId();
       leases.open(id);
-      const reserving = changeAccount(tenantId, (account, now) => {
-        const request = requestOf(summarizeAccount(account));
+      const reservation = changeAccount(tenantId, (account, now) => {
+        const request = buildRequest(summarizeAccount(account));
         const kind = reserve(account, request, { id, owner: leases.owner, at: now });
         return [{ kind, request }, kind === 'granted'] as const;
       });
-      const { result, account, version } = await reserving.catch((error) => {
-        // The store may have stored the lease although the call to the store failed. No other code would settle the lease.
+      const { result, account, version } = await reservation.catch((error) => {
+        // The lease may have been written although the call to the store failed. Settle it here, because nobody else
+        // will.
         void settleOnce(tenantId, id, emptySettlement, true);
         throw error;
       });
@@ -120,10 +123,10 @@ export function openLedger(
       if (kind === 'refused') return { kind, account: summarizeAccount(account) };
       return { kind, version };
     },
-    changed: (tenantId, version, signal) => documents.waitForChange(key(tenantId), version, signal),
+    changed: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
-      // An empty settlement is not written. Otherwise invented keys would fill the store with accounts.
+      // Do not write empty settlements. Otherwise made-up keys could fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
         return;
       await settleOnce(tenantId, id, settlement, lease !== undefined);
@@ -131,39 +134,42 @@ export function openLedger(
   };
 }
 
-/** The credit account of one tenant, as it is stored. All times are by the clock of the store. */
+/** The stored credit account of one tenant. All times are by the store's clock. */
 export interface Account {
-  /** The UTC day of a daily account, such as `2026-11-22`. */
+  /** The UTC day of a daily account, e.g. `2026-11-22`. */
   day?: string;
   /** Charged credits. */
   spent: number;
-  /** Credits of calls that the service may have charged. */
+  /** Credits that the service may have charged, for calls whose charge is unknown. */
   uncertain: number;
-  /** The number of paid answers. */
+  /** The number of paid responses. */
   calls: number;
-  /** When a call was charged last; 0 if never. */
+  /** The time of the last paid call; 0 if there was none. */
   paidAt: number;
-  /** The remaining credits that the service stated last. */
+  /** The balance in the service's latest response. */
   remaining?: number;
-  /** The known prices, as `serializePrices` writes them. */
+  /** The known prices, in the format of `serializePrices`. */
   prices: string;
-  /** The leases of calls in progress. The lease of a call whose process died stays here, in case the call is settled later. */
+  /**
+   * The leases of calls in progress. If the process of a call dies, its lease is retained for a day, because the call
+   * may still be settled.
+   */
   leases: Record<string, StoredLease>;
-  /** The ids of the last settlements without a lease, so that a repeated settlement counts once. */
+  /** The ids of recent settlements without a lease, so that a repeated settlement is counted once. */
   settled: string[];
 }
 
 interface StoredLease extends ReserveRequest {
   owner: string;
   at: number;
-  /** The credits that were counted as uncertain when the process of the call had died, and when. */
+  /** Set if the process of the call has died: the credits that were then counted as uncertain, and the time. */
   booked?: { credits: number; at: number };
 }
 
-/** How long spending counts after the last paid call of a tenant, in milliseconds. */
+/** How long spending is remembered after the last paid call of a tenant, in milliseconds. */
 const spendingTtlMs = 30 * dayMs;
 const maxSettled = 300;
-/** The largest sum of charges. With this limit, sums stay finite numbers. */
+/** The upper limit for sums of charges, which keeps them finite. */
 const maxCredits = 1e300;
 
 const createEmptyAccount = (): Account => ({
@@ -181,7 +187,10 @@ const noPrices = '[]';
 const isEmptyAccount = ({ paidAt, leases, remaining, prices }: Account): boolean =>
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
-/** Returns the lifetime of an account. An account without spending expires soon, because anybody can invent a key. */
+/**
+ * Returns the lifetime of an account in the store. Accounts without spending expire soon, because they may belong to
+ * made-up keys.
+ */
 function getAccountTtlMs(account: Account): number {
   if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingTtlMs;
   return isEmptyAccount(account) ? dayMs / 24 / 60 : dayMs / 24;
@@ -189,7 +198,7 @@ function getAccountTtlMs(account: Account): number {
 
 const listOpenLeases = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
 
-/** Returns the account as the budget rules read it. */
+/** Returns the account in the form that the budget rules use. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
   const leases = listOpenLeases(account);
@@ -207,8 +216,9 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
 }
 
 /**
- * Applies the time that has passed to an account. Spending expires 30 days after the last paid call. If the process of a
- * call has died, the possible cost of the call counts as uncertain. Returns whether anything changed.
+ * Applies the time that has passed since the last change. Spending expires 30 days after the last paid call. If the
+ * process of a call has died, the possible cost of the call is counted as uncertain. Returns true if the account
+ * changed.
  */
 function applyElapsedTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
   let isChanged = false;
@@ -244,9 +254,9 @@ function reserve(
 }
 
 /**
- * Settles a call, at most once. If the lease is missing, the call was settled before; without a lease, the id tells. If the
- * process of the call had counted as dead, the credits that were counted for it are subtracted. Returns whether anything
- * changed.
+ * Settles a call at most once. A call with a lease is settled already if the lease is missing. A call without a lease
+ * is settled already if `settled` contains its id. If the process of the call was counted as dead, the credits counted
+ * for it are subtracted again. Returns true if the account changed.
  */
 function settle(
   account: Account,
@@ -254,8 +264,8 @@ function settle(
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
-  const { charged, uncertain, isPaidAnswer, remaining, extendsRetention: keeps, updatePrices: learn } = settlement;
-  if (keeps && account.paidAt === 0) return false;
+  const { charged, uncertain, isPaidAnswer, remaining, extendsRetention, updatePrices } = settlement;
+  if (extendsRetention && account.paidAt === 0) return false;
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
   if (hasLease) delete account.leases[id];
@@ -263,12 +273,12 @@ function settle(
   account.spent = Math.min(account.spent + charged, maxCredits);
   account.uncertain = Math.min(account.uncertain + uncertain - (lease?.booked?.credits ?? 0), maxCredits);
   if (isPaidAnswer) account.calls++;
-  if (isPaidAnswer || charged + uncertain > 0 || keeps) account.paidAt = now;
+  if (isPaidAnswer || charged + uncertain > 0 || extendsRetention) account.paidAt = now;
   if (remaining !== undefined) account.remaining = remaining;
-  if (learn) {
+  if (updatePrices) {
     const prices = parsePricesCached(account.prices);
-    const learned = learn(prices);
-    if (learned !== prices) account.prices = serializePrices(learned);
+    const updatedPrices = updatePrices(prices);
+    if (updatedPrices !== prices) account.prices = serializePrices(updatedPrices);
   }
   return true;
 }
@@ -288,17 +298,17 @@ const parsePrices = (text: string): Prices =>
   );
 
 /**
- * Opens the full usage windows that replicas share. If a window cannot be read, the only cost is a call that the service
- * refuses.
+ * Opens the full usage windows that replicas share. If a window cannot be read, the only consequence is one call that
+ * the service refuses.
  */
 export function openWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
   type StoredWindow = { window: FullWindow; at: number };
   return {
     get: async (tenantId) => {
-      const reading = documents.read<StoredWindow>(keyOf(tenantId, 'window'));
-      const { doc, now } = await reading.catch(() => ({ doc: undefined, now: 0 }));
-      // JSON has no infinity, so a missing number means that the service stated no limit. The age of the window is measured
-      // by the clock of the store.
+      const pendingRead = documents.read<StoredWindow>(keyOf(tenantId, 'window'));
+      const { doc, now } = await pendingRead.catch(() => ({ doc: undefined, now: 0 }));
+      // JSON cannot represent infinity: a missing number means that the service states no limit. The age of the window
+      // is measured by the store's clock.
       return (
         doc && {
           ...doc.window,

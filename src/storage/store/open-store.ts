@@ -17,22 +17,25 @@ import { openLedger, openWindows } from './ledger.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const MB = 1024 * 1024;
-/** How long the start of the server waits for the store, in milliseconds. */
+/** How long the server waits for the store at startup, in milliseconds. */
 const startTimeoutMs = 1000;
-/** The memory limit for waiting writes, and the longest delay between two attempts. */
+/** The memory limit for pending writes, and the maximum delay between two attempts. */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
-/** How long a lease lasts after the deadline of its call, in milliseconds. The process needs this time to record the result. */
+/**
+ * How long a lease is valid after the deadline of its call, in milliseconds. The process needs this time to record the
+ * result.
+ */
 const leaseMarginMs = 10_000;
 
 interface StoreStateOptions {
   driver: StoreDriver;
   secret: string;
-  /** The URL of the service. Each service has its own state in the store. */
+  /** The base URL of the service. Each service has separate state in the store. */
   baseUrl: string;
-  /** The deadline of calls, in milliseconds. */
+  /** The time limit of a tool call, in milliseconds. */
   callMs: number;
   log: StorageLog;
-  /** The time of this process, which is used until the store has told its time. */
+  /** The time of this process, which is used until the time of the store is known. */
   now(): number;
 }
 
@@ -40,8 +43,7 @@ interface StoreStateOptions {
 export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /**
- * Opens the state that replicas share. The leases of a replica that has died end shortly after the deadlines of their
- * calls.
+ * Opens the state that replicas share. If a replica dies, its leases end shortly after the deadlines of their calls.
  */
 export async function openStoreState({ driver, secret, baseUrl, callMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });

@@ -9,35 +9,35 @@ interface QueuedWrite {
 
 interface WriteOptions {
   bytes?: number;
-  /** Receives the error if the write cannot succeed later either, or if the queue is full. */
+  /** Called with the error if the write cannot succeed on a retry, or if the queue is full. */
   onGiveUp?(error: unknown): void;
 }
 
 /**
- * The assumed size of a small write, in bytes, and the share of the queue that is reserved for small writes. Most writes are
- * small, such as settlements and ends of leases.
+ * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. Most
+ * writes are small, e.g. settlements and ends of leases.
  */
 const smallBytes = 1000;
 const smallWriteShare = 0.25;
 
-/** The delay before the first repeated attempt, in milliseconds. The delay doubles with each failed attempt. */
+/** The delay before the first retry, in milliseconds. It doubles with each failed attempt. */
 const minDelayMs = 2000;
 
 interface WriteQueueOptions {
-  /** The memory limit for all waiting writes. */
+  /** The memory limit for all pending writes, in bytes. */
   maxBytes: number;
-  /** The longest delay, in milliseconds. */
+  /** The maximum delay before a retry, in milliseconds. */
   maxDelayMs?: number;
-  /** Calls `run` after a delay. By default, a timer that does not keep the process alive. */
+  /** Calls `run` after a delay. Default: a timer that does not keep the process alive. */
   runAfter?(delayMs: number, run: () => void): void;
 }
 
 const runInBackground = (delayMs: number, run: () => void): void => void setTimeout(run, delayMs).unref();
 
 /**
- * A queue of writes that have failed temporarily. The writes wait in limited memory and are attempted again until they
- * succeed. The queue runs after a delay, when its owner calls `run`, and as `runQueueAfterWrites` and `runQueueBefore`
- * arrange.
+ * A queue of writes that have failed temporarily. They wait in memory, up to a limit, and are retried until they
+ * succeed. The queue runs after a delay and whenever its owner calls `run`. `runQueueAfterWrites` and `runQueueBefore`
+ * make it run at further times.
  */
 export class WriteQueue {
   readonly #waiting = new Set<QueuedWrite>();
@@ -48,7 +48,7 @@ export class WriteQueue {
   #running: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = minDelayMs;
-  /** When the pause after a busy run ends, by `performance.now()`. */
+  /** When the pause after a run that waited for a lock ends, by `performance.now()`. */
   #pausedUntil = 0;
 
   constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
@@ -58,8 +58,8 @@ export class WriteQueue {
   }
 
   /**
-   * Runs a write now, and later again if the store is unavailable or busy. Never rejects. The write may run again although it
-   * has succeeded, so a repetition must change nothing.
+   * Runs a write now, and retries it later if the store is unavailable or busy. Never rejects. A write may be retried
+   * although it has succeeded, so it must be idempotent.
    */
   async write(work: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
     const { bytes = smallBytes, onGiveUp = () => {} } = options;
@@ -75,8 +75,8 @@ export class WriteQueue {
   }
 
   /**
-   * Attempts the waiting writes until one of them fails. The smallest writes come first, because a write that is too large
-   * for the store would otherwise block all others.
+   * Retries the pending writes until one of them fails. Starts with the smallest, because a write that is too large for
+   * the store would otherwise block all others.
    */
   run(): Promise<void> {
     this.#running ??= this.#runAll().finally(() => {
@@ -86,14 +86,15 @@ export class WriteQueue {
   }
 
   /**
-   * Resolves when the waiting writes have been attempted. If a run has waited for a lock without success, the queue pauses
-   * for the same time. Otherwise every call would wait for the lock for several seconds.
+   * Retries the pending writes, if any, and resolves afterwards. After a run that failed because it could not get a
+   * lock, the queue pauses for as long as that run took. Without the pause, every call would wait several seconds for
+   * the lock.
    */
   async runIfDue(): Promise<void> {
     if (this.#waiting.size > 0 && (this.#running || performance.now() >= this.#pausedUntil)) await this.run();
   }
 
-  /** Runs the queue in the background after a write has succeeded. */
+  /** Runs the queue in the background. Called after another write has succeeded. */
   onWritten(): void {
     if (this.#waiting.size > 0 && !this.#running) void this.run();
   }
@@ -128,7 +129,7 @@ export class WriteQueue {
   }
 }
 
-/** Attempts the waiting writes in the background whenever a write of the store has succeeded. */
+/** Wraps a store so that each successful write also retries pending writes in the background. */
 export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
   const runAfter = async <Reply>(writing: Promise<Reply>): Promise<Reply> => {
     const reply = await writing;
@@ -143,9 +144,11 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
 }
 
 /**
- * Wraps the methods of an object that uses a store. Each method runs the queue first, so that the method sees the waiting
- * writes. The store itself must not run the queue before a read or write: a change of a document would wait for the queue,
- * and a write in the queue would wait for the change of the same document.
+ * Wraps the methods of an object that uses a store. Each method runs the queue first, so that it sees the results of
+ * pending writes.
+ *
+ * The store's own methods must not run the queue first. A change of a document would then wait for the queue, while a
+ * pending write in the queue waits for the change of the same document.
  */
 export function runQueueBefore<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
   const entries = Object.entries(methods).map(([name, method]) => [
@@ -158,7 +161,7 @@ export function runQueueBefore<Methods extends object>(queue: WriteQueue, method
   return Object.fromEntries(entries) as Methods;
 }
 
-/** The queue of a store that is always available. A write that fails is not attempted again. */
+/** A queue for a store that is always available. Failed writes are not retried. */
 export const noQueue: Pick<WriteQueue, 'write'> = {
   write: async (work, { onGiveUp = () => {} } = {}) => void (await work().catch(onGiveUp)),
 };
