@@ -224,7 +224,7 @@ function findChunkOf(sourceFile: string): string {
 
 /**
  * Joins the chunks that a session loads at its start, at its first call, and when it opens the demo data. The bundler
- * splits the code into about 200 chunks, and a first call would load about 75 of them. With joined chunks, the first call
+ * splits the code into about 150 chunks, and a first call would load about 75 of them. With joined chunks, the first call
  * of the demo takes 300 ms of processor time instead of 500 ms, and the start takes an eighth less time.
  */
 async function joinChunks(): Promise<Metafile[]> {
