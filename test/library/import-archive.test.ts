@@ -152,6 +152,23 @@ test('library import keeps unknown values under their original names', async ({ 
   ]);
 });
 
+test.for([
+  { impressions: { lower_bound: '5000', upper_bound: '1000' } },
+  { impressions: '5000-1000' },
+  { impressions_lower: '5000', impressions_upper: '1000' },
+])(
+  'library import reports the range %j, whose lower bound is above its upper bound',
+  async (range, { libraryServer }) => {
+    const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', body: 'Tea', ...range });
+    expect(notes).toContain(
+      '1 × impressions: the lower bound 5000 is larger than the upper bound 1000 (first: line 1)',
+    );
+    const [ad] = await findAds(libraryServer);
+    expect(ad).not.toHaveProperty('impressionsMin');
+    expect(ad).not.toHaveProperty('impressionsMax');
+  },
+);
+
 test.for(['tel:+3510000', 'shop now'])(
   'an imported ad has no domain if its link (%s) is not a web URL',
   async (link, { libraryServer }) => {

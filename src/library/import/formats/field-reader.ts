@@ -87,17 +87,32 @@ export class FieldReader {
 
   readRanges(ranges: readonly RangeRule[]): void {
     for (const [field, keys, isCount] of ranges) {
-      const range = this.parseFirst(keys, (value, name) => this.#parser.parseRange(name, value, { isCount })) as
-        | NumberRange
-        | undefined;
       const parseBound = (suffixes: readonly string[]) =>
         this.parseFirst(addSuffixes(keys, suffixes), (value, name) =>
           this.#parser.parseNumber(name, value, { isCount }),
-        );
-      this.setField(`${field}Min`, range ? range.min : parseBound(lowerBoundSuffixes));
-      this.setField(`${field}Max`, range ? range.max : parseBound(upperBoundSuffixes));
+        ) as number | undefined;
+      const rangeInOneColumn = this.parseFirst(keys, (value, name) => {
+        const range = this.#parser.parseRange(name, value, { isCount });
+        if (range !== undefined) checkRange(name, range);
+        return range;
+      }) as NumberRange | undefined;
+      const range = rangeInOneColumn ?? { min: parseBound(lowerBoundSuffixes), max: parseBound(upperBoundSuffixes) };
+      try {
+        checkRange(keys[0] ?? field, range);
+      } catch (error) {
+        this.#parser.addValueError(error);
+        continue;
+      }
+      this.setField(`${field}Min`, range.min);
+      this.setField(`${field}Max`, range.max);
     }
   }
+}
+
+/** @throws Error if the lower bound is above the upper bound, because then nobody can tell which of them is wrong. */
+function checkRange(name: string, { min, max }: NumberRange): void {
+  if (min !== undefined && max !== undefined && min > max)
+    throw new Error(`${name}: the lower bound ${min} is larger than the upper bound ${max}`);
 }
 
 /** Returns true if a value contains nothing that could be stored. */
