@@ -7,13 +7,13 @@ import type { ResourceContents, ResourceRead } from '../mcp/resources.ts';
 import type { Catalog } from '../mcp/served.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
-/** How many tool calls and resource reads may run and wait. */
+/** Limits for concurrent and waiting tool calls and resource reads. */
 export interface WorkLimits {
-  /** The most tool calls and resource reads that run at the same time, for all keys together. */
+  /** The maximum number of concurrent tool calls and resource reads, in total. */
   maxRunning: number;
-  /** The most tool calls and resource reads of one key that run at the same time. */
+  /** The maximum number of concurrent tool calls and resource reads per API key. */
   maxRunningPerKey: number;
-  /** The most tool calls and resource reads that may wait for a slot, for all keys together. */
+  /** The maximum number of tool calls and resource reads that may wait for a slot, in total. */
   maxWaiting: number;
 }
 
@@ -21,21 +21,22 @@ interface LimitOptions {
   limits: WorkLimits;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Receives the calls that are refused because the queue is full. The catalog reports all other calls. */
+  /** Called for each call that is rejected because the queue is full. The catalog reports all other calls. */
   onCall: OnCall;
 }
 
 /**
- * The most large files that are read or sent at the same time. Converting one file to JSON takes up to 100 MB, and the
- * JSON takes up to 32 MB until it has been sent.
+ * The maximum number of large files that are read or sent concurrently. Converting one file to JSON takes up to 100 MB
+ * of memory, and its JSON stays in memory with up to 32 MB until it has been sent.
  */
 const maxConcurrentFiles = 4;
 
 /**
- * Wraps a catalog so that only a limited number of its calls and reads run at the same time. All others wait in a queue.
+ * Wraps a catalog so that only a limited number of tool calls and resource reads run at the same time. The others wait
+ * in a queue.
  *
- * A call holds its slot until its answer has left the process. The number of slots therefore also limits how many
- * unread answers are in memory, for each key and in total.
+ * A call keeps its slot until its response has been sent. The slots therefore also limit the number of unread responses
+ * in memory, per API key and in total.
  */
 export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOptions) {
   const { maxRunning, maxRunningPerKey, maxWaiting } = limits;
@@ -44,13 +45,13 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   const pendingWork = new Set<Promise<unknown>>();
 
   /**
-   * Waits for a free slot, then runs the work.
-   * @param run receives the milliseconds that it has waited, which count against the timeout of the call
-   * @throws AdLibraryError `busy` if the queue is full or if no slot becomes free within the timeout
+   * Waits for a free slot, then calls `run`.
+   * @param run receives the waiting time in milliseconds, which counts against the timeout of the call
+   * @throws AdLibraryError `busy` if the queue is full, or if no slot becomes free within the timeout
    */
   async function runInSlot<Result>(
     slots: Semaphore,
-    { tenantId, signal, sent: answerSent = Promise.resolve() }: ToolCall | ResourceRead,
+    { tenantId, signal, sent: responseSent = Promise.resolve() }: ToolCall | ResourceRead,
     run: (waitedMs: number) => Promise<Result>,
   ): Promise<Result> {
     const arrivedAt = now();
@@ -59,11 +60,11 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     try {
       return await run(now() - arrivedAt);
     } finally {
-      void raceAbort(answerSent, signal).then(releaseSlot, releaseSlot);
+      void raceAbort(responseSent, signal).then(releaseSlot, releaseSlot);
     }
   }
 
-  /** Remembers work until it has ended, so that a shutdown can wait for it. */
+  /** Tracks a promise until it settles, so that a shutdown can wait for it. */
   const trackWork = <Result>(work: Promise<Result>): Promise<Result> => {
     const untrack = () => void pendingWork.delete(work);
     pendingWork.add(work);
@@ -75,7 +76,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     const run = (waitedMs: number) => catalog.callTool(waitedMs > 0 ? { ...call, waitedMs } : call);
     return runInSlot(callSlots, call, run).catch((error) => {
       if (!(error instanceof AdLibraryError)) throw error;
-      // The caller chooses the name, so an unknown name must not become a label of a metric or a text in the log.
+      // The caller chooses the tool name, so an unknown name must not become a metric label or appear in the log.
       const tool = catalog.hasTool(call.name) ? call.name : 'unknown';
       onCall({ tool, tenantId: call.tenantId, ms: 0, kind: 'busy' });
       return catalog.refuse(error);
@@ -87,7 +88,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
       const { isLarge, readContents } = await catalog.findResource(read);
       if (!isLarge) return readContents();
       return runInSlot(fileSlots, read, async () => {
-        // Converting a large file blocks the event loop. Other callers get a turn of the loop between two files.
+        // Converting a large file blocks the event loop, so let other callers run first.
         await nextEventLoopTurn();
         return readContents();
       });
@@ -98,15 +99,15 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   };
 
   return {
-    /** The catalog with limited calls and reads. */
+    /** The catalog with limited tool calls and resource reads. */
     catalog: {
       ...catalog,
       callTool: (call: ToolCall) => trackWork(callTool(call)),
       readResource: (read: ResourceRead) => trackWork(readResource(read)),
     },
-    /** Returns how many calls and reads are running and waiting. */
+    /** Returns how many tool calls and resource reads are running and waiting. */
     countCalls: () => ({ running: callSlots.running, waiting: callSlots.waiting }),
-    /** Resolves when nothing is running or waiting. */
+    /** Resolves when no tool call or resource read is running or waiting. */
     waitUntilIdle: async (): Promise<void> => {
       while (pendingWork.size > 0) await Promise.allSettled(pendingWork);
     },

@@ -19,7 +19,7 @@ import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import type { Catalog, Session } from '../mcp/served.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
-/** What a stdio session depends on. */
+/** The dependencies and limits of a stdio session. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
@@ -37,29 +37,32 @@ interface StdioOptions {
   drainMs: number;
 }
 
-/** A host makes only a few calls at the same time. A host that makes more calls is stuck in a loop. */
+/**
+ * The limits of a stdio session. A host only makes a few concurrent calls. A host that exceeds these limits is stuck in
+ * a loop.
+ */
 const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 256 };
 
 /**
- * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). An
- * invalid line is answered with a JSON-RPC error, and the session continues.
+ * Serves one client over a pair of streams. Each line is one JSON-RPC message (MCP specification, *Transports*). The
+ * response to an invalid line is a JSON-RPC error, and the session continues.
  *
- * At the end of the input, the session waits for running calls until their timeouts. The service charges for a paid call
- * once it was sent, so its result should still be delivered. When the process is asked to stop, the session waits
+ * At the end of the input, the session waits for running calls until they time out. The service charges for a paid call
+ * once it is sent, so its result should still be delivered. When the process is asked to stop, the session waits for
  * `drainMs` and then aborts running calls. When the output closes, the session aborts them immediately.
  *
- * The session does not use the stdio transports of the SDKs. The transport of v1 crashes when the reader of its output
- * disconnects, and does not notice the end of its input. The transport of v2 loads the whole SDK even for sessions of an
- * earlier revision. Both transports continue to read when nobody reads their answers.
+ * We do not use the stdio transports of the SDKs. The v1 transport crashes when the reader of its output disconnects,
+ * and does not detect the end of its input. The v2 transport loads the whole SDK even for sessions with an earlier
+ * revision. Both keep reading input while nobody reads their output.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const limitedWork = limitWork(catalog, { limits, now: options.now, onCall: options.onCall });
-  // After the reader has disconnected, every write fails. Without a listener, the error would end the process.
+  // Without this listener, the first write after the reader has disconnected would end the process.
   const outputClosed = new Promise<void>((resolve) => {
     for (const event of ['close', 'error']) stdout.on(event, () => resolve());
   });
-  // Bytes take less memory than text while they wait to be read.
+  // Write bytes instead of text, because buffered bytes take less memory.
   const send: Send = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   const inputEnd = new AbortController();
@@ -73,7 +76,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
         log.debug('stdio', { problem: parsedLine.error.message });
         void send({ jsonrpc: '2.0', ...parsedLine });
       }
-      // Do not read messages faster than the client reads the answers, or unread answers would fill the memory.
+      // Do not read messages faster than the client reads responses. Unread responses would otherwise fill the memory.
       if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
     }
   };
@@ -82,26 +85,28 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     .finally(() => inputEnd.abort());
   await Promise.race([inputEnded, outputClosed, stopRequested]);
   options.onEnd?.();
-  // Answer every message that was read, so that `echo … | ad-library-mcp` works.
+  // Respond to every message that was read, so that `echo … | ad-library-mcp` works.
   const flush = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
-  const allAnswered = transports.waitUntilAnswered().then(flush);
+  const allResponsesSent = transports.waitUntilAnswered().then(flush);
   const drainExpired = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
-  // Every call ends by its timeout. This limit is for a call that ignores its timeout.
+  // Calls normally end by their timeout. This limit catches calls that ignore it.
   const maxDrainExpired = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
-  await Promise.race([allAnswered, outputClosed, drainExpired, maxDrainExpired]);
+  await Promise.race([allResponsesSent, outputClosed, drainExpired, maxDrainExpired]);
   transports.close();
 }
 
-/** Writes a message to the output, which all revisions share. Resolves when the line has left the process. */
+/**
+ * Writes a message to the output, which the transports of all revisions share. Resolves when the line has been sent.
+ */
 type Send = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
- * Creates the transports of a session: one for each SDK, opened when it is first needed.
+ * Creates the transports of a session: one for each SDK, opened on first use.
  *
- * A client that begins with the envelope of revision 2026-07-28 is served by the SDK of that revision. Any other client
- * is served by the SDK of the earlier revisions. The newer SDK is loaded when it is first needed. The older SDK is loaded
- * at the start, because most hosts need it. `server/discover` does not choose a revision: the client may still continue
- * with an earlier one (MCP specification, *Lifecycle*).
+ * If the first message of a client uses the envelope of revision 2026-07-28, the session uses the SDK for that
+ * revision. For all other clients, it uses the SDK for earlier revisions. The newer SDK is only loaded when a client
+ * needs it, and the older one at the start, because most hosts need it. After `server/discover`, the client may still
+ * switch to an earlier revision (MCP specification, *Lifecycle*).
  */
 function openTransports(catalog: Catalog, session: Session, send: Send) {
   let chosenTransport: RevisionTransport | undefined;
@@ -136,16 +141,17 @@ function openTransports(catalog: Catalog, session: Session, send: Send) {
   };
 
   return {
-    /** Passes a message to the SDK of its revision. */
+    /** Passes a message to the SDK for its revision. */
     async receive(message: JSONRPCMessage): Promise<void> {
       const transport = await chooseTransport(message);
       transport.receive(message);
-      // Some responses are ready within this turn of the event loop. They must count as unread before the next message.
+      // Some responses are ready within this event-loop turn. Wait for them, so that they count as unread before the
+      // next message.
       await nextEventLoopTurn();
     },
-    /** Resolves when no request is waiting for its response. */
+    /** Resolves when every request has its response. */
     waitUntilAnswered: () => Promise.all(listOpenTransports().map((transport) => transport.waitUntilAnswered())),
-    /** Aborts running calls. */
+    /** Aborts all running calls. */
     close: () => {
       for (const transport of listOpenTransports()) transport.onclose?.();
     },
@@ -156,14 +162,14 @@ type RevisionTransport = ReturnType<typeof openTransport>;
 
 /** A request that has no response yet. */
 interface OpenRequest {
-  /** Resolves when the response has left the process, or when the client has cancelled the request. */
+  /** Resolves when the response has been sent, or when the client has cancelled the request. */
   ended: Promise<void>;
   end(): void;
 }
 
 /**
- * Creates the transport of one SDK. The transport only writes messages. The session reads the input, passes the messages
- * on, and closes the streams.
+ * Creates the transport of one SDK. The transport only writes messages. The session reads the input, passes messages to
+ * the transport, and closes the streams.
  */
 function openTransport(write: Send, schemas: RequestSchemas) {
   const openRequests = new Map<unknown, OpenRequest>();
@@ -184,34 +190,34 @@ function openTransport(write: Send, schemas: RequestSchemas) {
   };
   const transport: Transport = { start: async () => {}, close: async () => transport.onclose?.(), send };
   return Object.assign(transport, {
-    /** Resolves when the response to the request has left the process, or when the client has cancelled the request. */
+    /** Resolves when the response to the request has been sent, or when the client has cancelled the request. */
     waitUntilSent: (id: unknown): Promise<void> => openRequests.get(id)?.ended ?? Promise.resolve(),
-    /** Resolves when no request is waiting for its response. */
+    /** Resolves when every request has its response. */
     waitUntilAnswered: async () => {
       while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ ended }) => ended));
     },
-    /** Passes a message to the SDK. Answers a request that does not match its schema with an error. */
+    /** Passes a message to the SDK. If a request does not match its schema, sends an error response instead. */
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
-        // The answer to a subscription is the end of the subscription, so nobody waits for the answer.
+        // Do not wait for the response to a subscription, which is only sent when the subscription ends.
         if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') openRequest(message.id);
         const error = checkRequest(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }
       transport.onmessage?.(message);
-      // The SDK sends no response to a cancelled request, so nothing else would end the request.
+      // The SDK sends no response to a cancelled request, so mark the request as ended here.
       if (isMessage(message) && isCancelNotice(message)) endRequest(message.params?.requestId);
     },
   });
 }
 
-/** The most bytes of one message. Arguments are ids and filters, so real calls are far smaller. */
+/** The maximum size of one message in bytes. Tool arguments are ids and filters, so real calls are far smaller. */
 const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 0x0a;
 
 /**
- * Yields the lines of the input without empty lines. The last line needs no line break at its end. Yields undefined for a
- * line with more than `maxMessageBytes`.
+ * Yields the non-empty lines of the input. The last line needs no line break at its end. Yields undefined for a line of
+ * more than `maxMessageBytes`.
  */
 async function* readLines(stdin: Readable): AsyncGenerator<string | undefined> {
   let pieces: Buffer[] = [];
@@ -241,14 +247,14 @@ async function* readLines(stdin: Readable): AsyncGenerator<string | undefined> {
   if (lastLine !== '') yield lastLine;
 }
 
-/** The JSON-RPC answer to an invalid request. The id is null if the request had no valid id. */
+/** The JSON-RPC response to an invalid request. The id is null if the request had no valid id. */
 interface ErrorMessage {
   jsonrpc: '2.0';
   id: string | number | null;
   error: { code: number; message: string };
 }
 
-/** Parses a line as a JSON-RPC message. Returns the error to answer if the line is not valid. */
+/** Parses a line as a JSON-RPC message. Returns an error response if the line is invalid. */
 function parseMessage(line: string | undefined): { message: JSONRPCMessage } | Omit<ErrorMessage, 'jsonrpc'> {
   const createError = (code: number, message: string, id: ErrorMessage['id'] = null) => ({
     id,

@@ -45,7 +45,7 @@ describe('The metrics files', () => {
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
     metrics.addStateGauge(() => true);
     metrics.onCall({ tool: 'whoami', tenantId: 'one', ms: 1, charged: 1 });
-    const app = new Hono().use('/mcp', metrics.countAnswer).get('/', metrics.servePage);
+    const app = new Hono().use('/mcp', metrics.countResponse).get('/', metrics.servePage);
     await app.request('/mcp');
     page = await (await app.request('/')).text();
   });

@@ -1,8 +1,8 @@
 import { parseAccept } from 'hono/utils/accept';
 
 /**
- * Returns whether an `Accept` header admits a media type. The most specific range decides, and a missing header admits
- * every type (RFC 9110, 12.5.1).
+ * Returns true if an `Accept` header allows a media type. The most specific range takes precedence, and a missing
+ * header allows every type (RFC 9110, section 12.5.1).
  */
 export function acceptsMediaType(accept: string | undefined, mediaType: string): boolean {
   if (!accept?.trim()) return true;

@@ -33,7 +33,7 @@ import { jsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
-/** What the HTTP server depends on. */
+/** The dependencies and limits of the HTTP server. */
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
@@ -42,23 +42,23 @@ export interface HttpOptions {
   onCall: OnCall;
   /** The hosts and origins that requests may use. */
   allowedNames: AllowedNames;
-  /** How callers authenticate. In demo mode, all callers share one key. */
+  /** How callers authenticate. In demo mode, all callers share one API key. */
   callers: Callers | { demo: Credentials };
-  /** Answers requests for the pictures of demo ads. Only in demo mode. */
+  /** Serves the pictures of demo ads. Only set in demo mode. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
-  /** The origin under which people reach the server from outside. */
+  /** The origin under which users reach the server from outside. */
   publicUrl?: string | undefined;
-  /** Access to exported files. Absent if results contain no links to files. */
+  /** Serves exported files. Undefined if results must not contain links to files. */
   files?: ServedFiles | undefined;
   limits: WorkLimits;
   metrics?: Metrics | undefined;
-  /** The state that replicas share. Absent if the server is the only replica. */
+  /** The state that all replicas share. Undefined if the server is the only replica. */
   replicas?: Pick<ReplicaState, 'isUp'> | undefined;
 }
 
-/** How callers authenticate with their own keys. */
+/** Authenticates callers by their own API keys. */
 interface Callers {
-  /** Counts the unknown keys that an address tries. */
+  /** Limits how many unknown keys an IP address may try. */
   keyAttempts: KeyAttempts;
   getTenantId: GetTenantId;
   getClientAddress: GetClientAddress;
@@ -68,14 +68,14 @@ interface Callers {
 /**
  * Creates the HTTP server, which serves MCP over streamable HTTP at `/mcp`.
  *
- * The server has no sessions. Each request states its protocol revision and carries its own key, so any replica can
- * answer it. Only cached answers stay in memory between requests, separately for each key.
+ * The server has no sessions: each request states its protocol revision and carries its own API key, so any replica can
+ * serve it. Between requests, only cached responses stay in memory, separately for each key.
  */
 export function createHttpApp(options: HttpOptions) {
   const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl } = options;
   const signIn = 'keyAttempts' in callers ? callers.signIn : undefined;
-  // Any key may request a list, and a small request can produce a large list. Therefore only a few lists are in memory at
-  // the same time. The number of waiting requests needs no limit here, because the number of connections limits it.
+  // Any API key may request a list of tools, and a small request can produce a large list. Therefore only a few lists
+  // are in memory at the same time. Waiting requests need no limit here, because the number of connections is limited.
   const listSlots = new Semaphore({ maxRunning: 8, workName: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
   const largeBodies = createLargeBodies();
   const limitedWork = limitWork(catalog, options);
@@ -85,13 +85,13 @@ export function createHttpApp(options: HttpOptions) {
     const isRefused = phase === 'draining';
     if (isRefused) context.header('Retry-After', '1');
     const refusal = isRefused ? refuse(context, 503, 'This server is shutting down.') : await next();
-    // The server may have begun to drain while the request was answered.
+    // The server may have started to drain while this request was running.
     if (phase === 'draining') context.header('Connection', 'close');
     return refusal;
   };
   const validateRequest = validateHostAndOrigin(allowedNames);
 
-  // Some clients add a slash to the URL of the endpoint. No other path has two forms.
+  // Some clients add a slash to the URL of the endpoint. All other paths have only one form.
   const app = new Hono<Authenticated>({
     getPath: (request) => {
       const path = getPath(request);
@@ -102,16 +102,17 @@ export function createHttpApp(options: HttpOptions) {
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
     if (phase !== 'serving') return json({ status: 'draining' }, 503);
-    // All replicas share the state. If they all failed the probe at once, callers would get no answers at all.
+    // The probe succeeds even if the shared state is unreachable. All replicas would fail the probe at once, and
+    // callers would get no responses at all.
     return json({ status: 'ready', ...(replicas && { state: replicas.isUp() ? 'up' : 'away' }) });
   });
   if (metrics) {
     metrics.addCallGauges(() => limitedWork.countCalls());
     if (replicas) metrics.addStateGauge(replicas.isUp);
-    // Prometheus often knows a replica only by its IP address.
+    // Prometheus often knows a replica only by its IP address, so the host may be an IP address.
     const validateMetricsHost = validateHost(allowedNames, { allowIpAddresses: true });
     app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateMetricsHost, metrics.servePage);
-    app.use('/mcp', metrics.countAnswer);
+    app.use('/mcp', metrics.countResponse);
   }
   if (pictures) app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
   if (files) app.all('/files/:link/:name', validateRequest, refuseWhenDraining, serveFiles(files));
@@ -134,8 +135,8 @@ export function createHttpApp(options: HttpOptions) {
     if (!acceptsMediaType(accept, 'application/json'))
       return refuse(context, 406, 'The Accept header must admit application/json.');
     const { outgoing } = context.env as HttpBindings;
-    // The caller may have disconnected already, and `close` is not emitted again.
-    const answerSent = new Promise<void>((resolve) => {
+    // The connection may already be closed, and `close` is emitted only once.
+    const responseSent = new Promise<void>((resolve) => {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
     });
@@ -144,12 +145,12 @@ export function createHttpApp(options: HttpOptions) {
     const limit = { type: 'application/json', maxBytes, maxStreamedBytes };
     const isLarge = length > maxSmallBodyBytes && length <= limit.maxBytes;
     const bodyResult = await (isLarge
-      ? largeBodies.read(context, credentials.tenantId, limit, answerSent)
+      ? largeBodies.read(context, credentials.tenantId, limit, responseSent)
       : readBody(context, limit));
     if ('status' in bodyResult) return refuseBody(context, bodyResult.status);
     const message = readMessage(context, bodyResult.text);
     if (message instanceof Response) return message;
-    // Progress is reported in a stream of events. A client that does not accept streams gets JSON without progress.
+    // Progress is reported in an event stream. A client that does not accept event streams gets JSON without progress.
     const acceptsStream = acceptsMediaType(accept, 'text/event-stream');
     const body = acceptsStream ? message.value : removeProgressToken(message.value);
     const output = readOutputSetting(context);
@@ -157,20 +158,24 @@ export function createHttpApp(options: HttpOptions) {
     const linkOrigin = files?.findLinkOrigin(context);
     const userAgent = context.req.header('user-agent');
     const request = acceptBothTypes(context.req.raw);
-    const answerRequest = () => serveMcp({ request, body, credentials, answerSent, linkOrigin, userAgent, output });
-    // Calls and reads wait for the slots of `limitWork`.
-    if (isMessage(body) && isLongRequest(body)) return answerRequest();
-    return listSlots.run(address, undefined, () => nextEventLoopTurn().then(answerRequest));
+    const serveRequest = () =>
+      serveMcp({ request, body, credentials, responseSent: responseSent, linkOrigin, userAgent, output });
+    // Tool calls and resource reads wait for the slots of `limitWork` instead.
+    if (isMessage(body) && isLongRequest(body)) return serveRequest();
+    return listSlots.run(address, undefined, () => nextEventLoopTurn().then(serveRequest));
   });
   if (signIn) app.use('*', validateHost(allowedNames), refuseWhenDraining).route('/', signIn.routes);
   addErrorHandlers(app, log);
   return {
     fetch: app.fetch,
-    /** Fails the readiness probe, so that a load balancer sends no new requests. Requests that still arrive are answered. */
+    /**
+     * Makes the readiness probe fail, so that load balancers stop sending requests. Requests that still arrive are
+     * served.
+     */
     announceStop: () => {
       phase = 'stopping';
     },
-    /** Refuses new requests. Resolves when no call is running or waiting. */
+    /** Rejects new requests. Resolves when no call is running or waiting. */
     drain: (): Promise<void> => {
       phase = 'draining';
       return limitedWork.waitUntilIdle();
@@ -178,7 +183,10 @@ export function createHttpApp(options: HttpOptions) {
   };
 }
 
-/** Returns the form of results that the URL asks for, as in `/mcp?output=text`. Returns a refusal for any other word. */
+/**
+ * Returns the output format from the URL, e.g. `text` for `/mcp?output=text`. Returns an error response for any unknown
+ * format.
+ */
 function readOutputSetting(context: Context): OutputSetting | undefined | Response {
   const words = context.req.queries('output');
   const output = outputSettings.find((setting) => words?.length === 1 && setting === words[0]);
@@ -186,7 +194,10 @@ function readOutputSetting(context: Context): OutputSetting | undefined | Respon
   return refuse(context, 400, `output takes one of ${outputSettings.join(', ')}, as in /mcp?output=text.`);
 }
 
-/** Creates a handler that answers browsers with the welcome page. It passes all other requests to the next handler. */
+/**
+ * Creates a middleware that shows the welcome page to browsers. Requests that do not accept HTML go to the next
+ * handler.
+ */
 function createWelcomeHandler({
   origin,
   ...options
@@ -201,14 +212,14 @@ function createWelcomeHandler({
 }
 
 /**
- * Returns the credentials of a caller, or a refusal if the address has tried too many unknown keys. Every unknown key
- * counts until the service accepts it. Otherwise invented keys could use the server without limit.
+ * Returns the credentials of a caller, or a 429 response if the caller's IP address has tried too many unknown keys. A
+ * key is unknown until the service accepts it. Without this limit, callers could use the server with invented keys.
  */
 async function admitCaller(context: Context<Authenticated>, callers: HttpOptions['callers'], log: Log) {
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
   const address = callers.getClientAddress(context);
-  // The service accepted the key of a connection when the connection was made.
+  // The key of a connection is known, because the service accepted it during sign-in.
   const isKnown = credentials.connection !== undefined || (await callers.keyAttempts.isKnown(credentials.tenantId));
   const retryAfterSeconds = isKnown ? undefined : await callers.keyAttempts.admit(credentials.tenantId, address);
   if (retryAfterSeconds === undefined) return { credentials, address, isKnown };
@@ -217,7 +228,7 @@ async function admitCaller(context: Context<Authenticated>, callers: HttpOptions
   return refuse(context, 429, 'Too many unknown keys came from this address.');
 }
 
-/** Creates a middleware that logs requests whose host or origin is not allowed. */
+/** Creates a middleware that logs requests with a forbidden host or origin. */
 const logForbidden =
   (log: Log): MiddlewareHandler =>
   async (context, next) => {
@@ -241,7 +252,9 @@ function addErrorHandlers(app: Hono<Authenticated>, log: Log): void {
   });
 }
 
-/** Refuses a request because the server is busy. The id of its message is not known yet. */
+/**
+ * Rejects a request because the server is busy. The JSON-RPC id is null, because the message has not been parsed yet.
+ */
 function refuseBusy(context: Context, { failure, message }: AdLibraryError): Response {
   const { retryAfterSeconds = 5 } = (failure.details ?? {}) as { retryAfterSeconds?: number };
   // The rest of the body may still be arriving. Only closing the connection stops it.
@@ -250,13 +263,16 @@ function refuseBusy(context: Context, { failure, message }: AdLibraryError): Res
   return context.json({ ...otherFields, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
 }
 
-/** The most bytes of a request body. */
+/** The maximum size of a request body in bytes. */
 const maxBodyBytes = 1024 * 1024;
-/** The most bytes of a request body until the service has accepted the key. */
+/** The maximum size of a request body in bytes while the service has not yet accepted the API key. */
 const maxSmallBodyBytes = 64 * 1024;
-/** The most bytes of a request body without a `Content-Length` header. */
+/** The maximum size of a request body without a `Content-Length` header, in bytes. */
 const maxStreamedBytes = maxSmallBodyBytes;
-/** The most levels of nested arrays and objects in a request. Functions that parse or print JSON may be recursive. */
+/**
+ * The maximum nesting depth of arrays and objects in a request. The limit protects recursive functions, e.g. for
+ * printing JSON, from a stack overflow.
+ */
 const maxDepth = 64;
 
 function refuseBody(context: Context, status: 413 | 415): Response {
@@ -266,7 +282,9 @@ function refuseBody(context: Context, status: 413 | 415): Response {
   return refuse(context, 413, `A request may have at most ${maxKb} KB; ${exceptions}.`);
 }
 
-/** Parses the JSON of a request. Returns a refusal if the text is not one message or is nested too deeply. */
+/**
+ * Parses the JSON of a request. Returns an error response if the text is not a single message or is nested too deeply.
+ */
 function readMessage(context: Context, text: string): { value: unknown } | Response {
   if (isNestedDeeper(text, maxDepth))
     return refuse(context, 400, `JSON may be nested at most ${maxDepth} levels deep.`, -32_600);
@@ -278,9 +296,8 @@ function readMessage(context: Context, text: string): { value: unknown } | Respo
 }
 
 /**
- * Returns the request with an `Accept` header that names both JSON and event streams. The SDKs refuse requests that accept
- * both only by a wildcard or by leaving the header out. They also refuse requests that accept only JSON, although most
- * answers are JSON.
+ * Returns the request with an `Accept` header that lists both JSON and event streams. The SDKs require both types by
+ * name and reject a wildcard, a missing header, and a header that lists only JSON.
  */
 function acceptBothTypes(request: Request): Request {
   const accept = request.headers.get('accept') ?? '';
@@ -290,7 +307,7 @@ function acceptBothTypes(request: Request): Request {
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-/** Returns whether JSON text is nested deeper than `max` levels. Reads the text without parsing it. */
+/** Returns true if JSON text is nested more than `max` levels deep. The text is scanned without parsing it. */
 function isNestedDeeper(text: string, max: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {

@@ -5,36 +5,36 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { refuse } from './refusals.ts';
 
 /**
- * The form of an API key: the live prefix, then the characters of RFC 6750 (API document, *Authentication* 2). The server
- * never sends a text of another form to the service.
+ * Matches API keys: the prefix `svc_live_`, followed by characters that RFC 6750 allows (API document, *Authentication*
+ * 2). The server never sends any other text to the service as a key.
  */
 const keySource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
 const keyPattern = new RegExp(`^${keySource}$`);
 const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keySource})$`);
-/** The form of an access token that sign-in issues. */
+/** Matches a `Bearer` header with an access token issued by sign-in. */
 const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 
-/** Returns whether a text has the form of an API key. The service may still reject the key. */
+/** Returns true if the text has the format of an API key. The service may still reject the key. */
 export const isApiKey = (text: string): boolean => keyPattern.test(text);
 
 /** The Hono environment of requests that have passed `requireApiKey`. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
-/** The access tokens of sign-in. */
+/** Checks the access tokens that sign-in issues. */
 interface AccessTokens {
-  /** The parameter of `WWW-Authenticate` that tells clients where to sign in. */
+  /** The `WWW-Authenticate` parameter that tells clients where to sign in. */
   challenge: string;
-  /** Returns the credentials in a token. Returns undefined if the token is not valid. */
+  /** Returns the credentials stored in a token. Returns undefined if the token is invalid. */
   findCredentials(token: string): Promise<Credentials | undefined>;
 }
 
 /**
- * Creates a middleware that refuses requests without a well-formed API key or a valid access token. It also refuses a key
- * in the URL, because logs store URLs.
+ * Creates a middleware that rejects requests without a well-formed API key or a valid access token. Requests with a key
+ * in the URL are rejected as well, because URLs end up in logs.
  */
 export function requireApiKey(getTenantId: GetTenantId, tokens?: AccessTokens): MiddlewareHandler<Authenticated> {
   return async (context, next) => {
-    if (hasKeyInAddress(context)) {
+    if (hasKeyInUrl(context)) {
       return refuse(context, 400, 'A key must not be in the URL. Send it in the header "Authorization: Bearer …".');
     }
     const header = context.req.header('authorization') ?? '';
@@ -55,15 +55,15 @@ export function requireApiKey(getTenantId: GetTenantId, tokens?: AccessTokens): 
   };
 }
 
-/** Returns whether the URL of a request contains a parameter that is, or that names, a key or token. */
-export function hasKeyInAddress({ req }: Context): boolean {
+/** Returns true if the query of a request contains an API key, or a parameter named like one. */
+export function hasKeyInUrl({ req }: Context): boolean {
   const query = Object.entries(req.query()).flat();
   return query.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
 }
 
 function refuseUnauthorized(context: Context, tokens: AccessTokens | undefined) {
-  // `invalid_token` only fits if the request had a header (RFC 6750, 3.1). Node joins repeated headers with a comma and a
-  // space. No key contains these characters, so two keys are refused here, too.
+  // `invalid_token` is only correct if the request has an `Authorization` header (RFC 6750, section 3.1). Node joins
+  // repeated headers with a comma and a space. Keys contain neither, so a request with two keys is also rejected here.
   const errorParameter = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
   context.header('WWW-Authenticate', `Bearer ${tokens?.challenge ?? 'realm="ad-library-mcp"'}${errorParameter}`);
   const tokenHint = tokens ? ', or a token of its sign-in' : '';
@@ -74,12 +74,12 @@ function refuseUnauthorized(context: Context, tokens: AccessTokens | undefined) 
   );
 }
 
-/** Returns the tenant id of a key. The server stores the data of a key under the tenant id and never stores the key. */
+/** Returns the tenant id of an API key. Data is stored under the tenant id, and the key itself is never stored. */
 export type GetTenantId = (apiKey: string) => string;
 
 /**
  * Creates a function that hashes API keys to tenant ids.
- * @param secret the secret that all replicas share. By default, a random secret of this process
+ * @param secret a secret that all replicas share; by default, a random secret of this process
  */
 export const createGetTenantId =
   (secret = randomBytes(32).toString('hex')): GetTenantId =>
@@ -87,9 +87,9 @@ export const createGetTenantId =
     hash('sha256', `${secret}${apiKey}`, 'base64url');
 
 /**
- * Creates a function that hashes a tenant id for the log. Operators can attribute calls to a caller without learning the
- * key or the name of the stored data.
- * @param secret the secret that all replicas share. By default, a random secret of this process
+ * Creates a function that hashes a tenant id for the log. Operators can see which calls come from the same caller
+ * without learning the API key or the tenant id.
+ * @param secret a secret that all replicas share; by default, a random secret of this process
  */
 export const createTenantHash =
   (secret = randomBytes(32).toString('hex')) =>

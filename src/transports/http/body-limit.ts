@@ -6,20 +6,21 @@ import { withDeadline } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 
+/** The limits for the body of a request. */
 interface BodyLimit {
-  /** The media type that the `Content-Type` header must name. */
+  /** The required media type of the `Content-Type` header. */
   type: string;
   maxBytes: number;
-  /** The most bytes of a body without a `Content-Length` header. By default `maxBytes`. */
+  /** The maximum size of a body without a `Content-Length` header, in bytes. Default: `maxBytes`. */
   maxStreamedBytes?: number;
 }
 
-/** The HTTP status for a body that was not read. */
+/** The HTTP status for a body that was rejected. */
 type BodyProblem = { status: 413 | 415 };
 
 /**
- * Reads the body of a request as text. Returns status 415 for a body of another media type, and status 413 for a body
- * with too many bytes. Returns an empty text if the client disconnects before the end of the body.
+ * Reads the body of a request as text. Returns status 415 if the body has another media type, and 413 if it is too
+ * large. Returns an empty string if the client disconnects before the end of the body.
  */
 export async function readBody(
   context: Context,
@@ -30,7 +31,7 @@ export async function readBody(
   const [mediaType = ''] = headers.get('content-type')?.split(';') ?? [];
   if (mediaType.trim().toLowerCase() !== type) return { status: 415 };
   if (Number(headers.get('content-length') ?? 0) > maxBytes) return refuseLargeBody(context);
-  // The HTTP parser enforces the `Content-Length` header. Only a body without the header must be counted while it arrives.
+  // The HTTP parser enforces `Content-Length`. Only a chunked body must be counted while it arrives.
   if (!headers.has('transfer-encoding')) return { text: await raw.text().catch(() => '') };
   const result = await readRequestBody(raw, maxStreamedBytes).catch(() => ({ tooLarge: false, text: '' }) as const);
   return result.tooLarge ? refuseLargeBody(context) : { text: result.text };
@@ -42,14 +43,14 @@ function refuseLargeBody(context: Context): BodyProblem {
   return { status: 413 };
 }
 
-/** The most bytes of large bodies that are arriving or waiting for a slot, for all keys together. */
+/** The maximum total size of large bodies that are arriving or waiting for a slot, in bytes. */
 const maxArrivingBytes = 64 * 1024 * 1024;
-/** The most large messages that are parsed or served at the same time, for all keys together and for one key. */
+/** The maximum number of large messages in memory: in total, and per API key. */
 const [maxServed, maxServedPerKey] = [8, 2];
-/** How long a body that has arrived may wait for a slot, in milliseconds. */
+/** How long a complete body may wait for a slot, in milliseconds. */
 const maxWaitMs = 20_000;
 
-/** A large body that is arriving or waiting for a slot. */
+/** A large body that is arriving or waiting for a slot. `key` is the tenant id of the caller. */
 interface ArrivingBody {
   key: string;
   bytes: number;
@@ -57,18 +58,18 @@ interface ArrivingBody {
 }
 
 /**
- * Creates a reader of large bodies. A parsed large message takes much memory, so only a few of them are in memory at the
- * same time.
+ * Creates a reader of large request bodies. A large message takes much memory once it is parsed, so only a few are
+ * parsed and served at the same time.
  *
- * A body takes a slot when it has arrived completely, so a client that sends slowly holds no slot. Until then, the bytes
- * of the body count toward `maxBytes`. If all bodies together exceed `maxBytes`, the reader refuses the largest body of
- * the key that has the most bytes.
+ * A body takes a slot only after it has arrived completely, so that a slow client cannot block a slot. Until then, its
+ * bytes count toward `maxBytes`. If all bodies together exceed `maxBytes`, the largest body of the key with the most
+ * bytes is rejected.
  */
 export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWaitMs } = {}) {
   const slots = new Semaphore({
     maxRunning: maxServed,
     maxRunningPerKey: maxServedPerKey,
-    // No limit is needed here: `maxBytes` and `waitMs` already limit how many bodies can wait.
+    // The queue needs no limit, because `maxBytes` and `waitMs` already limit the number of waiting bodies.
     maxWaiting: Number.POSITIVE_INFINITY,
     workName: 'large requests',
   });
@@ -88,7 +89,7 @@ export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWai
     largestBody.refuse(createTooManyBodiesError());
   };
 
-  /** Counts the bytes of a body while they arrive. The promise `refusal` rejects if the body is refused. */
+  /** Counts the bytes of a body while they arrive. `refusal` rejects if the body is rejected. */
   const trackBody = (key: string, incoming: IncomingMessage) => {
     let refuse: ArrivingBody['refuse'] = () => {};
     const refusal = new Promise<never>((_, reject) => {
@@ -111,21 +112,21 @@ export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWai
 
   return {
     /**
-     * Reads a body with a `Content-Length` header, then waits for a slot. The slot is released when the answer has left the
-     * process.
-     * @throws AdLibraryError `busy` if the bodies exceed `maxBytes`, or if no slot becomes free in time
+     * Reads a body with a `Content-Length` header, then waits for a slot. The slot is released when the response has
+     * been sent.
+     * @throws AdLibraryError `busy` if all bodies together exceed `maxBytes`, or if no slot becomes free in time
      */
-    async read(context: Context, key: string, limit: BodyLimit, answerSent: Promise<void>) {
+    async read(context: Context, key: string, limit: BodyLimit, responseSent: Promise<void>) {
       const { incoming } = context.env as HttpBindings;
       const { refusal, stopTracking } = trackBody(key, incoming as IncomingMessage);
       try {
         const body = await Promise.race([readBody(context, limit), refusal]);
         const waitLimit = { signals: [context.req.raw.signal], ms: waitMs };
         const slot = withDeadline(waitLimit, (signal) => slots.acquire(key, signal));
-        // If the body is refused while it waits, the slot may still become free later. Release such a slot immediately.
+        // If the body is rejected while it waits, its slot may become free later and must be released immediately.
         refusal.catch(() => slot.then((release) => release()).catch(() => {}));
         const releaseSlot = await Promise.race([slot, refusal]);
-        void answerSent.then(releaseSlot);
+        void responseSent.then(releaseSlot);
         return body;
       } finally {
         stopTracking();

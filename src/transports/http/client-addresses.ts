@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import type { Context } from 'hono';
 
-/** A network of IP addresses. A network with the full prefix is a single address. */
+/** A range of IP addresses in CIDR form. If `prefix` is the full length, the range is a single address. */
 interface Network {
   address: string;
   /** The number of leading bits that all addresses of the network share. */
@@ -10,12 +10,12 @@ interface Network {
   family: 'ipv4' | 'ipv6';
 }
 
-/** Returns the IP address that a request counts for. For IPv6, this is the network of the subscriber (/64). */
+/** Returns the IP address to which limits apply for a request. For IPv6, this is the subscriber's /64 network. */
 export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
 
 /**
- * Creates a function that returns the IP address that a connection counts for. The function returns undefined for
- * connections from the trusted proxy, because these connections carry the requests of many callers.
+ * Creates a function that returns the IP address to which connection limits apply. It returns undefined for the trusted
+ * proxy, because its connections carry the requests of many callers.
  */
 export function createGetPeerAddress(proxy: Network | undefined): (remote: string | undefined) => string | undefined {
   const trustedProxies = new BlockList();
@@ -28,8 +28,8 @@ export function createGetPeerAddress(proxy: Network | undefined): (remote: strin
 }
 
 /**
- * Creates a function that returns the IP address that a request counts for.
- * @param proxy the trusted proxy. The last entry of its `X-Forwarded-For` header is the address of the caller
+ * Creates a function that returns the IP address to which limits apply for a request.
+ * @param proxy the trusted proxy; the last entry of its `X-Forwarded-For` header is the caller's address
  */
 export function createGetClientAddress(proxy: Network | undefined) {
   const getPeerAddress = createGetPeerAddress(proxy);
@@ -41,12 +41,13 @@ export function createGetClientAddress(proxy: Network | undefined) {
 }
 
 /**
- * Returns the network of a subscriber: the first four groups of an IPv6 address, or a whole IPv4 address. An IPv6
- * subscriber usually has 2^64 addresses, which share these four groups.
+ * Returns an IPv4 address unchanged, and the first four groups of an IPv6 address. An IPv6 subscriber usually controls
+ * a whole /64 network of 2^64 addresses.
  */
 function getSubscriberNetwork(address: string): string {
   if (isIP(address) !== 6) return address;
-  // The URL parser normalizes the address: it shortens the longest run of zeros to `::` and writes IPv4 in hexadecimal.
+  // The URL parser normalizes the address: it shortens the longest run of zeros to `::` and writes embedded IPv4 in
+  // hexadecimal.
   const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
   const [head = [], tail = []] = hostname
     .slice(1, -1)
@@ -57,8 +58,8 @@ function getSubscriberNetwork(address: string): string {
 }
 
 /**
- * Returns an IP address without port and brackets, and without the prefix of an IPv4-mapped IPv6 address. Returns an
- * empty string if the text is not an IP address.
+ * Returns an IP address without its port, its brackets and the prefix of an IPv4-mapped IPv6 address. Returns an empty
+ * string if the text is not an IP address.
  */
 function parseAddress(text = ''): string {
   const trimmed = text.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');

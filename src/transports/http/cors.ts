@@ -2,10 +2,10 @@ import { validateOriginHeader } from '@modelcontextprotocol/server';
 import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 
-/** How long a browser may reuse the answer to a preflight request, in seconds. */
+/** How long a browser may cache the response to a preflight request, in seconds. */
 const maxAgeSeconds = 600;
 
-/** Creates a middleware that lets scripts on web pages of the allowed origins call the MCP endpoint. */
+/** Creates a middleware that lets scripts on the allowed origins call the MCP endpoint. */
 export const allowOrigins = (allowedOrigins: readonly string[]): MiddlewareHandler =>
   cors({
     origin: (origin) => (validateOriginHeader(origin, [...allowedOrigins]).ok ? origin : null),
@@ -16,8 +16,8 @@ export const allowOrigins = (allowedOrigins: readonly string[]): MiddlewareHandl
   });
 
 /**
- * Lets scripts on any web page call the sign-in endpoints that are meant for programs. This is safe, because these
- * endpoints use no cookies: a browser adds no credentials to a request by itself.
+ * Lets scripts on any web page call the sign-in endpoints for programs. This is safe because the endpoints use no
+ * cookies, so a browser never adds credentials on its own.
  */
 export const allowAnyOrigin: MiddlewareHandler = cors({
   origin: '*',

@@ -6,19 +6,24 @@ import type { ExportedFile, FileLinks } from '../../storage/exports.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
-/** Access to exported files by their links. */
+/** Finds exported files by their links. */
 export interface ServedFiles {
   find: FileLinks['find'];
-  /** Returns the origin under which the caller of a request can open links. Undefined if the caller can open none. */
+  /**
+   * Returns the origin under which the caller can open links to files. Returns undefined if the caller cannot open any.
+   */
   findLinkOrigin(context: Context): string | undefined;
 }
 
-/** Headers that proxies add. A request with one of them may come from another machine although its host is loopback. */
+/**
+ * Headers that proxies add. A request with one of these headers may come from another machine, even if its `Host` is
+ * loopback.
+ */
 const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
 /**
- * Creates a function that returns the origin of links for a request.
- * @param publicUrl the origin of all links. Without a public URL, only callers on this machine get links
+ * Creates a function that returns the origin of file links for a request.
+ * @param publicUrl the origin of all links; without it, only callers on this machine get links
  */
 export const createLinkOrigins =
   (publicUrl: string | undefined): ServedFiles['findLinkOrigin'] =>
@@ -38,13 +43,18 @@ const securityHeaders = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** The content security policy of reports. The server writes the reports, but they contain text from other people's ads. */
+/**
+ * The content security policy for exported reports. It blocks scripts, because reports contain text from other people's
+ * ads.
+ */
 const reportPolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
-/** Creates the handler of `GET` and `HEAD` for `/files/:link/:name`. Anyone who has the URL can read the file. */
+/**
+ * Creates the handler for `GET` and `HEAD` requests to `/files/:link/:name`. Anyone who has the URL can read the file.
+ */
 export function serveFiles({ find, findLinkOrigin }: ServedFiles, bounds?: Partial<LinkBounds>): Handler {
   const fileReader = createFileReader(bounds);
-  const answerRequest: Handler = async (context) => {
+  const serveRequest: Handler = async (context) => {
     const { method } = context.req;
     const { link = '', name = '' } = context.req.param();
     if (method !== 'GET' && method !== 'HEAD')
@@ -64,7 +74,7 @@ export function serveFiles({ find, findLinkOrigin }: ServedFiles, bounds?: Parti
   };
   return async (context, next) => {
     for (const [name, value] of Object.entries(securityHeaders)) context.header(name, value);
-    return Promise.resolve(answerRequest(context, next)).catch((error) => {
+    return Promise.resolve(serveRequest(context, next)).catch((error) => {
       if (!(error instanceof AdLibraryError)) throw error;
       if (error.failure.kind === 'not_found') return context.text(linkEndedText, 410);
       return context.text('Try again later.\n', 503, { 'retry-after': '5' });
@@ -83,29 +93,33 @@ function setFileHeaders(context: Context, file: ExportedFile): void {
 const linkEndedText = 'This link has ended. Ask for the file again: that is free.\n';
 
 interface LinkBounds {
-  /** The most answers with one file at the same time. It prevents that one link takes all connections. */
-  maxAnswersPerLink: number;
-  /** The most large files in memory at the same time. */
+  /**
+   * The maximum number of concurrent responses with the same file. Without it, one popular link could take all
+   * connections.
+   */
+  maxResponsesPerLink: number;
+  /** The maximum number of large files in memory. */
   maxLargeFiles: number;
-  /** How long a large file waits for a slot, in milliseconds. */
+  /** How long a request for a large file may wait for a slot, in milliseconds. */
   maxWaitMs: number;
-  /** How long clients may take to read a large file while other files wait for a slot, in milliseconds. */
+  /** How long clients may take to download a large file while other files wait for a slot, in milliseconds. */
   slowReaderMs: number;
 }
 
 const defaultBounds: LinkBounds = {
-  maxAnswersPerLink: 64,
+  maxResponsesPerLink: 64,
   maxLargeFiles: 8,
   maxWaitMs: 15_000,
   slowReaderMs: 10_000,
 };
 
-/** The size above which a file needs a slot while it is in memory. A file can have up to 16 MB. */
+/** Larger files need a slot while they are in memory. A file can have up to 16 MB. */
 const largeFileBytes = 256 * 1024;
 
+/** A file in memory, shared by all clients that are downloading it. */
 interface OpenFile {
-  /** The answers that are sending the content. */
-  answers: Set<ServerResponse>;
+  /** The responses that are sending the content. */
+  responses: Set<ServerResponse>;
   content: Promise<Uint8Array>;
   /** Releases the slot of the file. */
   close(): void;
@@ -119,12 +133,12 @@ interface FileRead {
 }
 
 /**
- * Creates a reader of linked files. All readers of a link share one copy of the file in memory and one slot, so many
- * readers of one link do not delay other files. If all slots are taken and other files are waiting, the reader
- * disconnects clients that take too long to read a large file.
+ * Creates a reader of linked files. All downloads of a link share one copy of the file in memory and one slot, so that
+ * a popular link does not delay other files. If all slots are taken and other files are waiting, clients that download
+ * a large file too slowly are disconnected.
  */
 function createFileReader(bounds?: Partial<LinkBounds>) {
-  const { maxAnswersPerLink, maxLargeFiles, maxWaitMs, slowReaderMs } = { ...defaultBounds, ...bounds };
+  const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, slowReaderMs } = { ...defaultBounds, ...bounds };
   const slots = new Semaphore({ maxRunning: maxLargeFiles, workName: 'files' });
   const openFiles = new Map<string, OpenFile>();
 
@@ -133,11 +147,11 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
     const fileClosed = new Promise<void>((resolve) => {
       close = resolve;
     });
-    const answers = new Set<ServerResponse>();
+    const responses = new Set<ServerResponse>();
     const readLargeFile = async () => {
       const releaseSlot = await slots.acquire(tenantId, AbortSignal.timeout(maxWaitMs));
       const slowReaderTimer = setInterval(() => {
-        if (slots.waiting > 0) for (const answer of answers) answer.destroy();
+        if (slots.waiting > 0) for (const response of responses) response.destroy();
       }, slowReaderMs);
       void fileClosed.then(() => {
         clearInterval(slowReaderTimer);
@@ -145,24 +159,24 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
       });
       return file.content();
     };
-    return { answers, content: file.bytes > largeFileBytes ? readLargeFile() : file.content(), close };
+    return { responses, content: file.bytes > largeFileBytes ? readLargeFile() : file.content(), close };
   };
 
   return {
     /**
      * Returns the content of a file.
-     * @throws AdLibraryError `busy` if too many clients read this link, or if no slot becomes free in time
+     * @throws AdLibraryError `busy` if too many clients are downloading this link, or if no slot becomes free in time
      */
     async read(fileRead: FileRead): Promise<Uint8Array> {
       const { link, outgoing } = fileRead;
       const sharedFile = openFiles.get(link) ?? openFile(fileRead);
-      const { answers, content, close } = sharedFile;
-      if (answers.size >= maxAnswersPerLink) throw createTooManyReadersError();
+      const { responses, content, close } = sharedFile;
+      if (responses.size >= maxResponsesPerLink) throw createTooManyReadersError();
       openFiles.set(link, sharedFile);
-      answers.add(outgoing);
+      responses.add(outgoing);
       const removeReader = () => {
-        answers.delete(outgoing);
-        if (answers.size > 0) return;
+        responses.delete(outgoing);
+        if (responses.size > 0) return;
         if (openFiles.get(link) === sharedFile) openFiles.delete(link);
         close();
       };

@@ -6,20 +6,19 @@ import { formatUrlHost } from './server.ts';
 
 /** The host names and origins that requests may use. */
 export interface AllowedNames {
-  /** The host on which the server listens. Requests may use this name, unless `allowedHosts` is set. */
+  /** The host on which the server listens. Requests may use this name unless `allowedHosts` is set. */
   host?: string | undefined;
-  /** The host names that a `Host` header may contain. By default, the loopback names and `host`. */
+  /** The allowed host names in the `Host` header. Default: the loopback names and `host`. */
   allowedHosts?: readonly string[] | undefined;
   /** The host names of web pages that may call the server. */
   allowedOrigins: readonly string[];
-  /** The host of the public URL. It is an allowed host and an allowed origin. */
+  /** The host of the public URL. It is always an allowed host and an allowed origin. */
   publicHost?: string | undefined;
 }
 
 /**
- * Creates a middleware that checks the `Host` and `Origin` headers. It refuses requests with a host that is not allowed,
- * and requests from web pages with an origin that is not allowed. A server that listens on loopback also allows its own
- * origin.
+ * Creates a middleware that checks the `Host` and `Origin` headers against the allowed names. A server that listens on
+ * loopback also accepts its own origin.
  */
 export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
   const hosts = listAllowedHosts(names);
@@ -35,8 +34,8 @@ export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
 
 /**
  * Creates a middleware that checks only the `Host` header, for paths that web pages of any origin may read.
- * @param options with `allowIpAddresses`, the host may be any IP address. Orchestrators and Prometheus use IP
- * addresses. DNS rebinding is not possible with an IP address, because it needs a name
+ * @param options with `allowIpAddresses`, any IP address is allowed as the host, because orchestrators and Prometheus
+ * use IP addresses; DNS rebinding attacks need a host name, so this is safe
  */
 export function validateHost(names: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
   const hosts = listAllowedHosts(names);
@@ -46,13 +45,16 @@ export function validateHost(names: AllowedNames, { allowIpAddresses = false } =
   };
 }
 
-/** Creates a middleware that answers 404 if the request uses the public host, for paths that only operators may read. */
+/**
+ * Creates a middleware that responds with 404 to requests for the public host. It protects paths that only operators
+ * may read.
+ */
 export const hideFromPublicHost =
   (publicHost: string | undefined): MiddlewareHandler =>
   async ({ req, notFound }, next) =>
     publicHost !== undefined && validateHostHeader(req.header('host'), [publicHost]).ok ? notFound() : next();
 
-/** Wraps a fetch handler so that it receives only requests whose host is one of the names or a loopback name. */
+/** Wraps a fetch handler so that it only receives requests whose host is in `names` or is a loopback name. */
 export function restrictToHosts(names: readonly string[], fetch: (request: Request) => Promise<Response>) {
   const hosts = [...names, ...localhostAllowedHostnames()];
   return async (request: Request): Promise<Response> =>
@@ -60,14 +62,14 @@ export function restrictToHosts(names: readonly string[], fetch: (request: Reque
 }
 
 /**
- * Returns the origin that a request was sent to. The origin is `https:` unless the host is a loopback name: beyond this
- * machine, a proxy in front of the server handles TLS.
+ * Returns the origin of a request's URL. The scheme is `https:` unless the host is a loopback name, because a proxy in
+ * front of a public server handles TLS.
  */
 export function getOriginOfHost(host = ''): string {
   return `${isLoopbackName(host) ? 'http' : 'https'}://${host}`;
 }
 
-/** Returns whether a `Host` header names this machine. */
+/** Returns true if the `Host` header is a loopback name. */
 export const isLoopbackName = (host: string | undefined): boolean =>
   validateHostHeader(host, localhostAllowedHostnames()).ok;
 

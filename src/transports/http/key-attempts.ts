@@ -1,26 +1,29 @@
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../../logging/log.ts';
 
-/** The limit on unknown keys, and the record of the keys that are not decided yet. */
+/** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
 export type KeyAttempts = ReturnType<typeof createKeyAttempts>;
 
 interface KeyAttemptsOptions {
-  /** How many unknown keys an address may try in a minute; 0 for no limit. */
+  /** How many unknown keys an IP address may try per minute. 0 means no limit. */
   perMinute: number;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Returns whether the service has accepted a key recently. */
+  /** Returns true if the service has recently accepted the key. */
   isKnown(tenantId: string): Promise<boolean>;
 }
 
 const minuteMs = 60_000;
 const maxAddresses = 10_000;
-/** The most keys that wait for their first answer from the service. A waiting key is not counted again for a minute. */
+/**
+ * The maximum number of keys that wait for their first response from the service. A waiting key is counted only once
+ * per minute.
+ */
 const maxPendingKeys = 10_000;
 
 /**
- * Creates a limit on the unknown keys that an address may try in a minute. A key counts from its first request until the
- * service accepts it. Counting from the first request also limits requests that never reach the service.
+ * Creates the limit on unknown keys. A key counts from its first request until the service accepts it, so that requests
+ * that never reach the service are limited as well.
  */
 export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOptions) {
   const addressByPendingKey = new LRUCache<string, string>({ max: maxPendingKeys, ...createMinuteExpiry(now) });
@@ -41,18 +44,20 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
   return {
     isKnown,
     /**
-     * Counts a key, unless the service has accepted the key recently. Returns the seconds to wait if the address has tried
-     * too many keys, and undefined if the request may continue.
+     * Counts a key, unless the service has recently accepted it. Returns undefined if the request may continue. If the
+     * IP address has tried too many keys, returns the number of seconds to wait.
      */
     admit(tenantId: string, address: string): Promise<number | undefined> {
-      // Concurrent requests with the same key count once.
+      // Concurrent requests with the same key count only once.
       const decision =
         pendingDecisions.get(tenantId) ??
         decideAdmission(tenantId, address).finally(() => pendingDecisions.delete(tenantId));
       pendingDecisions.set(tenantId, decision);
       return decision;
     },
-    /** Removes a key from the count if its call has shown that the service accepts the key. */
+    /**
+     * Updates the count after a call has shown whether the service accepts the key. An accepted key no longer counts.
+     */
     onCall(event: CallEvent): void {
       const address = addressByPendingKey.get(event.tenantId);
       if (address === undefined || !revealsKeyValidity(event)) return;
@@ -62,11 +67,11 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
   };
 }
 
-/** Creates a counter of events by name. A count starts again at zero one minute after its first event. */
+/** Creates counters that restart at zero one minute after their first event. */
 export function createMinuteCounter(now: () => number) {
   const counts = new LRUCache<string, number>({ max: maxAddresses, ...createMinuteExpiry(now) });
   return {
-    /** Changes a count. Returns the new count, and the milliseconds until the count starts again at zero. */
+    /** Changes the count of a name. Returns the new count, and the milliseconds until it restarts at zero. */
     add(name: string, change: 1 | -1) {
       const count = Math.max(0, (counts.get(name) ?? 0) + change);
       counts.set(name, count);
@@ -83,8 +88,8 @@ const createMinuteExpiry = (now: () => number) => ({
 });
 
 /**
- * Returns whether the outcome of a call shows if its key is valid. A call that was cancelled, or that never reached the
- * service, shows nothing.
+ * Returns true if the outcome of a call shows whether its API key is valid. Cancelled calls, and calls that never
+ * reached the service, do not.
  */
 const revealsKeyValidity = ({ kind = '', status }: CallEvent): boolean =>
   status !== undefined || !['busy', 'cancelled', 'credit_budget', 'internal', 'invalid_request'].includes(kind);

@@ -17,7 +17,7 @@ import { bindV1, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
 import type { Catalog } from '../../mcp/served.ts';
 
-/** An HTTP request that has passed all checks. The signal of `request` aborts when the client disconnects early. */
+/** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
 interface HttpCall {
   request: Request;
   /** The JSON-RPC message in the body. */
@@ -27,15 +27,15 @@ interface HttpCall {
   linkOrigin?: string | undefined;
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /** Resolves when the answer has left the process. */
-  answerSent: Promise<void>;
+  /** Resolves when the response has been sent. */
+  responseSent: Promise<void>;
 }
 
 type ServeCall = (call: HttpCall) => Promise<Response>;
 
 /**
- * Creates a function that serves requests of every protocol revision. It chooses the SDK that implements the revision.
- * @param onError receives the errors that the SDK of the latest revision reports
+ * Creates a function that serves requests of every protocol revision with the matching SDK.
+ * @param onError called with the errors that the SDK for the latest revision reports
  */
 export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeCall {
   const serveEarlier = createEarlierHandler(catalog);
@@ -47,13 +47,13 @@ export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => v
   };
 }
 
-/** Creates the handler of revision 2026-07-28, which creates a server for each request. */
+/** Creates the handler for revision 2026-07-28. It creates an MCP server for each request. */
 function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void): ServeCall {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, answerSent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
-      const session = { sentOf: () => answerSent, linkOrigin, userAgent, output, servesOneRequest: true as const };
+      const { credentials, responseSent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
+      const session = { sentOf: () => responseSent, linkOrigin, userAgent, output, servesOneRequest: true as const };
       return bindV2(catalog, { ...session, ...credentials });
     },
     { legacy: 'reject', onerror },
@@ -63,23 +63,27 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
     const error = message && checkRequest(requestSchemasV2, message);
     if (error?.code === invalidParamsCode) return createErrorResponse(message, error);
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
-    // The SDK passes nothing but `authInfo` from the request to the function that creates the server.
+    // The SDK only passes `authInfo` from the request to the function that creates the server, so all other values go
+    // into `extra`.
     const authInfo = { token, clientId, scopes: [], extra };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
-/** The JSON-RPC code of invalid parameters. Errors with other codes go to the SDK, which also sets their HTTP status. */
+/**
+ * The JSON-RPC code of invalid parameters. Errors with other codes are left to the SDK, which also chooses their HTTP
+ * status.
+ */
 const invalidParamsCode = -32_602;
 
 /**
- * Creates the handler of revisions 2024-11-05 to 2025-11-25. It keeps no sessions: each request gets a server and a
- * transport. The answer is JSON, or a stream of events if the client asks for the progress of a call.
+ * Creates the handler for revisions 2024-11-05 to 2025-11-25. There are no sessions: each request gets its own server
+ * and transport. The response is JSON, or an event stream if the client asks for progress.
  */
 function createEarlierHandler(catalog: Catalog): ServeCall {
   const cancellations = createCancellations();
   return async (call) => {
-    const { request, body, credentials, answerSent, linkOrigin, userAgent, output } = call;
+    const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = call;
     if (isMessage(body) && isCancelNotice(body))
       cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
@@ -87,10 +91,11 @@ function createEarlierHandler(catalog: Catalog): ServeCall {
     if (error) return createErrorResponse(message, error);
     const { cancelled, stopListening } = listenForCancellation(call, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
-    // The response to a stream is ready before the call has ended, so the call itself stops listening for cancellation.
+    // An event stream returns its response before the call has ended. In this case, the call itself stops listening for
+    // cancellation.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(stopListening);
     const server = bindV1(isStream ? { ...catalog, callTool } : catalog, {
-      waitUntilSent: () => answerSent,
+      waitUntilSent: () => responseSent,
       linkOrigin,
       userAgent,
       output,
@@ -100,13 +105,14 @@ function createEarlierHandler(catalog: Catalog): ServeCall {
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
     const answer = transport.handleRequest(request, { parsedBody: body });
-    // Closing the server aborts its running call. After the answer, there is no running call to abort.
+    // Closing the server aborts its running call. If the response is already complete, there is nothing left to abort.
     const cancelledAnswer = cancelled.then(() => server.close()).then(() => cancelled);
     const response = await Promise.race([answer, cancelledAnswer]).catch((error) => {
       stopListening();
       throw error;
     });
-    // Most answers are no streams, and the first access to `response.headers` creates an object. Avoid that for them.
+    // Check `isStream` first: the first access to `response.headers` creates an object, which most responses do not
+    // need.
     if (!isStream || !isEventStream(response)) stopListening();
     return response;
   };
@@ -124,10 +130,11 @@ const findRequest = (body: unknown): Message | undefined =>
   isMessage(body) && body.id !== undefined ? body : undefined;
 
 /**
- * Listens until the client disconnects or sends a cancel notice. The promise `cancelled` then resolves to the answer.
+ * Listens for the client to disconnect or to send a cancel notification. `cancelled` then resolves with the response to
+ * return.
  *
- * Callers must call `stopListening` when the request has ended. Until then, the promise also keeps the answer in memory
- * that it was raced against.
+ * Callers must call `stopListening` when the request has ended. Until then, `cancelled` also keeps the real response in
+ * memory, because the two promises race.
  */
 function listenForCancellation(
   { request, credentials }: HttpCall,
@@ -152,12 +159,18 @@ function listenForCancellation(
   };
 }
 
-/** Creates a registry of running requests. A cancel notice arrives in a request of its own and finds its target here. */
+/**
+ * Creates a registry of running requests. A cancel notification arrives in a separate HTTP request, which finds the
+ * running request here.
+ */
 function createCancellations() {
   const cancelFunctions = new Map<string, Set<() => void>>();
   const formatRequestName = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
   return {
-    /** Calls `cancel` when a notice names this request. Returns a function to call when the request has ended. */
+    /**
+     * Calls `cancel` when a cancel notification names this request. Returns a function to call when the request has
+     * ended.
+     */
     listen(tenantId: string, id: unknown, cancel: () => void): () => void {
       const name = formatRequestName(tenantId, id);
       const cancelsOfName = cancelFunctions.get(name) ?? new Set();
@@ -168,8 +181,8 @@ function createCancellations() {
       };
     },
     /**
-     * Cancels the request with this id. Does nothing if several requests of the key have the same id: clients that share
-     * a key choose their ids independently, so the notice does not tell which request it means.
+     * Cancels the request with this id. Does nothing if several requests of the API key have the same id. Clients that
+     * share a key choose their ids independently, so the notification could mean any of these requests.
      */
     cancelRequest(tenantId: string, id: unknown): void {
       const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestName(tenantId, id)) ?? [];

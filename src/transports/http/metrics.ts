@@ -6,8 +6,8 @@ import type { CallEvent } from '../../logging/log.ts';
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
- * Creates the Prometheus metrics of this process. Labels are names of tools, kinds of errors and HTTP statuses. A label is
- * never a value that a caller can choose, because each new value would create a new time series.
+ * Creates the Prometheus metrics of this process. Labels are tool names, error kinds and HTTP statuses. Values that a
+ * caller can choose are never labels, because each new value would create a new time series.
  */
 export function createMetrics() {
   const registry = new Registry();
@@ -26,7 +26,7 @@ export function createMetrics() {
     labelNames: ['tool'],
     registers,
   });
-  const answerCount = new Counter({
+  const responseCounter = new Counter({
     name: 'ad_library_http_answers_total',
     help: 'Answers of the MCP endpoint',
     labelNames: ['status'],
@@ -47,20 +47,20 @@ export function createMetrics() {
       callDurations.observe({ tool, outcome: kind }, ms / 1000);
       if (charged) chargedCredits.inc({ tool }, charged);
     },
-    /** Adds gauges for the running and the waiting calls. `countCalls` runs each time the metrics are read. */
+    /** Adds gauges for running and waiting calls. `countCalls` is called each time the metrics are read. */
     addCallGauges: (countCalls: () => { running: number; waiting: number }) => {
       for (const state of ['running', 'waiting'] as const)
         addGauge(`calls_${state}`, `Tool calls that are ${state}`, () => countCalls()[state]);
     },
-    /** Adds a gauge that is 1 while the shared state can be reached, and 0 otherwise. */
+    /** Adds a gauge that is 1 while the shared state is reachable and 0 otherwise. */
     addStateGauge: (isUp: () => boolean) =>
       void addGauge('state_up', 'Whether the state that all replicas share can be reached', () => Number(isUp())),
-    /** Counts the answer to a request by its HTTP status. */
-    countAnswer: async (context: Context, next: Next) => {
+    /** Counts the response to a request by its HTTP status. */
+    countResponse: async (context: Context, next: Next) => {
       await next();
-      answerCount.inc({ status: context.res.status });
+      responseCounter.inc({ status: context.res.status });
     },
-    /** Answers with all metrics in the text format of Prometheus. */
+    /** Responds with all metrics in the Prometheus text format. */
     servePage: async ({ body }: Context) =>
       body(await registry.metrics(), 200, { 'Content-Type': registry.contentType }),
   };

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { buildPageStyles } from '../../ui/page.tsx';
 
 /**
- * Creates the headers of a page of this server, and of every answer that a browser could show as a page.
+ * Creates the headers for an HTML page, and for every response that a browser could show as a page.
  *
- * The content security policy allows only the page's own styles. It has no `form-action`, because browsers also apply
- * `form-action` to all redirects that follow a form. Hosts redirect from their own URL to their app, which a policy with
- * `form-action` would block.
+ * The content security policy allows only the page's own styles. There is no `form-action`, because browsers also apply
+ * it to redirects after a form is submitted. Some hosts redirect from their own URL to their app, which `form-action`
+ * would block.
  */
 export function createPageHeaders(styles: string): Record<string, string> {
   const styleHash = createHash('sha256').update(buildPageStyles(styles)).digest('base64');
@@ -16,7 +16,8 @@ export function createPageHeaders(styles: string): Record<string, string> {
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // With `no-referrer`, browsers would send the form with `Origin: null`, and the server could not check its origin.
+    // With `no-referrer`, browsers would submit the form with `Origin: null`, and the server could not check the
+    // origin.
     'referrer-policy': 'same-origin',
     'x-robots-tag': 'noindex',
   };

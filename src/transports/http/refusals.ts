@@ -2,13 +2,13 @@ import type { Context } from 'hono';
 
 type Status = 400 | 401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 | 500 | 503;
 
-/** Returns a JSON-RPC error without an id. The default code is the first code that JSON-RPC reserves for servers. */
+/** Creates a JSON-RPC error without an id. The default code is the first one that JSON-RPC reserves for servers. */
 export const jsonRpcError = (message: string, code = -32_000) => ({
   jsonrpc: '2.0',
   error: { code, message },
   id: null,
 });
 
-/** Answers an HTTP request with a status and a JSON-RPC error without an id (MCP specification, *Transports*). */
+/** Responds to an HTTP request with a status and a JSON-RPC error without an id (MCP specification, *Transports*). */
 export const refuse = (context: Context, status: Status, message: string, code?: number) =>
   context.json(jsonRpcError(message, code), status);

@@ -2,34 +2,38 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 
-/** A server that is listening. */
+/** A server that is listening for connections. */
 export type Listener = Awaited<ReturnType<typeof listen>>;
 
-/** The address and port of a server, and the limits of its connections. */
+/** The host and port of a server, and the limits of its connections. */
 export interface ListenOptions {
   host: string;
   port: number;
   /** How long a request may take to arrive, in milliseconds. 0 means no limit. */
   requestTimeoutMs?: number;
-  /** How long a connection may be silent while its request is being answered, in milliseconds. 0 means no limit. */
+  /** How long a connection may be idle while its request is being served, in milliseconds. 0 means no limit. */
   idleTimeoutMs?: number;
   /**
-   * Replaces the global `Request` and `Response` with the lighter versions of `@hono/node-server`. This is faster for
-   * many small answers, but it changes the globals of the whole process.
+   * Replaces the global `Request` and `Response` with the lighter classes of `@hono/node-server`. This is faster for
+   * many small responses, but changes the globals of the whole process.
    */
   useFastResponses?: boolean;
   bounds?: Partial<ConnectionBounds>;
   /**
-   * Returns the address that a connection counts for. One address may have a quarter of the connections. Connections for
-   * which the function returns undefined have no such limit.
+   * Returns the IP address to which the connection limit applies. Each address may have a quarter of all connections.
+   * Return undefined for connections without this limit.
    */
   getPeerAddress?: ((remote: string | undefined) => string | undefined) | undefined;
-  /** Called when a connection is closed immediately because there are too many, in total or of its address. */
+  /**
+   * Called when a new connection is closed immediately, because there are too many connections in total or from its
+   * address.
+   */
   onConnectionRefused?: ((address: string | undefined) => void) | undefined;
 }
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
+/** The limits in production. Tests use lower ones. */
 const defaultBounds: ConnectionBounds = {
   maxConnections: 1024,
   maxUnreadMs: 60_000,
@@ -42,17 +46,17 @@ const keepAliveMs = 65_000;
 const maxHeaderBytes = 16 * 1024;
 
 /**
- * The most bytes of an unread request body that the server reads and discards to keep the connection open. If more bytes
- * are left, closing the connection is cheaper.
+ * The maximum number of bytes of an unread request body that the server reads and discards to reuse the connection. For
+ * more bytes, closing the connection is cheaper.
  */
 const maxDiscardedBytes = 64 * 1024;
 
-/** Returns a host in the form that URLs need: an IPv6 address is put in brackets. */
+/** Formats a host for use in a URL, with brackets around an IPv6 address. */
 export const formatUrlHost = (host: string): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 
 /**
- * Starts a server that answers requests with a fetch handler. Resolves when the server is listening.
+ * Starts an HTTP server that passes requests to a fetch handler. Resolves when the server is listening.
  * @throws Error if the host and port are not available
  */
 export async function listen(fetch: Handler, options: ListenOptions) {
@@ -67,8 +71,8 @@ export async function listen(fetch: Handler, options: ListenOptions) {
     connectionsCheckingInterval: Math.min(5000, (requestTimeoutMs || headersTimeoutMs) / 2),
   });
   server.setTimeout(idleTimeoutMs);
-  const answerRequest = getRequestListener(fetch, { overrideGlobalObjects: useFastResponses });
-  const closeIdleConnections = limitConnections(server, answerRequest, {
+  const serveRequest = getRequestListener(fetch, { overrideGlobalObjects: useFastResponses });
+  const closeIdleConnections = limitConnections(server, serveRequest, {
     ...defaultBounds,
     ...bounds,
     getPeerAddress,
@@ -79,15 +83,15 @@ export async function listen(fetch: Handler, options: ListenOptions) {
     server.listen(port, host, resolve);
   });
   const boundAddress = server.address() as AddressInfo;
-  // A server that listens on all addresses is reachable from its own machine under the loopback address.
+  // A server that listens on all interfaces can be reached from this machine on the loopback address.
   const listensOnAllAddresses = host === '0.0.0.0' || host === '::';
   const reachableHost = listensOnAllAddresses ? '127.0.0.1' : formatUrlHost(host);
   return {
-    /** The URL under which this machine reaches the server. If port 0 was requested, it has the port that the system chose. */
+    /** The URL under which this machine reaches the server. For port 0, it contains the port that the system chose. */
     url: `http://${reachableHost}:${boundAddress.port}`,
-    /** The URL with the host that the server is bound to, which can be `0.0.0.0` or `[::]`. */
+    /** The URL with the host that the server is bound to, which may be `0.0.0.0` or `[::]`. */
     boundUrl: `http://${formatUrlHost(host)}:${boundAddress.port}`,
-    /** Stops accepting connections. Resolves when all open connections have ended, or when the deadline has passed. */
+    /** Stops accepting connections. Resolves when all open connections have ended or the deadline has passed. */
     close: (deadlineMs: number) =>
       new Promise<void>((resolve) => {
         const deadlineTimer = setTimeout(() => server.closeAllConnections(), deadlineMs);
@@ -101,31 +105,32 @@ export async function listen(fetch: Handler, options: ListenOptions) {
 }
 
 interface ConnectionBounds {
-  /** The most connections, for all addresses together. */
+  /** The maximum number of connections, in total. */
   maxConnections: number;
-  /** How long a client may take to read an answer, in milliseconds. After that, the server closes the connection. */
+  /** How long a client may take to read a response, in milliseconds. After that, the server closes the connection. */
   maxUnreadMs: number;
 }
 
+/** The state of an open connection. */
 interface Connection {
-  /** The address that the connection counts for. Undefined if connections of this address are not limited. */
+  /** The IP address to which the connection limit applies. Undefined if this connection has no such limit. */
   address: string | undefined;
-  /** The number of requests whose answers have not left the process yet. */
-  unansweredRequests: number;
-  /** Resolves when the answer to the last request has left the process. */
-  lastAnswer: Promise<void>;
+  /** The number of requests whose responses have not been sent yet. */
+  pendingRequests: number;
+  /** Resolves when the response to the last request has been sent. */
+  lastResponse: Promise<void>;
 }
 
 /**
- * Limits how much memory connections can take. The number of connections is limited, in total and for each address. Each
- * connection is served one request at a time, and the client must read the answer within `maxUnreadMs`. Node itself
- * answers all pipelined requests at once and buffers every answer that the client does not read.
- * @returns a function that closes idle connections, including those that become idle later. Without it, a server that is
- * closing would wait for connections that have not sent a request yet
+ * Limits the memory that connections can use. The number of connections is limited, both in total and per IP address.
+ * Each connection serves one request at a time, and the client must read each response within `maxUnreadMs`. Without
+ * these limits, Node would serve all pipelined requests at once and buffer every unread response.
+ * @returns a function that closes idle connections, including those that become idle later; without it, a closing
+ * server would wait for connections that have not sent a request yet
  */
 function limitConnections(
   server: Server,
-  answerRequest: (request: IncomingMessage, response: ServerResponse) => unknown,
+  serveRequest: (request: IncomingMessage, response: ServerResponse) => unknown,
   {
     maxConnections,
     maxUnreadMs,
@@ -136,7 +141,9 @@ function limitConnections(
   const connections = new Map<Socket, Connection>();
   let isClosing = false;
 
-  /** Makes room for a new connection by closing an idle one. Returns false if all connections are waiting for answers. */
+  /**
+   * Makes room for a new connection by closing an idle one. Returns false if every connection has a pending request.
+   */
   const makeRoomFor = (address: string | undefined): boolean => {
     const allConnections = [...connections];
     const addressConnections =
@@ -144,7 +151,7 @@ function limitConnections(
     const isAddressFull = addressConnections.length >= maxConnections / 4;
     if (!isAddressFull && allConnections.length < maxConnections) return true;
     const candidates = isAddressFull ? addressConnections : allConnections;
-    const [idleSocket] = candidates.find(([, { unansweredRequests }]) => unansweredRequests === 0) ?? [];
+    const [idleSocket] = candidates.find(([, { pendingRequests }]) => pendingRequests === 0) ?? [];
     if (idleSocket === undefined) return false;
     idleSocket.destroy();
     connections.delete(idleSocket);
@@ -158,28 +165,28 @@ function limitConnections(
       onConnectionRefused?.(address);
       return;
     }
-    connections.set(socket, { address, unansweredRequests: 0, lastAnswer: Promise.resolve() });
+    connections.set(socket, { address, pendingRequests: 0, lastResponse: Promise.resolve() });
     socket.once('close', () => connections.delete(socket));
   });
 
   server.on('request', async (request, response) => {
     const { socket } = request;
     const connection = connections.get(socket);
-    // A client that waits for each answer may be ahead by one request: the client can have received an answer before
-    // this process is notified that the answer was sent. More requests mean that the client does not wait.
-    if (connection === undefined || connection.unansweredRequests > 1) return void socket.destroy();
-    const { lastAnswer } = connection;
-    connection.unansweredRequests++;
-    connection.lastAnswer = new Promise((resolve) => {
+    // Allow two pending requests: a client can receive a response and send its next request before this process is
+    // notified that the response was sent. With more pending requests, the client is not waiting for responses.
+    if (connection === undefined || connection.pendingRequests > 1) return void socket.destroy();
+    const { lastResponse } = connection;
+    connection.pendingRequests++;
+    connection.lastResponse = new Promise((resolve) => {
       response.once('close', () => {
-        connection.unansweredRequests--;
-        if (isClosing && connection.unansweredRequests === 0) socket.destroy();
+        connection.pendingRequests--;
+        if (isClosing && connection.pendingRequests === 0) socket.destroy();
         resolve();
       });
     });
-    await lastAnswer;
+    await lastResponse;
     if (socket.destroyed) return;
-    await answerRequest(request, response);
+    await serveRequest(request, response);
     if (response.closed) return;
     const unreadTimer = setTimeout(() => socket.destroy(), maxUnreadMs);
     response.once('close', () => clearTimeout(unreadTimer));
@@ -187,16 +194,16 @@ function limitConnections(
 
   return () => {
     isClosing = true;
-    for (const [socket, { unansweredRequests }] of connections) if (unansweredRequests === 0) socket.destroy();
+    for (const [socket, { pendingRequests }] of connections) if (pendingRequests === 0) socket.destroy();
   };
 }
 
 /**
- * A response that sends texts as bytes and closes connections that still hold unread requests.
+ * Sends text responses as bytes, and closes connections with unread request data.
  *
- * Node holds an unread text twice, which takes five bytes per character. It holds bytes once. If a long request was not
- * read to its end, the answer has the header `connection: close`. Otherwise the client would send its next request after
- * the unread bytes, and the server would have to read them all first.
+ * Node buffers an unread text twice, at five bytes per character in total, but buffers bytes only once. If a long
+ * request was not read completely, the response has the header `connection: close`. Otherwise, the server would have to
+ * read all remaining bytes before the client's next request.
  */
 class BytesResponse extends ServerResponse {
   override writeHead(...args: unknown[]): this {

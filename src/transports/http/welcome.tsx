@@ -2,9 +2,9 @@ import type { Content } from '../../ui/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { createPageHeaders } from './page-headers.ts';
 
-/** What the welcome page depends on. */
+/** The contents of the welcome page. */
 export interface WelcomeOptions {
-  /** The URL that people enter in their host. */
+  /** The URL that users enter in their host. */
   endpointUrl: string;
   hasSignIn: boolean;
   isDemo: boolean;
@@ -23,7 +23,7 @@ dd pre { color: var(--ink) }
 
 const formatJson = (value: object) => JSON.stringify(value, null, 2);
 
-/** Returns how to add the server to each host, in the order of `docs/hosts.md`. */
+/** Returns how to add the server to each host, in the same order as `docs/hosts.md`. */
 function listInstructions({ endpointUrl, hasSignIn, isDemo }: WelcomeOptions): [host: string, instructions: Content][] {
   const headersWithKey = (key: string) => (isDemo ? {} : { headers: { Authorization: `Bearer ${key}` } });
   const hostsWithSignIn: [string, Content][] = [
@@ -70,7 +70,7 @@ function listInstructions({ endpointUrl, hasSignIn, isDemo }: WelcomeOptions): [
   ];
 }
 
-/** Returns the page that browsers see: what this server is, its URL, and how to add it to each host. */
+/** Renders the page that browsers show: what this server is, its URL, and how to add it to each host. */
 export function renderWelcomePage(options: WelcomeOptions): { html: string; headers: Record<string, string> } {
   const { endpointUrl, hasSignIn, isDemo } = options;
   const html = renderPage(

@@ -184,7 +184,7 @@ describe('Downloads by slow clients', () => {
   });
 
   test('a file link rejects downloads beyond its limit', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ maxAnswersPerLink: 3 });
+    const { readSlowly, get, reads } = await serveLinks({ maxResponsesPerLink: 3 });
     const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
     await waitUntil(() => reads.length === 1);
     await waitUntil(async () => (await get('a-1')).status === 503);

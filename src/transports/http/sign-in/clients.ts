@@ -14,60 +14,64 @@ import { sanitizeLine } from '../../../views/safe-text.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { createMinuteCounter } from '../key-attempts.ts';
 
-/** A program that asks for a connection (an OAuth client). Its name is never verified, only its host can be. */
+/** An OAuth client: an app that wants to use a user's API key. Its name is never verified, but its host can be. */
 export interface Client {
   id: string;
   name: string | undefined;
-  /** The host of the client's metadata document. Undefined for a client that registered itself, which proves nothing. */
+  /**
+   * The host of the client's metadata document. Undefined for a client that registered itself, because its host is
+   * unverified.
+   */
   host: string | undefined;
   redirectUris: readonly string[];
 }
 
-/** A client, or the problem that the sign-in page shows. `retryAfter` is in seconds. */
+/** The client, or a problem to show on the sign-in page. `retryAfter` is in seconds. */
 type ClientLookup = Client | { problem: string; retryAfter?: number };
 
-/** What registering and finding clients depends on. */
+/** The dependencies for registering and finding clients. */
 export interface ClientsOptions {
-  /** Encrypts the registrations. All replicas share the secret. */
+  /** The secret that encrypts registrations. All replicas share it. */
   secret: string;
   userAgent: string;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Opens the agent that fetches metadata documents. By default, the agent reaches public hosts only. */
+  /** Opens the HTTP agent that fetches metadata documents. The default agent only reaches public hosts. */
   openAgent?: (() => Promise<GuardedAgent>) | undefined;
 }
 
-/** The most characters of a client's name on the page. */
+/** The maximum length of a client's name on the sign-in page, in characters. */
 const maxNameLength = 60;
 const maxRedirectUris = 10;
 const maxUriLength = 500;
 /**
- * The most characters of all redirect URIs of a registration. The client id contains the registration and is part of
- * every URL and request, so it must stay short.
+ * The maximum total length of a client's redirect URIs. The client id contains the whole registration and is part of
+ * every URL, so it must stay short.
  */
 const maxTotalUriLength = 2000;
 
 /**
- * The limits for fetching metadata documents: the bytes of a document, the time for a fetch, the time that a fetch waits
- * for a slot, and the fetches in a minute, in total and for one address. One address can never use up the total.
+ * Limits for fetching metadata documents: the size of a document, the time for a fetch, the time that a fetch may wait
+ * for a slot, and the number of fetches per minute, in total and per IP address. A single IP address cannot use up the
+ * total.
  */
 const documentLimits = { bytes: 5 * 1024, ms: 5000, waitMs: 15_000, perMinute: 240, perMinutePerAddress: 20 };
-/** The most metadata documents that are fetched at the same time, in total and for one address. */
+/** The maximum number of concurrent fetches of metadata documents, in total and per IP address. */
 const [maxFetches, maxFetchesPerAddress] = [4, 2];
-/** How long a metadata document is used before it is fetched again, in milliseconds. */
+/** How long a metadata document is cached, in milliseconds. */
 const cacheMs = 600_000;
 const maxCachedDocuments = 1000;
 /**
- * The time after which a lookup of a host without a public address fails, in milliseconds. Names that do not exist and
- * names inside the network take the same time, so the time does not reveal which names exist inside.
+ * After this time, in milliseconds, a lookup of a host without a public IP address fails. Lookups of unknown host names
+ * and of internal host names take equally long, so callers cannot find out which internal names exist.
  */
-const nonPublicAnswerMs = 2000;
+const nonPublicDelayMs = 2000;
 
 const Metadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
   redirect_uris: z.array(z.string()).min(1),
 });
-/** The content of the client id of a registered client: its name and its redirect URIs. */
+/** The registration inside a client id: the client's name (`n`) and its redirect URIs (`r`). */
 const Registration = z.object({ n: z.string().optional(), r: z.array(z.string()) });
 const MetadataDocument = Metadata.extend({
   client_id: z.string(),
@@ -75,7 +79,7 @@ const MetadataDocument = Metadata.extend({
   token_endpoint_auth_methods_supported: z.array(z.string()).optional().catch(undefined),
 });
 
-/** Creates the functions that register clients and find clients by their ids. */
+/** Creates the functions that register OAuth clients and find them by id. */
 export function createClients(options: ClientsOptions) {
   const { secret, now } = options;
   const encryption = createEncryption({ secret, use: 'sign-in' });
@@ -117,7 +121,10 @@ export function createClients(options: ClientsOptions) {
     }
   };
 
-  /** Counts a fetch. Returns the milliseconds to wait if there were more than `max` fetches in the last minute. */
+  /**
+   * Counts a fetch. Returns undefined if the fetch is allowed. After more than `max` fetches in a minute, returns the
+   * milliseconds to wait.
+   */
   const countFetch = (name: string, max: number): number | undefined => {
     const { count, remainingMs } = fetchCounter.add(name, 1);
     return count > max ? remainingMs : undefined;
@@ -125,11 +132,11 @@ export function createClients(options: ClientsOptions) {
 
   return {
     /**
-     * Registers a client without storing anything: the client id is the encrypted registration (RFC 7591).
+     * Registers a client. Nothing is stored, because the client id is the encrypted registration (RFC 7591).
      *
-     * Registers only the redirect URIs that this server accepts, and returns them. A server may replace what a client
-     * requests (RFC 7591, 3.2.1). Some hosts also list the URI of a desktop app, which any program on the machine can
-     * claim; this server does not accept such URIs.
+     * Only the redirect URIs that this server accepts are registered and returned, which RFC 7591 (section 3.2.1)
+     * allows. Some hosts also list the URI of a desktop app. This server does not accept such URIs, because any program
+     * on the machine can claim them.
      * @returns the HTTP status and the JSON body of the response
      */
     registerClient(requestBody: unknown) {
@@ -160,9 +167,9 @@ export function createClients(options: ClientsOptions) {
       return [201, registration] as const;
     },
     /**
-     * Returns the client with an id. Fetches the metadata document of the client if the id is the URL of one.
+     * Finds a client by its id. If the id is the URL of a metadata document, fetches the document.
      * @param id a client id that this server issued, or the URL of a metadata document
-     * @param address the address of the caller, which the limits count
+     * @param address the IP address of the caller, to which the limits apply
      */
     async findClient(id: string, address: string): Promise<ClientLookup> {
       const url = parseDocumentUrl(id);
@@ -181,27 +188,27 @@ export function createClients(options: ClientsOptions) {
       pendingLookups.set(url.href, lookup);
       return lookup;
     },
-    /** Returns whether an id has the form of a client id. Fetches nothing. */
+    /** Returns true if the id has a valid format. Never fetches a metadata document. */
     canBeClientId: (id: string) => parseDocumentUrl(id) !== undefined || decryptRegistration(id) !== undefined,
     close: async () => void (await agent)?.destroy(),
   };
 }
 
-/** Opens an agent that reaches public hosts only. The setting for hosts of pictures has no effect on the agent. */
+/** Opens an agent that only reaches public hosts, regardless of the setting for picture hosts. */
 const openPublicAgent = () =>
   openGuardedAgent({
     hosts: { public: true, listed: [] },
     resolve: resolveInDns,
-    resolveMs: nonPublicAnswerMs * 0.9,
+    resolveMs: nonPublicDelayMs * 0.9,
   });
 
 /**
- * Returns the URL of a client's metadata document if the client id is such a URL
- * (draft-ietf-oauth-client-id-metadata-document, 3).
+ * Returns the client id as a URL if it is the URL of a metadata document (draft-ietf-oauth-client-id-metadata-document,
+ * section 3).
  */
 function parseDocumentUrl(id: string): URL | undefined {
   const url = id.length <= maxUriLength && URL.canParse(id) ? new URL(id) : undefined;
-  // The URL must be in its normal form: without dot segments, capitals in the host, or port 443.
+  // Require the normalized form: no dot segments, no capital letters in the host, no port 443.
   if (url?.href !== id || url.protocol !== 'https:' || url.port !== '' || url.pathname === '/') return undefined;
   return url.username || url.password || url.hash || !plainHostPattern.test(url.hostname) ? undefined : url;
 }
@@ -211,7 +218,7 @@ const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], ms: documentLimits.ms }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const answer = await requestWithUniformDelay(url, { agent, headers, nonPublicAnswerMs }, signal);
+    const answer = await requestWithUniformDelay(url, { agent, headers, nonPublicAnswerMs: nonPublicDelayMs }, signal);
     if (answer.statusCode !== 200) {
       answer.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
@@ -226,15 +233,15 @@ function parseClient(text: string, url: URL): ClientLookup {
   if (!metadata.success) return refuse('is not complete');
   const { client_id: id, client_name: name, redirect_uris: redirectUris, ...methods } = metadata.data;
   if (id !== url.href) return refuse('belongs to another address');
-  // A client may prefer a method that this server does not support, as long as the client also lists `none`.
+  // A client may prefer an authentication method that this server does not support, as long as it also lists `none`.
   const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: others = [] } = methods;
   if (method !== 'none' && !others.includes('none'))
     return refuse('requires a way to authenticate that this server does not support');
-  // Other redirect URIs, for example of a desktop app, are left out: this server never redirects to them.
+  // Leave out unsupported redirect URIs, e.g. of desktop apps. This server never redirects to them.
   return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
 }
 
-/** Returns a name without invisible characters and short enough for one line. Undefined if nothing is left. */
+/** Removes invisible characters from a name and shortens it to one line. Returns undefined if the result is empty. */
 function shortenName(name = ''): string | undefined {
   const cleanName = sanitizeLine(name.slice(0, 4 * maxNameLength));
   if (cleanName.length > maxNameLength) return `${cleanName.slice(0, maxNameLength - 1).toWellFormed()}…`;
@@ -243,21 +250,24 @@ function shortenName(name = ''): string | undefined {
 
 const isLoopbackHost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host);
 
-/** Returns whether a URI is `https:`, or `http:` on the caller's own machine (RFC 8252, 7.3), and safe to redirect to. */
+/**
+ * Returns true if it is safe to redirect to the URI. The URI must use `https:`, or `http:` on the user's own machine
+ * (RFC 8252, section 7.3).
+ */
 function isRedirectUri(uri: string): boolean {
-  // The URL parser would drop characters that a reader of the text sees.
+  // Allow only printable ASCII, because the URL parser would drop other characters that a user can see.
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
     return false;
   const { protocol, hostname, username, password, hash, searchParams } = new URL(uri);
-  // The server adds these parameters. If the URI already had them, the client could read the wrong value.
+  // The server adds these parameters to the URI. If they already existed, the client could read the wrong value.
   if (['code', 'state', 'iss', 'error'].some((name) => searchParams.has(name))) return false;
   if (username || password || hash || uri.includes('#') || !plainHostPattern.test(hostname)) return false;
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }
 
 /**
- * Returns whether the server may redirect to a URI for a client. The URI must equal a URI that the client listed. Only
- * the port on loopback may differ (RFC 8252, 7.3).
+ * Returns true if the server may redirect to the URI for this client. The URI must be one of the client's redirect
+ * URIs. Only the port of a loopback URI may differ (RFC 8252, section 7.3).
  */
 export function canRedirectTo({ redirectUris }: Client, uri: string): boolean {
   if (!isRedirectUri(uri)) return false;

@@ -1,5 +1,5 @@
 /**
- * Creates the metadata documents of sign-in: one for the protected resource (RFC 9728) and one for the authorization
+ * Creates the metadata documents of sign-in: one for the protected resource (RFC 9728), and one for the authorization
  * server (RFC 8414).
  */
 export function createMetadata(publicUrl: string) {
@@ -22,15 +22,18 @@ export function createMetadata(publicUrl: string) {
     authorization_response_iss_parameter_supported: true,
   };
   return {
-    /** The URL of the protected resource. */
+    /** The URL of the protected resource, i.e. the MCP endpoint. */
     resource,
-    /** The documents by their paths. Some hosts look for the resource document under the path of the resource. */
+    /**
+     * The metadata documents by path. The resource document also exists under the path of the MCP endpoint, because
+     * some hosts look for it there.
+     */
     documents: {
       [resourcePath]: resourceDocument,
       [`${resourcePath}/mcp`]: resourceDocument,
       '/.well-known/oauth-authorization-server': serverDocument,
     },
-    /** The parameter that a 401 response adds to `WWW-Authenticate` (RFC 9728, 5.1). */
+    /** The parameter in the `WWW-Authenticate` header of a 401 response (RFC 9728, section 5.1). */
     challenge: `resource_metadata="${publicUrl}${resourcePath}/mcp"`,
   };
 }

@@ -5,19 +5,22 @@ import { sanitizeLine } from '../../../views/safe-text.ts';
 import { createPageHeaders } from '../page-headers.ts';
 import type { Client } from './clients.ts';
 
-/** What the sign-in page shows and sends back. */
+/** The content of the sign-in page. */
 export interface SignInPage {
   client: Pick<Client, 'name' | 'host'>;
   redirectUri: string;
-  /** The parameters of the authorization request, which the form sends back unchanged. */
+  /** The parameters of the authorization request. The form submits them unchanged. */
   fields: Record<string, string>;
 }
 
-/** A problem with the submitted form, shown beside a field or above the form. */
+/** A problem with the submitted form, shown next to the field or above the form. */
 export interface FormProblem {
   field: 'api_key' | 'budget' | 'form';
   text: string;
-  /** The text of the budget field, if it was a number. The key field always comes back empty. */
+  /**
+   * The number that the user entered as the budget, so that the page can show it again. The API key is never shown
+   * again.
+   */
   budget?: string | undefined;
 }
 
@@ -44,7 +47,7 @@ section { margin: 0 4px; gap: 8px }
 section ul { list-style: disc; padding-inline-start: 18px; display: grid; gap: 6px }
 `;
 
-/** The headers of the sign-in page, and of every sign-in answer that a browser could show as a page. */
+/** The headers of the sign-in page, and of every sign-in response that a browser could show as a page. */
 export const signInPageHeaders = createPageHeaders(styles);
 
 const renderDocument = (title: string, children: Content): string =>
@@ -55,16 +58,16 @@ const renderDocument = (title: string, children: Content): string =>
     </Page>,
   );
 
-/** Returns the host of a redirect URI. For a loopback host, adds that it is a program on the reader's own computer. */
+/** Returns the host of a redirect URI. For a loopback host, adds that it is a program on the user's own computer. */
 export function describeRedirectHost(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return protocol === 'http:' ? `${host} (a program on your own computer)` : host;
 }
 
 /**
- * Returns the sign-in page. On this page, a person allows an app to use their API key.
- * @param serviceHost the host of the service that the key belongs to
- * @param problem what is wrong with the submitted form, if the page is shown again
+ * Renders the page on which a user allows an app to use their API key.
+ * @param serviceHost the host of the service that issued the API key
+ * @param problem the problem with the submitted form, if the page is shown again
  */
 export function renderSignInPage(serviceHost: string, page: SignInPage, problem?: FormProblem): string {
   const { client, redirectUri, fields } = page;
@@ -177,8 +180,8 @@ export function renderSignInPage(serviceHost: string, page: SignInPage, problem?
 }
 
 /**
- * Returns a page that explains why a connection cannot be made.
- * @param back the URL that returns to the app, and the host to show for it
+ * Renders a page that explains why a connection is not possible.
+ * @param back a link that returns to the app: its URL, and the host to show
  */
 export const renderProblemPage = (problem: string, back?: { href: string; host: string }): string =>
   renderDocument(

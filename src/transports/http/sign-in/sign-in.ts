@@ -6,7 +6,7 @@ import { AdLibraryError } from '../../../api/errors.ts';
 import { parseJson } from '../../../api/json.ts';
 import type { CallEvent, Log, OnCall } from '../../../logging/log.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
-import { hasKeyInAddress, isApiKey } from '../authentication.ts';
+import { hasKeyInUrl, isApiKey } from '../authentication.ts';
 import { readBody } from '../body-limit.ts';
 import type { GetClientAddress } from '../client-addresses.ts';
 import { allowAnyOrigin } from '../cors.ts';
@@ -22,38 +22,41 @@ import {
 } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
-/** The routes of sign-in, and the access tokens that it issues. */
+/** The routes of sign-in, and the functions that check its access tokens. */
 export type SignIn = ReturnType<typeof createSignIn>;
 
-/** What sign-in depends on. */
+/** The dependencies of sign-in. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
-  /** The origin of this server from outside. It is the issuer of the tokens. */
+  /** The origin of this server as seen from outside. It is the issuer of the tokens. */
   publicUrl: string;
-  /** The host of the service. The sign-in page asks for a key of this host. */
+  /** The host of the service. The sign-in page asks for an API key of this service. */
   serviceHost: string;
   userAgent: string;
   /** A monotonic clock, in milliseconds. */
   elapsed: () => number;
-  /** Counts the unknown keys that an address tries. */
+  /** Limits how many unknown keys an IP address may try. */
   keyAttempts: KeyAttempts;
   getClientAddress: GetClientAddress;
   log: Log;
   onCall: OnCall;
-  /** Asks the service whether it accepts a key. Rejects if the service does not accept the key or does not answer. */
+  /**
+   * Asks the service whether it accepts an API key. Rejects if the service does not accept the key or cannot be
+   * reached.
+   */
   checkKey(caller: Caller): Promise<void>;
 }
 
 const maxBodyBytes = 16 * 1024;
-/** The most characters of the `state` parameter. */
+/** The maximum length of the `state` parameter, in characters. */
 const maxStateLength = 4000;
-/** How long a key waits for a free slot, and how long the service may take to check the key, in milliseconds each. */
+/** How long a key check may wait for a slot, and then for the service, in milliseconds each. */
 const keyCheckTimeoutMs = 15_000;
-/** The most keys that the service checks at the same time, in total and for one address. */
+/** The maximum number of concurrent key checks, in total and per IP address. */
 const [maxChecks, maxChecksPerAddress] = [8, 4];
 
 /**
- * Creates an OAuth 2.1 authorization server in front of the API key. Hosts that cannot send an API key in a header can
- * use it to sign in: a person enters the key on a page, and the host receives tokens.
+ * Creates an OAuth 2.1 authorization server that issues tokens for an API key. It is for hosts that cannot send an API
+ * key in a header: the user enters the key on a sign-in page, and the host receives tokens.
  */
 export function createSignIn(options: SignInOptions) {
   const { publicUrl, serviceHost, keyAttempts, getClientAddress, elapsed } = options;
@@ -64,7 +67,7 @@ export function createSignIn(options: SignInOptions) {
   const checkSlots = new Semaphore({ maxRunning: maxChecks, maxRunningPerKey: maxChecksPerAddress, workName: 'keys' });
   const routes = new Hono();
   routes.use(async (context, next) =>
-    hasKeyInAddress(context) ? respondWithProblem(context, { text: 'A key must not be in a URL.' }) : next(),
+    hasKeyInUrl(context) ? respondWithProblem(context, { text: 'A key must not be in a URL.' }) : next(),
   );
 
   for (const path of ['/.well-known/*', '/register', '/token', '/revoke'])
@@ -88,7 +91,8 @@ export function createSignIn(options: SignInOptions) {
   });
 
   routes.post('/authorize', async (context) => {
-    // Browsers send these headers. The form may come from the page itself, or from a program that is not a browser.
+    // Reject forms submitted from other web pages. Browsers always send these headers, and programs that are not
+    // browsers may leave them out.
     const { origin = publicUrl, 'sec-fetch-site': site = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || site !== 'same-origin')
       return respondWithProblem(context, { text: 'This form was sent from another page.', status: 403 });
@@ -102,7 +106,7 @@ export function createSignIn(options: SignInOptions) {
     const redirectBack = (answer: Record<string, string>) =>
       context.body(null, 303, {
         ...signInPageHeaders,
-        location: addAnswer(redirectUri, { ...answer, ...pickState(fields) }),
+        location: addResponseParameters(redirectUri, { ...answer, ...pickState(fields) }),
       });
     if (form.has('cancel')) return redirectBack({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
@@ -116,7 +120,7 @@ export function createSignIn(options: SignInOptions) {
     if (typeof codeOrProblem === 'string') return redirectBack({ code: codeOrProblem });
     const { status = 400, retryAfter, ...formProblem } = codeOrProblem;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
-    // A budget that is not a number is not sent back, because it may be an API key in the wrong field.
+    // Only show a number again. Any other text in the budget field may be an API key in the wrong field.
     const budgetDigits = /^\d+$/.exec(budget)?.[0];
     const page = renderSignInPage(serviceHost, authorization, { ...formProblem, budget: budgetDigits });
     return context.body(page, status, signInPageHeaders);
@@ -171,16 +175,16 @@ export function createSignIn(options: SignInOptions) {
     if (!clients.canBeClientId(id)) refuse('invalid_client', 'This server does not know the client.', 401);
   }
 
-  /** Returns whether a client asks for the resource of this server (RFC 8707). A slash at the end makes no difference. */
+  /** Returns true if a client requests access to this server (RFC 8707). A trailing slash makes no difference. */
   function isThisResource(requestedResource?: string): boolean {
-    // A parameter without a value counts as omitted (RFC 6749, 3.1).
+    // A parameter without a value counts as missing (RFC 6749, section 3.1).
     const url = requestedResource || resource;
     return URL.canParse(url) && new URL(url).href.replace(/\/$/, '') === new URL(resource).href;
   }
 
   /**
-   * Parses the parameters of an authorization request. Returns a problem if the request is not valid. The problem may
-   * contain a link back to the client, but the server never redirects to a client before a person has decided.
+   * Parses the parameters of an authorization request. Returns a problem if the request is invalid. The problem may
+   * contain a link back to the client, but the server never redirects to a client before the user has decided.
    */
   async function parseAuthorization(params: URLSearchParams, address: string) {
     const fields = Object.fromEntries(
@@ -199,7 +203,7 @@ export function createSignIn(options: SignInOptions) {
     const createClientProblem = (error: string, text: string) => ({
       text,
       back: {
-        href: addAnswer(redirectUri, { error, ...pickState(fields) }),
+        href: addResponseParameters(redirectUri, { error, ...pickState(fields) }),
         host: describeRedirectHost(redirectUri),
       },
     });
@@ -216,19 +220,20 @@ export function createSignIn(options: SignInOptions) {
   }
 
   /**
-   * Adds the parameters of an answer to a redirect URI. The issuer is one of them, so that a client of several
-   * authorization servers does not confuse their answers (RFC 9207).
+   * Adds response parameters to a redirect URI. The issuer is included, so that a client that uses several
+   * authorization servers cannot confuse their responses (RFC 9207).
    */
-  function addAnswer(redirectUri: string, answer: Record<string, string>): string {
+  function addResponseParameters(redirectUri: string, answer: Record<string, string>): string {
     const query = new URLSearchParams({ ...answer, iss: publicUrl });
     return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
   }
 
-  /** Asks the service whether it accepts a key. Returns the problem to show on the page, or undefined. */
+  /** Asks the service whether it accepts an API key. Returns the problem to show on the page if it does not. */
   async function checkKey(context: Context, apiKey: string): Promise<SubmissionProblem | undefined> {
     const tenantId = options.getTenantId(apiKey);
     const address = getClientAddress(context);
-    // The prefix separates attempts on the page from API keys that the address sends in headers.
+    // The prefix keeps the attempts on the sign-in page separate from the API keys that the same address sends in
+    // headers.
     const retryAfterSeconds = await keyAttempts.admit(tenantId, `sign-in ${address}`);
     const createFormProblem = (text: string, status: 429 | 503, retryAfter?: number) =>
       ({ field: 'form', text, status, retryAfter }) as const;
@@ -264,8 +269,8 @@ export function createSignIn(options: SignInOptions) {
     challenge: metadata.challenge,
     findCredentials: tokens.findCredentials,
     /**
-     * Ends a connection when the service rejects its key. A 401 without a request id may come from a gateway instead of
-     * the service, so it ends nothing.
+     * Ends a connection when the service rejects its API key. A 401 without a request id is ignored, because it may
+     * come from a gateway.
      */
     onCall: ({ kind, status, requestId, tenantId, connection }: CallEvent) => {
       if (kind !== 'unauthorized' || status !== 401 || !requestId || connection === undefined) return;
@@ -275,13 +280,13 @@ export function createSignIn(options: SignInOptions) {
   };
 }
 
-/** The parameters of an authorization request that the form on the page sends back. */
+/** The parameters of an authorization request that the form on the page submits again. */
 const forwardedParameters =
   'response_type client_id redirect_uri code_challenge code_challenge_method state resource scope'.split(' ');
 
 const pickState = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
-/** Why an authorization request is refused. `back` leads to the client, which is told about its error. */
+/** Explains why an authorization request is rejected. `back` is a link that reports the error to the client. */
 interface RequestProblem {
   text: string;
   status?: 400 | 403 | 413 | 415 | 429;
@@ -295,7 +300,7 @@ function respondWithProblem(context: Context, { text, status = 400, retryAfter, 
   return context.body(renderProblemPage(text, back), status, signInPageHeaders);
 }
 
-/** Why a submitted form is shown again. */
+/** Explains why a submitted form is shown again. */
 interface SubmissionProblem extends FormProblem {
   status?: 400 | 429 | 503;
   /** In seconds. */
@@ -304,7 +309,7 @@ interface SubmissionProblem extends FormProblem {
 
 const maxBudget = 1_000_000_000;
 
-/** Returns what is wrong with the input of the form, or undefined. */
+/** Returns the problem with the submitted API key or budget. Returns undefined if both are valid. */
 function findInputProblem(apiKey: string, budget: string): SubmissionProblem | undefined {
   if (apiKey === '') return { field: 'api_key', text: 'Enter your API key.' };
   if (!isApiKey(apiKey))
@@ -316,7 +321,7 @@ function findInputProblem(apiKey: string, budget: string): SubmissionProblem | u
 
 const isStateUnavailable = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 
-/** Returns the problem to show when the shared state cannot be reached. Throws any other error again. */
+/** Converts an error of the shared state to a problem to show on the page. Rethrows every other error. */
 function createStateProblem(error: unknown): SubmissionProblem {
   if (!isStateUnavailable(error)) throw error;
   return { field: 'form', text: 'This server cannot reach its shared state. Try again.', status: 503, retryAfter: 5 };
@@ -324,7 +329,7 @@ function createStateProblem(error: unknown): SubmissionProblem {
 
 type OAuthError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
 
-/** Ends a request with an OAuth error (RFC 6749, 5.2). */
+/** Aborts the request with an OAuth error response (RFC 6749, section 5.2). */
 function refuse(error: OAuthError, message: string, status: 400 | 401 | 413 | 415 = 400): never {
   throw new HTTPException(status, { cause: error, message });
 }
@@ -337,8 +342,8 @@ function refuseMissing(form: Record<string, string>, requiredFields: string[]) {
 const formType = 'application/x-www-form-urlencoded';
 
 /**
- * Reads the body of a request.
- * @throws HTTPException if the body has another media type or too many bytes
+ * Reads the body of a request as text.
+ * @throws HTTPException if the body has another media type or is too large
  */
 async function readText(context: Context, type: string): Promise<string> {
   const body = await readBody(context, { type, maxBytes: maxBodyBytes });
@@ -348,7 +353,7 @@ async function readText(context: Context, type: string): Promise<string> {
 }
 
 /**
- * Reads the fields of a form.
+ * Reads the fields of a submitted form.
  * @throws HTTPException if a field is repeated or a required field is missing
  */
 async function readFields(context: Context, requiredFields: string[]): Promise<Record<string, string>> {

@@ -6,37 +6,34 @@ import { parseJson } from '../../../api/json.ts';
 import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
 
 /**
- * The open connections of one API key, by their ids. `renewed` counts the renewals of a connection, and `at` is the time
- * of the last one. A connection that is not listed has ended. If the list is lost, all connections have therefore ended.
+ * The open connections of one API key, by connection id. `renewed` is the number of renewals, and `at` is the time of
+ * the last renewal. A connection that is not listed has ended. If this record is lost, all connections of the key end.
  */
 type Connections = Record<string, { renewed: number; at: number }>;
 
-/** What issuing and checking tokens depends on. */
+/** The dependencies for issuing and checking tokens. */
 export interface TokensOptions {
-  /** Encrypts the tokens. All replicas share the secret. */
+  /** The secret that encrypts the tokens. All replicas share it. */
   secret: string;
   /** The URL of the resource that the tokens are issued for (RFC 8707). */
   resource: string;
-  /**
-   * The open connections, by tenant id. By default they are in the memory of this process. The methods reject if the
-   * connections cannot be reached.
-   */
+  /** The open connections by tenant id, in memory by default. The methods reject if the shared state is unreachable. */
   connections?: ReturnType<typeof createMemoryConnections> | undefined;
-  /** Returns the milliseconds since 1970. The clock must not jump. */
+  /** Returns the milliseconds since the epoch. The clock must never jump. */
   now: () => number;
   getTenantId(apiKey: string): string;
-  /** Called before a connection is renewed, so that the record of its spending is stored for longer, too. */
+  /** Called before a connection is renewed, so that the record of its spending is also kept for longer. */
   onRenewed?(connection: Connection): Promise<void>;
 }
 
-/** What a person agreed to on the sign-in page, and what the client must prove before it gets tokens. */
+/** The user's input on the sign-in page, and the proof that the client must provide to get tokens. */
 interface Grant {
   apiKey: string;
-  /** The credits that the connection may spend. Undefined for a connection without a budget. */
+  /** The number of credits that the connection may spend. Undefined for no limit. */
   budget: number | undefined;
   clientId: string;
   redirectUri: string;
-  /** The SHA-256 hash of the verifier that the client must send with the code (PKCE, RFC 7636). */
+  /** The PKCE challenge: the SHA-256 hash of the verifier that the client must send with the code (RFC 7636). */
   challenge: string;
 }
 
@@ -45,36 +42,36 @@ const dayMs = 24 * 60 * minuteMs;
 const lifetimesMs = { code: minuteMs, access: 60 * minuteMs, refresh: 30 * dayMs };
 type TokenKind = keyof typeof lifetimesMs;
 
-/** The most connections of a key. A further connection ends the least recently renewed one. */
+/** The maximum number of connections per API key. One more connection ends the least recently renewed one. */
 const maxConnections = 64;
-/** The most keys whose connections are stored in the memory of this process. */
+/** The maximum number of API keys whose connections are stored in memory. */
 const maxKeys = 10_000;
 
-/** The content of a token. The names are short because clients send the token with every request. */
+/** The content of a token. Property names are short, because clients send the token with every request. */
 interface TokenContent {
   /** The API key. */
   k: string;
-  /** The budget of the connection. */
+  /** The credit budget of the connection. */
   b?: number | undefined;
   /** The id of the connection. */
   f: string;
-  /** How often the connection had been renewed when this token was issued. */
+  /** The number of times that the connection had been renewed when this token was issued. */
   n: number;
-  /** A hash of the client's id. */
+  /** A hash of the client id. */
   c: string;
   /** The URL of the resource. */
   a: string;
-  /** The time at which the token expires. */
+  /** When the token expires, in milliseconds since the epoch. */
   e: number;
-  /** The redirect URI, only in a code. */
+  /** The redirect URI. Only present in a code. */
   r?: string;
-  /** The PKCE challenge, only in a code. */
+  /** The PKCE challenge. Only present in a code. */
   h?: string;
 }
 
 const hashText = (text: string) => createHash('sha256').update(text).digest('base64url');
 
-/** Creates the functions that issue, renew, check and revoke the tokens of sign-in. */
+/** Creates the functions that issue, renew, check and revoke tokens. */
 export function createTokens(options: TokensOptions) {
   const { secret, resource, connections = createMemoryConnections(), now, getTenantId } = options;
   const encryption = createEncryption({ secret, use: 'sign-in' });
@@ -82,7 +79,7 @@ export function createTokens(options: TokensOptions) {
     const fullContent: TokenContent = { ...content, a: resource, e: at + lifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
-  /** Returns undefined for a token of another kind, of another secret or for another resource. */
+  /** Decrypts a token. Returns undefined if the token has another kind, secret or resource. */
   const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
     const text = encryption.decrypt(kind, decodeToken(token));
     const content = text && (parseJson(String(text)) as TokenContent);
@@ -101,9 +98,9 @@ export function createTokens(options: TokensOptions) {
     });
 
   /**
-   * Renews a connection, if the token was issued after its last renewal. Otherwise the token was used before: somebody
-   * may have stolen it, so the connection ends, however old the token is.
-   * @returns the response of the token endpoint (RFC 6749, 5.1), or undefined if the connection was not renewed
+   * Renews a connection if the token was issued after the last renewal. An older token has already been used, so it may
+   * have been stolen, and the connection ends.
+   * @returns the response of the token endpoint (RFC 6749, section 5.1), or undefined if the connection was not renewed
    */
   const renewConnection = async (content: TokenContent) => {
     const at = now();
@@ -128,7 +125,7 @@ export function createTokens(options: TokensOptions) {
   };
 
   return {
-    /** Opens a connection and returns a code. The client exchanges the code for tokens, once. */
+    /** Opens a connection and returns an authorization code, which the client can exchange for tokens once. */
     openConnection: async ({ apiKey, budget, clientId, redirectUri, challenge }: Grant) => {
       const at = now();
       const id = randomBytes(12).toString('base64url');
@@ -146,8 +143,8 @@ export function createTokens(options: TokensOptions) {
       return encryptToken('code', { k: apiKey, b: budget, f: id, n: 0, ...binding }, at);
     },
     /**
-     * Exchanges a code for tokens. Returns undefined if the code is not valid for this client. Using a code a second time
-     * ends its connection.
+     * Exchanges an authorization code for tokens. Returns undefined if the code is not valid for this client. Using a
+     * code twice ends the connection.
      */
     redeemCode: async (
       code: string,
@@ -160,13 +157,16 @@ export function createTokens(options: TokensOptions) {
     },
     /**
      * Exchanges a refresh token for new tokens. Returns undefined if the token is not valid for this client. Using a
-     * refresh token a second time ends its connection.
+     * refresh token twice ends the connection.
      */
     refreshTokens: async (token: string, clientId: string) => {
       const content = decryptToken('refresh', token);
       return content?.c === hashText(clientId) ? renewConnection(content) : undefined;
     },
-    /** Returns the credentials in an access token. Returns undefined if the token has expired or its connection has ended. */
+    /**
+     * Returns the credentials in an access token. Returns undefined if the token has expired or its connection has
+     * ended.
+     */
     findCredentials: async (token: string): Promise<Credentials | undefined> => {
       const content = decryptToken('access', token);
       if (content === undefined || content.e <= now()) return undefined;
@@ -175,8 +175,8 @@ export function createTokens(options: TokensOptions) {
       return storedConnections?.[content.f] && credentials;
     },
     /**
-     * Ends the connection of a token. Returns false if the token belongs to another client. A text that is not a token
-     * counts as revoked, as RFC 7009 (2.2) requires.
+     * Ends the connection of a token. Returns false if the token belongs to another client. Returns true for a text
+     * that is not a token, because RFC 7009 (section 2.2) requires that invalid tokens count as revoked.
      */
     revokeToken: async (token: string, clientId: string) => {
       const content = decryptToken('refresh', token) ?? decryptToken('access', token);
@@ -185,12 +185,12 @@ export function createTokens(options: TokensOptions) {
       await removeConnection(getTenantId(content.k), content.f);
       return true;
     },
-    /** Ends a connection. Its tokens are not valid from then on. */
+    /** Ends a connection. Its tokens are invalid from then on. */
     endConnection: removeConnection,
   };
 }
 
-/** Creates a store of connections in the memory of this process. All connections end with the process. */
+/** Creates an in-memory store of connections. All connections end when the process ends. */
 function createMemoryConnections() {
   const byTenant = new LRUCache<string, Connections>({ max: maxKeys });
   return {
