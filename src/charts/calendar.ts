@@ -1,25 +1,25 @@
 import { dayMs } from '../views/durations.ts';
 
-/** Positions dates on an axis, and lists the months, weeks or days between two dates. Times are in milliseconds. */
+/** Interprets the cells of a column as dates, so that a chart can place them on an axis. Times are in milliseconds. */
 export interface Calendar {
-  /** Returns the time at which the month, week or day in a cell begins. */
+  /** Returns the start of the month, week or day in a cell. */
   parseTime(cell: string): number;
-  /** The unit of the dates; undefined for times of day, quarters and years, whose gaps are not filled. */
+  /** The unit of the dates. Undefined for times of day, quarters and years; gaps between these are not filled. */
   step?: CalendarStep;
 }
 
 /** The unit of a calendar: a month, a week or a day. */
 export interface CalendarStep {
-  /** Returns the time at which the next unit begins. */
+  /** Returns the start of the next unit. */
   nextTime(time: number): number;
   formatName(time: number): string;
-  /** False if the dates could have a longer unit, such as quarters that are named by their first month. */
+  /** False if the dates may have a longer unit, e.g. quarters that are named by their first month. */
   isUnitCertain: boolean;
-  /** True if the chart should show a missing date as a gap, even if the numbers are not counts. */
+  /** True if the chart shows a missing date as a gap, even if the numbers are not counts. */
   hasGaps: boolean;
 }
 
-/** Returns the calendar of a column; undefined if the column holds anything but dates. */
+/** Creates the calendar of a column. Returns undefined if the column contains anything but dates. */
 export function createCalendar(columnName: string, cells: readonly unknown[]): Calendar | undefined {
   if (cells.length === 0 || !cells.every((cell) => typeof cell === 'string')) return undefined;
   const weeks = createWeekCalendar(columnName, cells);
@@ -35,7 +35,7 @@ export function createCalendar(columnName: string, cells: readonly unknown[]): C
   return { parseTime, step: createDayStep(columnName, times) };
 }
 
-/** Matches months such as `2026-06`, days such as `2026-06-14`, and ISO times. */
+/** Matches a month such as `2026-06`, a day such as `2026-06-14`, or an ISO time. */
 const datePattern = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
 const isDate = (cell: string) => datePattern.test(cell) && !Number.isNaN(Date.parse(cell));
 /** Matches a month, or the first day of a month. */
@@ -54,10 +54,10 @@ function createMonthStep(columnName: string, times: readonly number[]): Calendar
   };
 }
 
-/** Returns the number of months since the year 0. */
+/** Returns the number of months from the year 0 to the given time. */
 const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
 
-/** Returns a step of one day, or of one week if all dates have the same day of the week. */
+/** Creates a step of one day. If all dates fall on the same weekday, creates a step of one week. */
 function createDayStep(columnName: string, times: readonly number[]): CalendarStep {
   const distances = computeDistances(times.map((time) => time / dayMs));
   const divisor = computeCommonDivisor(distances);
@@ -68,7 +68,7 @@ function createDayStep(columnName: string, times: readonly number[]): CalendarSt
     nextTime: (time) => time + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
-    // A few days that are far apart, such as the days of gatherings, are not a daily series with gaps.
+    // A few days that are far apart, e.g. the days of gatherings, are not a daily series with gaps.
     hasGaps: isWeekly ? isUnitCertain : isRegular(distances),
   };
 }
@@ -76,7 +76,7 @@ function createDayStep(columnName: string, times: readonly number[]): CalendarSt
 const computeDistances = (numbers: readonly number[]): number[] =>
   numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0));
 
-/** Returns true if at least half of the days directly follow another day. */
+/** Returns true if at least half of the days come directly after another day in the list. */
 const isRegular = (distances: readonly number[]): boolean =>
   distances.filter((distance) => distance === 1).length * 2 >= distances.length;
 
@@ -85,17 +85,20 @@ const computeDivisorOfTwo = (a: number, b: number): number => (b === 0 ? a : com
 
 const isWeekName = (columnName: string): boolean => /week|woche|semaine|semana|settimana|\bkw\b/i.test(columnName);
 
-/** Matches a week such as `2026-W05`, or `2026-05` as SQLite's `%Y-%W` writes it. */
+/** Matches a week in ISO format, e.g. `2026-W05`, or in the SQLite format `%Y-%W`, e.g. `2026-05`. */
 const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
 
-/** Returns the calendar of weeks that are written as a year and a week number; undefined for other cells. */
+/**
+ * Creates a calendar for weeks written as a year and a week number. Returns undefined if the cells contain anything
+ * else.
+ */
 function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
   const weeks = cells.map((cell) => weekPattern.exec(cell));
   if (!weeks.every((week) => week !== null && Number(week[3]) <= 53)) return undefined;
   const isOfWeeks = isWeekName(columnName) || weeks.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
   if (!isOfWeeks) return undefined;
   const letter = weeks[0]?.[2] ?? '';
-  // Many weeks have the same number in both systems. The more likely system is tried first: without the letter `W`, the
+  // Many weeks have the same number in both systems, so try the more likely system first. Without the letter `W`, the
   // week probably comes from SQLite's `%W`.
   const systems = letter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = systems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
@@ -108,7 +111,7 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
   return { parseTime, step: { nextTime: system.nextTime, formatName, isUnitCertain: true, hasGaps: true } };
 }
 
-/** A rule that numbers the weeks of a year. Times are in milliseconds. */
+/** A system of numbering the weeks of a year. Times are in milliseconds. */
 interface WeekSystem {
   getStart(year: number, week: number): number;
   getWeek(time: number): { year: number; week: number };
@@ -118,7 +121,7 @@ interface WeekSystem {
 const getMonday = (time: number): number => time - ((new Date(time).getUTCDay() + 6) % 7) * dayMs;
 const getYear = (time: number): number => new Date(time).getUTCFullYear();
 
-/** ISO 8601 weeks, as `%G-W%V` writes them. Week 1 contains 4 January. */
+/** ISO 8601 weeks (`%G-W%V`). Week 1 contains January 4. */
 const isoWeeks: WeekSystem = {
   getStart: (year, week) => getMonday(Date.UTC(year, 0, 4)) + (week - 1) * 7 * dayMs,
   getWeek: (time) => {
@@ -128,7 +131,10 @@ const isoWeeks: WeekSystem = {
   nextTime: (time) => time + 7 * dayMs,
 };
 
-/** Weeks as `%Y-%W` writes them. Week 1 begins on the first Monday, and the days before it are week 0. */
+/**
+ * Weeks in the SQLite format `%Y-%W`. Week 1 begins on the first Monday of the year. The days before it belong to week
+ * 0.
+ */
 const mondayWeeks: WeekSystem = {
   getStart: (year, week) => Math.max(Date.UTC(year, 0, 1), getMonday(Date.UTC(year, 0, 7)) + (week - 1) * 7 * dayMs),
   getWeek: (time) => {
@@ -143,7 +149,7 @@ function parseWeekStart(system: WeekSystem, cell: string): number {
   return system.getStart(Number(year), Number(week));
 }
 
-/** Returns true if the year of the cell has a week with its number. */
+/** Returns true if the year in the cell has a week with the number in the cell. */
 function hasWeek(system: WeekSystem, cell: string): boolean {
   const [, year, , week] = weekPattern.exec(cell) ?? [];
   const weekOfStart = system.getWeek(parseWeekStart(system, cell));

@@ -10,28 +10,28 @@ import { findCountColumns } from './count-columns.ts';
 export interface ChartRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
-  /** The SQL statement that returned the rows. It tells which columns hold counts. */
+  /** SQL statement that returned the rows. It shows which columns contain counts. */
   sql?: string;
-  /** True if the result has more rows than `rows`. */
+  /** True if the result has more rows than `rows` contains. */
   isTruncated?: boolean;
 }
 
-/** The points and the series of a chart. */
+/** The points and series of a chart. */
 export type ChartData = Exclude<ReturnType<typeof readChartData>, { problem: string }>;
-/** The values of one number column, or of one name in the second column. */
+/** One series of values: a number column, or a name from the second column. */
 export type Series = ChartData['series'][number];
 type AxisKind = 'dates' | 'numbers' | 'names';
 
 const maxSeries = 8;
-/** The most points on an axis. A line may have many points, but each bar needs a minimal width. */
+/** Maximum number of points by axis. A line can have many points, but every bar needs a minimum width. */
 const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
   bar: { names: 40, dates: 60, numbers: 60 },
   line: { names: Number.POSITIVE_INFINITY, dates: 4000, numbers: Number.POSITIVE_INFINITY },
 };
 
 /**
- * Reads the points and the series of a chart from rows. If the rows cannot be drawn, returns the problem as text.
- * @param readAt when the ads were last read, in milliseconds. The month, week or day of this time is unfinished.
+ * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns the problem as text.
+ * @param readAt time at which the ads were last read, in milliseconds; its month, week or day is marked as unfinished
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAt: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
@@ -45,7 +45,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
     : filledCells.length > 0 && filledCells.every(Number.isFinite)
       ? 'numbers'
       : 'names';
-  // A row without a date or number has no position on an axis of dates or numbers.
+  // Leave out rows without a date or number, because they have no position on the axis.
   const rows = x === 'names' ? allRows : allRows.filter(([cell]) => cell !== null);
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numberColumns = columns.flatMap((_, column) => (column > 0 && hasOnlyNumbers(rows, column) ? [column] : []));
@@ -102,28 +102,28 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   ].filter(Boolean);
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
-    /** The title of the number column, if each series is a name of the second column. */
+    /** Title of the number column. Set if each series is a name from the second column. */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     x,
     points: filledPoints.map((point) => ({ ...point, isUnfinished: isLastPointUnfinished && point === lastPoint })),
     series: numberColumns.map((column, number) => ({
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
-      /** The unit of the column; undefined for a count. */
+      /** Unit of the column, e.g. `days`. Undefined for counts. */
       unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
-      /** The index of its colour. */
+      /** Index of the series, which determines its color. */
       number,
       values: filledPoints.map((point) => point.values[number] ?? null),
     })),
   };
 }
 
-/** A position on the axis, with the values of all series. */
+/** A position on the axis with the values of all series. */
 interface ChartPoint {
   name: string;
-  /** The number of the row, from 1; 0 for a filled gap. */
+  /** Row number, starting at 1. 0 for a point that fills a gap. */
   row: number;
-  /** The time, the number or the index by which points are placed on the axis. */
+  /** Position on the axis: a time, a number or an index. */
   position: number;
   values: (number | null)[];
 }
@@ -142,9 +142,9 @@ const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
 
 /**
- * Pivots rows of three columns, which are a position, the name of a series and a number. The result has one row for each
- * position and one column for each name. Returns undefined for rows of another form, and a problem if two rows have the
- * same position and name.
+ * Pivots rows of three columns: position, series name and number. The result has one row per position and one column
+ * per series name.
+ * @returns undefined if the rows have another form; a problem if two rows have the same position and name
  */
 function pivotSeries(
   { columns, rows, isTruncated }: ChartRows,
@@ -154,7 +154,7 @@ function pivotSeries(
   if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(placeCells).size === rows.length) return undefined;
   if (!nameCells.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
   const seriesNames: unknown[] = [...new Set(nameCells)];
-  // If the result is truncated, a missing row may have had any number, so its value is unknown.
+  // If the result was truncated, the missing row may exist, so its value is unknown.
   const missingValue = countColumns.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
   const byPlace = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
   for (const [index, [place, name, value]] of rows.entries()) {
@@ -178,8 +178,8 @@ function pivotSeries(
 }
 
 /**
- * Adds the months, weeks or days between the points that have no row. Their value is zero in counts and null in other
- * numbers. Returns undefined if zeros are needed and there would be more than `maxPointCount` points.
+ * Adds points for months, weeks or days without a row. Their value is 0 for counts and null for other numbers. Returns
+ * undefined if zeros are needed but would exceed `maxPointCount`.
  */
 function fillGaps(
   points: readonly ChartPoint[],
@@ -200,7 +200,7 @@ function fillGaps(
   return filledPoints;
 }
 
-/** The unit of a number column, by its name. */
+/** Units of number columns, recognized by the column name. */
 const units: readonly [string, RegExp][] = [
   ['days', /days|duration|longest/i],
   ['share', /share|percent|pct|rate|ratio|%/i],
@@ -209,7 +209,7 @@ const units: readonly [string, RegExp][] = [
 ];
 const getUnit = (name: string) => units.find(([, pattern]) => pattern.test(name))?.[0];
 
-/** Returns a panel for each unit, because only series with the same unit can share an axis. */
+/** Divides the series into panels by unit, because only series with the same unit can share an axis. */
 export function buildPanels(data: ChartData) {
   const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
   return byUnit.map((series) => {
@@ -220,5 +220,5 @@ export function buildPanels(data: ChartData) {
   });
 }
 
-/** A part of a chart with an axis of its own. */
+/** Part of a chart with its own axis. */
 export type Panel = ReturnType<typeof buildPanels>[number];

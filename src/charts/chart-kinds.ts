@@ -1,4 +1,4 @@
-/** The kinds of charts that `query_ads` and `write_report` draw. */
+/** Chart types that `query_ads` and `write_report` can draw. */
 export const chartKinds = ['bar', 'line'] as const;
-/** One of the kinds of charts. */
+/** A chart type. */
 export type ChartKind = (typeof chartKinds)[number];

@@ -3,8 +3,8 @@ import { buildPanels, type ChartData, type ChartRows, type Panel, readChartData,
 import type { ChartKind } from './chart-kinds.ts';
 
 /**
- * A chart as shapes, in pixels from the top left. Charts are rendered as JPEG or as SVG, and the renderer chooses colours
- * and fonts. The widths of texts are therefore estimated, and rather too wide than too narrow.
+ * A chart as a list of shapes. Coordinates are in pixels from the top left. Charts are rendered as JPEG or SVG, and
+ * each renderer chooses the colors and the font. Text widths are therefore estimates, which tend to be too wide.
  */
 export interface Chart {
   width: number;
@@ -12,17 +12,17 @@ export interface Chart {
   shapes: Shape[];
 }
 
-/** A rectangle, a line or a text in a chart. */
+/** A rectangle, line or text in a chart. */
 export type Shape =
   | { kind: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour; isPale?: boolean }
   | { kind: 'line'; points: readonly Point[]; width: number; colour: ChartColour; isDashed?: boolean }
   | {
       kind: 'text';
       text: string;
-      /** The text to draw instead if the font has no letter of the text. */
+      /** Text to draw if the font has none of the letters of `text`. */
       fallbackText?: string;
       x: number;
-      /** The baseline. */
+      /** y coordinate of the baseline. */
       y: number;
       size: number;
       anchor: 'start' | 'middle' | 'end';
@@ -32,23 +32,24 @@ export type Shape =
 
 /** A position in a chart, in pixels. */
 export type Point = readonly [x: number, y: number];
-/** The colour of a shape by its purpose, or the index of a series. */
+/** Color of a shape: a role, or the index of a series. */
 export type ChartColour = 'ink' | 'soft' | 'grid' | number;
 
-/** Options of a chart: its width, the time of its data, and whether its data are demo data. */
+/** Options for drawing a chart. */
 export interface ChartOptions {
-  /** True for screens that are about 360 pixels wide. */
+  /** True for screens about 360 pixels wide. */
   isNarrow?: boolean;
-  /** When the ads were last read, in milliseconds. The month, week or day of this time is unfinished. */
+  /** Time at which the ads were last read, in milliseconds. Its month, week or day is drawn as unfinished. */
   readAt?: number | undefined;
   isDemo?: boolean;
-  /** Sentences below the chart that say what its data cannot support. */
+  /** Notes shown below the chart, about what the data does not support. */
   notes?: readonly string[];
 }
 
 /**
- * Returns a chart of rows. The first column is the axis. Each number column after it is a series, or each name in the
- * second column is a series of the numbers in the third. If the rows cannot be drawn, returns the problem and its remedy.
+ * Builds a chart from rows. The first column is the axis. Each of the following number columns is a series. With three
+ * columns, each name in the second column can be a series of the numbers in the third. If the rows cannot be drawn,
+ * returns the problem and how to solve it.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
   const data = readChartData(kind, table, options.readAt);
@@ -76,12 +77,12 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
   return { width: layout.width, height, shapes };
 }
 
-/** The most lines of a caption. The text of the result has all of its sentences. */
+/** Maximum number of caption lines in the picture. The text of the result contains all notes. */
 const maxCaptionLines = 12;
-/** The space between the lines of a caption, in pixels. */
+/** Space between caption lines, in pixels. */
 const captionGap = 5;
 
-/** Breaks a text between words into lines that fit the width of a chart. */
+/** Wraps a text at spaces, so that its lines fit the width of the chart. */
 function wrapText(text: string, { width, margin, size }: Layout): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -95,7 +96,7 @@ function wrapText(text: string, { width, margin, size }: Layout): string[] {
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
 const drawVerticalBars: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'in order', drawBars);
-/** A line chart of dates or numbers keeps the distances between them. */
+/** Draws lines over dates or numbers. Points keep their relative distances on the axis. */
 const drawVerticalLines: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'by distance', drawLines);
 
 const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
@@ -112,7 +113,7 @@ const moveDown = (shape: Shape, offset: number): Shape =>
     ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + offset]) }
     : { ...shape, y: shape.y + offset };
 
-/** Sizes in pixels. `smallPlotHeight` is the height of a plot above its axis if the chart has several panels. */
+/** Sizes in pixels. `smallPlotHeight` is the height of each plot if a chart has several panels. */
 const wideLayout = {
   width: 1000,
   margin: 28,
@@ -137,7 +138,7 @@ const narrowLayout: Layout = {
   barThickness: 15,
 };
 
-/** Draws horizontal bars, with one row for each name. */
+/** Draws horizontal bars, with one row per name. */
 function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: Layout): Chart {
   const { width, margin, size } = layout;
   const shapes: Shape[] = [];
@@ -147,7 +148,7 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
   const numberWidth = Math.max(...numbers.map((number) => estimateTextWidth(number, size)));
   const gap = size * 0.8;
   const left = margin + nameWidth + gap;
-  // The number of a bar below zero is on its left, and needs space there.
+  // The number of a negative bar is on the left of the bar, so reserve space there.
   const negativeLabelWidth = min < 0 ? numberWidth + 8 : 0;
   const plotWidth = width - margin - numberWidth - 8 - left - negativeLabelWidth;
   const toX = (value: number) => left + negativeLabelWidth + plotWidth * ((value - min) / (max - min || 1));
@@ -179,21 +180,21 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
   return { width, height: Math.round(top + points.length * step + margin - 8), shapes };
 }
 
-/** Draws the series of a panel. */
+/** Draws the series of a panel into `shapes`. */
 type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 
 /** Converts the values of a panel to pixels. */
 interface Scale {
-  /** The x coordinate of each point. */
+  /** x coordinate of the center of each point. */
   centres: readonly number[];
-  /** The width that is available for each point. */
+  /** Width available for each point. */
   slotWidth: number;
   toY(value: number): number;
 }
 
 /**
- * Draws vertical bars or lines over an axis of dates, numbers or names. The legend is above the plot.
- * @param places whether points have equal distances, or the distances of their dates or numbers
+ * Draws vertical bars or lines above an axis. The legend is above the plot.
+ * @param places `in order` spaces the points evenly; `by distance` places them by their date or number
  */
 function drawVertical(panel: Panel, layout: Layout, places: 'in order' | 'by distance', drawSeries: DrawSeries): Chart {
   const { title, x, series, points, min, max, isSmall } = panel;
@@ -222,7 +223,7 @@ function drawVertical(panel: Panel, layout: Layout, places: 'in order' | 'by dis
   );
   drawSeries(shapes, panel, { centres, slotWidth, toY });
   const names = points.map(({ name, row }, index) => ({
-    // The time is removed from a date.
+    // Show only the day of a time.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
     row,
     middle: centres[index] ?? 0,
@@ -231,7 +232,7 @@ function drawVertical(panel: Panel, layout: Layout, places: 'in order' | 'by dis
   return { width, height: Math.round(bottom + lineHeight + margin), shapes };
 }
 
-/** Draws the vertical bars of all series. A bar of an unfinished month, week or day is pale. */
+/** Draws the vertical bars of all series. A bar for an unfinished month, week or day is pale. */
 function drawBars(shapes: Shape[], { series, points }: Panel, { centres, slotWidth, toY }: Scale): void {
   const barWidth = Math.min(60, slotWidth * 0.78) / series.length;
   series.forEach(({ values, number }, index) => {
@@ -258,8 +259,9 @@ function drawLines(shapes: Shape[], { series, points }: Panel, { centres, toY }:
 }
 
 /**
- * Draws one line, with gaps at missing values. Points are marked if there are at most 40 of them, or if a point has no
- * neighbours. The last segment is dashed if its month, week or day is unfinished.
+ * Draws one line, with gaps where values are missing. Points are marked if there are at most 40 points, or if a point
+ * has no neighbors to connect it with. If the last month, week or day is unfinished, the segment that leads to it is
+ * dashed.
  */
 function drawLine(
   shapes: Shape[],
@@ -284,7 +286,9 @@ function drawLine(
         shapes.push({ kind: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, colour });
 }
 
-/** Draws the title and, for several series, a legend. Returns the y coordinate at which the plot begins. */
+/**
+ * Draws the title. If there are several series, also draws a legend. Returns the y coordinate where the plot begins.
+ */
 function drawHeading(shapes: Shape[], title: string, series: readonly Series[], layout: Layout): number {
   const { width, margin, headSize, size, lineHeight } = layout;
   const lettering = { anchor: 'start', colour: 'ink' } as const;
@@ -312,7 +316,10 @@ function drawHeading(shapes: Shape[], title: string, series: readonly Series[], 
   return y + lineHeight + 8;
 }
 
-/** Draws the first name and every second, third … name after it, as many as fit side by side. */
+/**
+ * Draws the labels of the axis. If they do not all fit next to each other, draws only every second label, every third
+ * label, and so on.
+ */
 function drawAxisLabels(
   shapes: Shape[],
   names: readonly { name: string; row: number; middle: number }[],
@@ -332,7 +339,7 @@ function drawAxisLabels(
   });
 }
 
-/** Returns about five round numbers that enclose `min` and `max`. */
+/** Returns about five round numbers that cover the range from `min` to `max`. */
 function chooseTicks(min: number, max: number): number[] {
   const roughStep = (max - min || 1) / 5;
   const power = 10 ** Math.floor(Math.log10(roughStep));
@@ -348,7 +355,7 @@ const smallFormat = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 const compactFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 });
 const tinyFormat = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
 
-/** Writes a number in few characters, such as `12,345` or `1.234M`. A missing number is a dash. */
+/** Formats a number in a few characters, e.g. `12,345` or `1.234M`. Formats null as a dash. */
 function formatShortNumber(value: number | null): string {
   if (value === null) return '–';
   const size = Math.abs(value);
@@ -358,7 +365,7 @@ function formatShortNumber(value: number | null): string {
     .replaceAll('-', '−');
 }
 
-/** Returns a text as one line, or as two lines if it is too wide. */
+/** Returns the text as one line, or breaks it into two lines if it is too wide. */
 function breakIntoTwoLines(text: string, maxWidth: number, size: number): string[] {
   if (estimateTextWidth(text, size) <= maxWidth) return [text];
   const words = text.split(' ');
@@ -369,8 +376,8 @@ function breakIntoTwoLines(text: string, maxWidth: number, size: number): string
 }
 
 /**
- * Replaces the middle of a text with an ellipsis if the text is too wide. Long names differ at their ends as often as at
- * their beginnings, so both are kept.
+ * Replaces the middle of a text with an ellipsis if it is too wide. Both ends are kept, because long names often differ
+ * only at the beginning or only at the end.
  */
 function shortenMiddle(text: string, maxWidth: number, size: number): string {
   if (estimateTextWidth(text, size) <= maxWidth) return text;
@@ -387,7 +394,7 @@ function shortenMiddle(text: string, maxWidth: number, size: number): string {
   return `${start.trimEnd()}…${end.trimStart()}`;
 }
 
-/** Estimates the width of a text in pixels. The estimate is a little wider than common fonts draw the text. */
+/** Estimates the width of a text in pixels. The estimate is slightly wider than common fonts. */
 function estimateTextWidth(text: string, size: number): number {
   let ems = 0;
   for (const letter of text) {

@@ -1,7 +1,8 @@
 /**
- * Returns the names of columns that certainly hold counts. In such a column, a month, week or name without a row has the
- * value zero. The statement decides and not the name: `max(daysRunning) AS ads` is not a count. A column is not returned
- * if a condition on groups or a limit may have removed rows, or if its name has several meanings in the statement.
+ * Returns the names of columns that certainly contain counts. For such a column, a month, week or name without a row
+ * means zero. The SQL statement is analyzed, because a column name proves nothing: `max(daysRunning) AS ads` is not a
+ * count. Leaves out columns if `HAVING` or `LIMIT` may have removed rows, or if the name has several meanings in the
+ * statement.
  */
 export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
   const statement = removeTexts(sql);
@@ -22,17 +23,17 @@ interface CountColumnsQuery {
   rowCount: number;
 }
 
-/** Returns the statement without comments and without the contents of string literals. */
+/** Removes comments and the contents of string literals from a statement. */
 const removeTexts = (sql: string): string =>
   sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (part) => (part.startsWith("'") ? "''" : ' '));
 
-/** Returns true unless each `LIMIT` is a plain number that is higher than the number of rows. */
+/** Returns false only if every `LIMIT` is a plain number greater than the number of rows. */
 const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
 
 /**
- * Returns true if the statement compares the column. A comparison such as `WHERE ads > 2` around a subquery may have
- * removed rows because of their count.
+ * Returns true if the statement compares the column with something. A condition such as `WHERE ads > 2` around a
+ * subquery may have removed rows with small counts.
  */
 function isUsedInComparison(statement: string, column: string): boolean {
   const [searchable, name] = [statement.toLowerCase(), column.toLowerCase()];
@@ -58,14 +59,14 @@ function isUsedInComparison(statement: string, column: string): boolean {
 const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
 const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
 const comparisonBeforePattern = /[<>=]/;
-/** The most characters between a comparison operator and the name after it, such as spaces. */
+/** Maximum distance in characters between a comparison operator and the column name after it. */
 const maxGap = 100;
 
 const aliasPattern =
   /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|filter|then|end|as)\b)([a-z_]\w*))/iy;
 const filterPattern = /\s*filter\s*\(/iy;
 
-/** Returns each alias in the statement, and whether its expression consists of a single `count(…)`. */
+/** Lists the aliases in the statement. `isCount` is true if the aliased expression is a single `count(…)`. */
 function listAliases(statement: string): { name: string; isCount: boolean }[] {
   const result: { name: string; isCount: boolean }[] = [];
   const namesByEnd = new Map<number, string>();
@@ -93,14 +94,14 @@ function listAliases(statement: string): { name: string; isCount: boolean }[] {
   return result;
 }
 
-/** Matches an alias that follows its expression without `AS`. */
+/** Matches an alias without `AS` after its expression. */
 const bareAliasPattern =
   /(?<=[\w)"\]])(?<!\b(?:select|distinct|by|and|or|not))\s+(?:"([^"]+)"|([a-z_]\w*))\s*(?=,|from\b)/gi;
 
 const readAliasName = (match: readonly (string | undefined)[]): string =>
   (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase();
 
-/** Returns the index after the parenthesis that closes the one before `start`. */
+/** Returns the index after the closing parenthesis. The matching opening parenthesis is just before `start`. */
 function findClosingParenthesis(statement: string, start: number): number {
   let depth = 1;
   for (let index = start; index < statement.length; index++) {

@@ -1,12 +1,12 @@
-/** Declares the used part of a package without types. */
+/** Types for the part of `bidi-js` that we use. The package has none. */
 declare module 'bidi-js' {
   interface EmbeddingLevels {
     levels: Uint8Array;
   }
   interface Bidi {
-    /** @param direction of the text; `auto` takes the direction of the first letter that has one */
+    /** @param direction direction of the text; `auto` uses the first letter that has a direction */
     getEmbeddingLevels(text: string, direction: 'ltr' | 'rtl' | 'auto'): EmbeddingLevels;
-    /** Returns the indices of UTF-16 units from left to right. */
+    /** Returns the indices of the UTF-16 code units in visual order, from left to right. */
     getReorderedIndices(text: string, levels: EmbeddingLevels): number[];
     getMirroredCharacter(character: string): string | null;
   }

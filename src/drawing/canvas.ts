@@ -8,10 +8,10 @@ export interface Rect {
   height: number;
 }
 
-/** A colour. Each part is from 0 to 255. */
+/** A color with red, green and blue values from 0 to 255. */
 export type Colour = readonly [red: number, green: number, blue: number];
 
-/** An opaque picture to draw on. Parts of shapes outside of the picture are clipped. */
+/** An opaque bitmap to draw on. Shapes are clipped at its edges. */
 export class Canvas implements Raster {
   readonly width: number;
   readonly height: number;
@@ -42,7 +42,7 @@ export class Canvas implements Raster {
       this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
-  /** Draws a picture, scaled to the size of its frame. */
+  /** Draws a picture, scaled to fill the frame. */
   drawRaster(raster: Raster, frame: Rect): void {
     const size = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
     const left = Math.round(frame.x);
@@ -55,7 +55,10 @@ export class Canvas implements Raster {
     }
   }
 
-  /** Blends pixels into a row. `coverage` is the share of each pixel that is covered, from 0 to 1. */
+  /**
+   * Blends pixels into a row. `coverage` is the covered share of each pixel, from 0 to 1. Without it, all pixels are
+   * fully covered.
+   */
   #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
     let at = (y * width + left) * 4;
@@ -70,26 +73,26 @@ export class Canvas implements Raster {
   }
 }
 
-/** Creates a row of opaque pixels of one colour. */
+/** Creates a row of opaque pixels in one color. */
 const createRowOfColour = ([red, green, blue]: Colour, width: number): Float32Array =>
   Float32Array.from({ length: width * 4 }, (_, at) => [red, green, blue, 255][at % 4] as number);
 
-/** Closed outlines. An outline that runs in the opposite direction of the outline around it cuts a hole. */
+/** A list of closed outlines. An inner outline that runs in the opposite direction cuts a hole into the outer one. */
 export type Path = readonly (readonly Point[])[];
 /** A point in pixels. The y axis points down. */
 export type Point = readonly [x: number, y: number];
 
-/** A command of the outline of a letter: a line, or a curve with one control point. */
+/** A drawing command of a glyph outline: move, line, quadratic curve or close. */
 export type Command =
   | { type: 'M'; x: number; y: number }
   | { type: 'L'; x: number; y: number }
   | { type: 'Q'; x1: number; y1: number; x: number; y: number }
   | { type: 'Z' };
 
-/** The number of line segments that replace a curve. */
+/** Number of line segments that approximate a curve. */
 const curveSegments = 10;
 
-/** Builds a path from the outline of a letter. Curves become line segments. */
+/** Builds a path from a glyph outline. Curves are approximated by line segments. */
 export function buildPath(commands: Iterable<Command>): Path {
   const path: Point[][] = [];
   let last: Point = [0, 0];
@@ -123,7 +126,7 @@ function buildCircle(x: number, y: number, radius: number): Point[] {
   });
 }
 
-/** Builds the path of a line with a width, round ends and round corners. */
+/** Builds the outline of a line with the given width, round ends and round corners. */
 export function buildStroke(line: readonly Point[], width: number): Path {
   const half = width / 2;
   return line.flatMap(([x, y], at) => {
@@ -138,13 +141,14 @@ export function buildStroke(line: readonly Point[], width: number): Path {
 }
 
 /**
- * Computes the share of each pixel that a path covers, from 0 to 1, for the rectangle around the path. Returns undefined
- * if the path is outside of the picture, or if a coordinate is not a number.
+ * Computes which share of each pixel a path covers, from 0 to 1. The result applies to the bounding box of the path.
+ * Returns undefined if the path is outside the bitmap or contains a coordinate that is not finite.
  */
 function computeCoverage(path: Path, width: number, height: number) {
   const box = computeBounds(path, width, height);
   if (box === undefined) return;
-  // Each edge records at which pixels the inside begins or ends. The running sum of a row is then the coverage.
+  // `changes` stores for each pixel how the coverage differs from the pixel to its left. The running sum along a row is
+  // the coverage.
   const changes = new Float32Array(box.width * box.height);
   for (const outline of path)
     outline.forEach((point, at) => {
@@ -183,7 +187,10 @@ function computeBounds(path: Path, width: number, height: number): Rect | undefi
   return size.width > 0 && size.height > 0 ? { ...box, ...size } : undefined;
 }
 
-/** Adds an edge to the changes of each row: the pixels on its right are inside. Downward and upward edges cancel out. */
+/**
+ * Adds an edge of a path to `changes`. Pixels to the right of a downward edge become covered, and an upward edge ends
+ * the covered area.
+ */
 function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
   const direction = start[1] < end[1] ? 1 : -1;
   const [[topX, topY], [bottomX, bottomY]] = direction === 1 ? [start, end] : [end, start];
@@ -197,7 +204,7 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
     const crossingAtBottom = topX + (to - topY) * slope;
     const [left, right] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
-    // The edge covers only a part of the pixels that it crosses in this row.
+    // The edge covers only part of the pixels that it crosses in this row.
     const first = Math.max(0, Math.floor(left));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
     let [before, upTo] = [0, computeAreaLeftOf(first, left, right)];
@@ -211,15 +218,16 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
   }
 }
 
-/** Computes the area between an edge from `left` to `right` and the vertical line at `x`, within one row. */
+/** Computes the area between the line at `x` and an edge that goes from `left` to `right`, within a row of height 1. */
 function computeAreaLeftOf(x: number, left: number, right: number): number {
   if (x <= left) return 0;
   return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));
 }
 
 /**
- * Returns the rows of a scaled picture. A smaller picture has the mean of the original pixels. A larger picture has smooth
- * transitions. Transparent pixels count less. Only one row is in memory at a time, even for a large picture.
+ * Yields the rows of a picture scaled to a new size. Shrinking averages the original pixels, and enlarging interpolates
+ * between them. Transparent pixels are weighted by their opacity. Only one row is in memory at a time, even for large
+ * pictures.
  */
 function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
   const columns = computeWeights(width, size.width);
@@ -250,8 +258,9 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
 }
 
 /**
- * Computes the weights with which `length` pixels become `count` pixels. For each new pixel, returns the index of the first
- * old pixel and the weights of the old pixels. An old pixel counts more if it is nearer to the middle of the new one.
+ * Computes how to resample `length` pixels to `count` pixels. For each new pixel, returns the index of the first
+ * original pixel and the weights of the original pixels. A pixel closer to the center of the new pixel has a higher
+ * weight.
  */
 function computeWeights(length: number, count: number) {
   const scale = length / count;

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename } from 'node:path';
 
-/** A decoded picture. The pixels run from left to right and from top to bottom, each as red, green, blue and opacity. */
+/** A decoded picture. Pixels are stored row by row from the top left, four bytes each: red, green, blue and alpha. */
 export interface Raster {
   width: number;
   height: number;
   data: Uint8ClampedArray;
 }
 
-/** Files of packages that are read when they are first needed. The build copies them next to the bundle. */
+/** Files in npm packages that are read when first needed. The build copies them next to the bundle. */
 export const packagedFiles = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
@@ -17,7 +17,7 @@ export const packagedFiles = {
   webpDecoder: '@jsquash/webp/codec/dec/webp_dec.wasm',
 } as const;
 
-/** Returns the path or URL of a file of a package, both in the bundle and in the sources. */
+/** Returns the location of a file in an npm package. Works in the sources and in the bundle. */
 export function locatePackagedFile(path: string): string | URL {
   const fromSources = import.meta.url.endsWith('.ts');
   return fromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
@@ -26,8 +26,8 @@ export function locatePackagedFile(path: string): string | URL {
 type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
 
 /**
- * Loads the options of an Emscripten module. Printing is turned off: modules print the problems of a picture, and standard
- * output belongs to the protocol.
+ * Loads the options for an Emscripten module. Its output is suppressed, because modules print warnings about pictures,
+ * and standard output is reserved for the protocol.
  */
 const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
   wasmBinary: await readFile(locatePackagedFile(packagedFiles[name])),
@@ -36,8 +36,8 @@ const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
 });
 
 /**
- * Creates a decoder that loads its module with the first picture. The module is loaded again after a picture that cannot
- * be decoded, because the failed decoding does not release its memory.
+ * Creates a decoder that loads its WebAssembly module for the first picture. If a picture cannot be decoded, the module
+ * is loaded again for the next one, because a failed call does not release its memory.
  */
 function createDecoder(load: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
   let decodePromise: Promise<DecodePicture> | undefined;
@@ -54,21 +54,21 @@ function createDecoder(load: () => Promise<DecodePicture>): (bytes: Uint8Array) 
   };
 }
 
-/** Decodes a JPEG, and turns the picture upright if the camera recorded an orientation. */
+/** Decodes a JPEG and rotates it according to its EXIF orientation. */
 export const decodeJpeg = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/jpeg/decode.js');
   await init(await loadModuleOptions('jpegDecoder'));
   return (bytes) => decode(bytes, { preserveOrientation: true });
 });
 
-/** Decodes a PNG. */
+/** Decodes a PNG. The WebAssembly module is loaded with the first picture. */
 export const decodePng = createDecoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
   await init(await readFile(locatePackagedFile(packagedFiles.pngDecoder)));
   return decode;
 });
 
-/** Decodes a WebP. */
+/** Decodes a WebP. The WebAssembly module is loaded with the first picture. */
 export const decodeWebp = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/webp/decode.js');
   await init(await loadModuleOptions('webpDecoder'));
@@ -84,8 +84,8 @@ async function loadEncoder() {
 }
 
 /**
- * Encodes a picture as a baseline JPEG. A progressive JPEG would take twice the time and save only 5% of the bytes.
- * @param quality from 0 to 100
+ * Encodes a picture as a baseline JPEG. A progressive JPEG would take twice as long and be only 5% smaller.
+ * @param quality number from 0 to 100
  */
 export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {
   encoder ??= loadEncoder();

@@ -1,4 +1,4 @@
-/** Declares the used part of a package without types. */
+/** Types for the part of `opentype.js` that we use. The package has none. */
 declare module 'opentype.js/dist/opentype.mjs' {
   export interface Glyph {
     advanceWidth: number;

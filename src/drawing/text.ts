@@ -4,36 +4,39 @@ import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
 import { buildPath, type Canvas, type Colour, type Point } from './canvas.ts';
 import { locatePackagedFile } from './codecs.ts';
 
-/** The font of a text. */
+/** Font size and weight of a text. */
 interface Lettering {
-  /** The height of the font in pixels. */
+  /** Font size in pixels. */
   size: number;
   bold?: boolean;
 }
 
-/** The font and the position of a text. */
+/** Font, color and position of a text. */
 interface TextPosition extends Lettering {
   x: number;
-  /** The y coordinate of the baseline. */
+  /** y coordinate of the baseline. */
   y: number;
   colour: Colour;
-  /** Which part of the text is at `x`. The default is its start. */
+  /** Which point of the text is placed at `x`. Default: `start`. */
   anchor?: 'start' | 'middle' | 'end';
-  /** The largest width in pixels. A wider text is shortened with an ellipsis. */
+  /** Maximum width in pixels. A longer text ends with an ellipsis. */
   maxWidth?: number;
 }
 
 const getInterPath = (part: string, weight = 400) => `@fontsource/inter/files/inter-${part}-${weight}-normal.woff`;
 const getNotoPath = (name: string, part: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${part}-400-normal.woff`;
-/** Lists the files with the most common letters of a large font. The package sorts letters by frequency, most common last. */
+/**
+ * Lists the font files with the most common letters of a large font. The package numbers its files so that the last
+ * ones contain the most common letters.
+ */
 const listFontSlices = (name: string, first: number, last = 119) =>
   Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
 
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chinese = [...listFontSlices('sc', 108), ...listFontSlices('tc', 117, 118)];
 const japanese = listFontSlices('jp', 104);
-/** The font files to search for a letter, by the script of the letter. */
+/** Font files in which to look for a letter, by script. */
 const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japanese],
   [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chinese, ...japanese]],
@@ -63,7 +66,10 @@ const readGlyph = (font: Font, letter: string) => {
   return { advanceWidth, outline: buildPath(path.commands), unitsPerEm: font.unitsPerEm };
 };
 
-/** The glyphs of all letters so far, undefined for a letter that no font has. Unicode bounds the size of this map. */
+/**
+ * Cache of glyphs by letter. Undefined if no font contains the letter. The number of Unicode characters limits the size
+ * of this cache.
+ */
 const glyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
 function findGlyph(letter: string, bold = false) {
@@ -83,18 +89,18 @@ const measureLetter = (letter: string, { size, bold }: Lettering): number => {
   return glyph ? (glyph.advanceWidth * size) / glyph.unitsPerEm : 0;
 };
 
-/** Combines each accent with its letter, because fonts have few separate accents. */
+/** Combines letters with their accents, because fonts contain few separate accents. */
 const composeLetters = (text: string) => text.normalize('NFC');
 
 /** Returns the width of a text in pixels. */
 export const measureText = (text: string, lettering: Lettering): number =>
   orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, lettering), 0);
 
-/** Returns whether a font has at least one letter of the text. Other letters are left out. */
+/** Returns true if the fonts contain at least one letter of the text. Missing letters are not drawn. */
 export const canDraw = (text: string): boolean =>
   [...composeLetters(text)].some((letter) => letter.trim() !== '' && findGlyph(letter) !== undefined);
 
-/** Draws a text on one line. Letters that no font has are left out. */
+/** Draws a text on one line. Letters that no font contains are left out. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
   const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour, anchor = 'start' } = position;
   const shortenedText = shortenWithEllipsis(text, position, maxWidth);
@@ -103,7 +109,7 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
     const glyph = findGlyph(letter, bold);
     if (glyph === undefined) continue;
     const scale = size / glyph.unitsPerEm;
-    // The y axis of fonts points up.
+    // The y axis of fonts points up, but the y axis of the canvas points down.
     const placed = glyph.outline.map((line) =>
       line.map(([px, py]): Point => [px * scale + x, position.y - py * scale]),
     );
@@ -112,7 +118,7 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
   }
 }
 
-/** Breaks a text into lines at its spaces. The last line ends in an ellipsis if the text is longer. */
+/** Wraps a text at spaces into at most `maxLines` lines. If the text is longer, the last line ends with an ellipsis. */
 export function breakIntoLines(
   text: string,
   { maxWidth, maxLines, ...lettering }: Lettering & { maxWidth: number; maxLines: number },
@@ -139,8 +145,8 @@ function shortenWithEllipsis(text: string, lettering: Lettering, maxWidth: numbe
 }
 
 /**
- * Returns the first letters of a text that fit into a width. Letters are measured in their separate forms, which are at least
- * as wide as their joined forms.
+ * Returns the longest prefix of a text that fits the width. Arabic letters are measured in their isolated form, which
+ * is at least as wide as the joined form.
  */
 function fitLetters(text: string, lettering: Lettering, maxWidth: number) {
   let [fittingText, width] = ['', 0];
@@ -153,20 +159,20 @@ function fitLetters(text: string, lettering: Lettering, maxWidth: number) {
 }
 
 const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
-/** Matches vowel signs of Hebrew and Arabic. They are left out, because only a shaping engine can place them. */
+/** Matches Hebrew and Arabic vowel signs. They are left out, because placing them requires a text shaping engine. */
 const vowelSign = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
 
 const bidi = createBidi();
 
 /**
- * Returns the letters of a text from left to right, as they are drawn. The order follows the Unicode Bidirectional
- * Algorithm, and the first letter with a direction decides the direction of the text. Arabic letters have their joined
- * forms, and brackets in text from right to left are mirrored.
+ * Returns the letters of a text in visual order, from left to right. Uses the Unicode Bidirectional Algorithm with the
+ * direction of the first letter that has one. Arabic letters are replaced with their joined forms, and brackets in
+ * right-to-left text are mirrored.
  */
 export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeft.test(text)) return [...text];
   const letters = joinArabic([...text].filter((letter) => !vowelSign.test(letter)));
-  // The algorithm counts UTF-16 units. A letter of two units becomes one unit without a direction, as an emoji has.
+  // `bidi` indexes UTF-16 code units. Replace each letter of two code units with a single neutral code unit.
   const units = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
   const levels = bidi.getEmbeddingLevels(units, 'auto');
   return bidi.getReorderedIndices(units, levels).map((at) => {
@@ -176,7 +182,7 @@ export function orderLettersForDrawing(text: string): string[] {
   });
 }
 
-/** The forms of each Arabic letter in the order of Unicode: isolated, final, initial, medial. */
+/** Presentation forms of each Arabic letter, in Unicode order: isolated, final, initial, medial. */
 const arabicForms = new Map<string, string[]>();
 for (const [first, last] of [
   [0xfb50, 0xfbb1],
@@ -192,8 +198,8 @@ for (const [first, last] of [
   }
 
 /**
- * Replaces Arabic letters with their joined forms. A letter with four forms joins both neighbours. A letter with two forms
- * joins only the letter before it.
+ * Replaces Arabic letters with their joined forms. A letter with four forms joins both neighbors. A letter with two
+ * forms joins only the preceding letter.
  */
 function joinArabic(letters: readonly string[]): string[] {
   const pairs: string[] = [];

@@ -4,30 +4,30 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from 'undici';
 import { raceAbort, withDeadline } from '../api/abort.ts';
 
-/** Pictures that this process serves itself, and that are read without a request over the network. */
+/** Pictures that this process serves itself. They are read without a network request. */
 export interface ServedPictures {
-  /** The beginning of the URLs of these pictures. */
+  /** URL prefix of these pictures. */
   urlPrefix: string;
   answer(request: Request): Promise<Response>;
 }
 
-/** The bytes of a picture, or the reason why they could not be fetched. */
+/** The bytes of a picture, or the reason why it could not be fetched. */
 type FetchResult = { bytes: Uint8Array } | { reason: string };
 
 interface FetchLimits {
   maxBytes: number;
-  /** The time limit for all requests of one picture together, in milliseconds. */
+  /** Time limit for all requests of one picture, including redirects, in milliseconds. */
   fetchMs: number;
   /**
-   * The time after which a request to a missing or private host fails, in milliseconds. The time is always the same, so
-   * that callers cannot find out which private hosts exist.
+   * Time after which a request to a missing or private host fails, in milliseconds. It is constant, so that callers
+   * cannot use the timing to find out which private hosts exist.
    */
   nonPublicAnswerMs: number;
 }
 
 interface FetchOptions {
   hosts: MediaHosts;
-  /** Opens the agent with the first request. */
+  /** Returns the HTTP agent. It is created for the first request. */
   agent(): Promise<GuardedAgent>;
   servedPictures: ServedPictures | undefined;
   userAgent: string;
@@ -37,7 +37,7 @@ interface FetchOptions {
 const maxRedirects = 3;
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
-/** Fetches a picture. Returns its bytes, or the reason why they could not be fetched. Rejects only if the signal aborts. */
+/** Fetches a picture. If this fails, resolves to the reason. Rejects only if the signal aborts. */
 export async function fetchPicture(address: string, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
   if (!URL.canParse(address)) return { reason: 'not a web address' };
   const { servedPictures, limits } = options;
@@ -53,7 +53,7 @@ export async function fetchPicture(address: string, options: FetchOptions, signa
   });
 }
 
-/** Fetches a picture and follows redirects. Checks the address of each redirect. */
+/** Fetches a picture, following redirects. Each redirect URL is checked before it is requested. */
 async function fetchWithRedirects(start: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
   let url = start;
   for (let hops = 0; hops <= maxRedirects; hops++) {
@@ -78,13 +78,13 @@ async function fetchWithRedirects(start: URL, options: FetchOptions, signal: Abo
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
 
-/** A request through the guarded agent. */
+/** Options of a request through the guarded agent. */
 interface GuardedRequest extends Pick<FetchLimits, 'nonPublicAnswerMs'> {
   agent: GuardedAgent;
   headers: Record<string, string>;
 }
 
-/** Sends a request to a host. A request to a missing or private host always fails after the same time. */
+/** Sends a request. If the host is missing or private, the request always fails after the same time. */
 export async function requestWithUniformDelay(
   url: URL,
   { agent, headers, nonPublicAnswerMs }: GuardedRequest,
@@ -100,14 +100,14 @@ export async function requestWithUniformDelay(
   }
 }
 
-/** The error for a picture with too many bytes. */
+/** Thrown if a picture exceeds the size limit. */
 class PictureTooLargeError extends Error {}
 
 type PictureResponse = Awaited<ReturnType<GuardedAgent['request']>>;
 
 /**
  * Reads the body of a response.
- * @throws PictureTooLargeError if the body has more than `maxBytes` bytes
+ * @throws PictureTooLargeError if the body exceeds `maxBytes`
  */
 export async function readBody({ body, headers }: PictureResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
@@ -140,8 +140,8 @@ function explainFetchError(error: unknown, { maxBytes, fetchMs }: FetchLimits): 
 export type GuardedAgent = Agent;
 
 /**
- * The error for a host that does not exist, and for a host with a private address. Both cases look the same, so that
- * callers cannot find out which private hosts exist.
+ * Thrown for a host that does not exist or has a private IP address. Both cases use the same error, so that callers
+ * cannot find out which private hosts exist.
  */
 class NonPublicHostError extends Error {
   override readonly name = 'NonPublicHostError';
@@ -150,16 +150,17 @@ class NonPublicHostError extends Error {
 interface GuardOptions {
   hosts: MediaHosts;
   resolve: Resolve;
-  /** The time limit for the resolution of a host name, in milliseconds. */
+  /** Time limit for resolving a host name, in milliseconds. */
   resolveMs: number;
 }
 
 /**
- * Opens an agent that connects only to public addresses, and to hosts that the setting lists by name. The agent checks the
- * address of the connection itself, so a host name cannot resolve to another address after the check.
+ * Creates an HTTP agent that connects only to public IP addresses and to hosts that `AD_LIBRARY_MEDIA_HOSTS` lists by
+ * name. The IP address is checked when the connection is made, so a host name cannot resolve to a different address
+ * after the check.
  */
 export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
-  // The package is CommonJS. Only its default export exists both in the bundle and in the sources.
+  // `undici` is a CommonJS package. Only its default export works both in the sources and in the bundle.
   const { Agent, buildConnector } = (await import('undici')).default;
   const connectListed = buildConnector({});
   const connectPublic = buildConnector({ lookup: createPublicLookup(options) });
@@ -167,17 +168,17 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
       if (isListedHost(hosts, { host, port: getPort(target) })) return connectListed(target, callback);
-      // Host names that are addresses are never looked up, so the lookup cannot check them.
+      // Node does not look up a host that already is an IP address, so the check in the lookup would be skipped.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectPublic(target, callback);
     },
-    // The caller limits the time, because undici's timers are coarse.
+    // The caller sets the time limits, because the timers of `undici` are imprecise.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
 }
 
-/** Creates a DNS lookup that fails with `NonPublicHostError` if any address of the host name is private. */
+/** Creates a DNS lookup that fails with `NonPublicHostError` if any IP address of the host is private. */
 const createPublicLookup =
   ({ resolve, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
   (host, { all }, callback) => {
@@ -197,22 +198,24 @@ const createPublicLookup =
     void answer();
   };
 
-/** The hosts from which pictures may be fetched: the setting `AD_LIBRARY_MEDIA_HOSTS`. */
+/** The hosts from which pictures may be fetched, as set by `AD_LIBRARY_MEDIA_HOSTS`. */
 export interface MediaHosts {
-  /** Whether every public host is allowed, over https. */
+  /** True if all public hosts are allowed over https. */
   public: boolean;
   /**
-   * Hosts that are allowed by name, even if they are in a private network or use plain http. An entry without a port
-   * allows every port.
+   * Hosts allowed by name, even if they are in a private network or use http. An entry without a port allows all ports.
    */
   listed: readonly { host: string; port?: number }[];
 }
 
-/** Returns whether the setting lists a host by name, so that the host may be in a private network. */
+/** Returns true if `AD_LIBRARY_MEDIA_HOSTS` lists the host by name. Such a host may be in a private network. */
 const isListedHost = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
   listed.some((entry) => removeBrackets(entry.host) === removeBrackets(host) && (entry.port ?? port) === port);
 
-/** Explains why a URL is forbidden. Returns undefined if the URL is allowed. The address of its host is checked later. */
+/**
+ * Explains why a URL must not be fetched, or returns undefined if it may be. The IP address of its host is checked
+ * later, when the connection is made.
+ */
 function explainForbidden(url: URL, hosts: MediaHosts): string | undefined {
   const { protocol, hostname, username, password } = url;
   if (protocol !== 'https:' && protocol !== 'http:') return 'not a web address';
@@ -252,7 +255,7 @@ const reservedNetworks: readonly (readonly [network: string, prefix: number])[] 
 const reservedAddresses = new BlockList();
 for (const [network, prefix] of reservedNetworks) {
   reservedAddresses.addSubnet(network, prefix, 'ipv4');
-  // The same networks as IPv4-mapped IPv6 addresses, and as addresses behind NAT64.
+  // Also block these networks as IPv4-mapped IPv6 addresses and as addresses behind NAT64.
   for (const start of ['::ffff:', '64:ff9b::']) reservedAddresses.addSubnet(`${start}${network}`, 96 + prefix, 'ipv6');
 }
 reservedAddresses.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, including Teredo
@@ -260,28 +263,28 @@ reservedAddresses.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
 reservedAddresses.addSubnet('2002::', 16, 'ipv6'); // 6to4, which contains an IPv4 address
 reservedAddresses.addSubnet('3fff::', 20, 'ipv6'); // documentation
 
-/** The public IPv6 addresses. All other addresses are local, private, multicast or unassigned. */
+/** Public IPv6 addresses. All other IPv6 addresses are local, private, multicast or unassigned. */
 const publicIpv6Addresses = new BlockList();
 publicIpv6Addresses.addSubnet('2000::', 3, 'ipv6');
 publicIpv6Addresses.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');
 publicIpv6Addresses.addSubnet('64:ff9b::', 96, 'ipv6');
 
-/** Returns whether an address is not the address of a public host. Malformed addresses count as private. */
+/** Returns true unless the IP address can belong to a public host. Malformed addresses count as private. */
 export function isPrivateAddress(address: string): boolean {
   const family = isIP(address);
-  // An address with a zone, such as `fe80::1%eth0`, is link-local.
+  // An IPv6 address with a zone, such as `fe80::1%eth0`, is link-local.
   if (family === 0 || address.includes('%')) return true;
   if (family === 4) return reservedAddresses.check(address, 'ipv4');
   return !publicIpv6Addresses.check(address, 'ipv6') || reservedAddresses.check(address, 'ipv6');
 }
 
-/** Resolves a host name to its addresses. Returns an empty list if the name has none. */
+/** Resolves a host name to its IP addresses. Returns an empty list if it has none. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Resolves a host name with DNS queries only. The hosts file is ignored, because URLs from ads should not reach hosts that
- * only this machine knows. Unlike `dns.lookup`, a query can be cancelled and needs no thread, so a slow name server delays
- * nothing else in this process.
+ * Resolves a host name with DNS queries. Ignores the hosts file, because URLs from ads must not reach hosts that only
+ * this machine knows. Unlike `dns.lookup`, a query can be canceled and does not occupy a thread, so a slow name server
+ * cannot delay other work.
  */
 export const resolveInDns: Resolve = async (host, signal) => {
   signal.throwIfAborted();
@@ -291,16 +294,19 @@ export const resolveInDns: Resolve = async (host, signal) => {
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
 };
 
-/** The formats that are decoded. */
+/** Picture formats that can be decoded. */
 export type PictureFormat = 'jpeg' | 'png' | 'webp';
 
-/** The format and size of a picture, read without decoding it, or the reason why it is not shown. */
+/** The format and size of a picture, read without decoding it, or the reason why it cannot be shown. */
 type PictureHeader = { format: PictureFormat; width: number; height: number } | { reason: string };
 
 const maxPixels = 16_000_000;
 const maxSide = 20_000;
 
-/** Reads the format and size of a picture. Returns a reason if the bytes are incomplete, or the picture may not be decoded. */
+/**
+ * Reads the format and size of a picture from its bytes. Returns a reason if the file is incomplete, damaged, too large
+ * or not supported.
+ */
 export function readPictureHeader(bytes: Uint8Array): PictureHeader {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = detectFormat(view);
@@ -324,7 +330,7 @@ function detectFormat(bytes: Buffer): PictureFormat | undefined {
 
 const readAscii = (bytes: Buffer, at: number) => bytes.toString('latin1', at, at + 4);
 
-/** Describes bytes that are not a picture in a supported format. */
+/** Explains what a file contains that is not a supported picture, e.g. `a GIF, which is not shown`. */
 function explainUnsupportedKind(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const start = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
@@ -337,7 +343,7 @@ function explainUnsupportedKind(bytes: Buffer): string {
   return start.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
-/** The size of a picture, or its problem. Undefined for a damaged picture. */
+/** The size of a picture, or its problem. Undefined if the picture is damaged. */
 type HeaderReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
 const headerReaders: Record<PictureFormat, (bytes: Buffer) => HeaderReading> = {
@@ -346,13 +352,16 @@ const headerReaders: Record<PictureFormat, (bytes: Buffer) => HeaderReading> = {
   webp: readWebp,
 };
 
-/** Reads all segments of a JPEG, to check that it is complete. A decoder would fill missing parts with grey. */
+/**
+ * Reads the size of a JPEG. Scans all segments to check that the file is complete, because a decoder would fill missing
+ * parts with gray.
+ */
 function readJpeg(bytes: Buffer): HeaderReading {
   let size: HeaderReading;
   let offset = 2;
   while (offset + 4 <= bytes.length) {
     if (bytes[offset] !== 0xff) {
-      // The head of a scan is followed by picture data, which ends at the next marker.
+      // Skip the image data after the header of a scan. It ends at the next marker.
       offset = bytes.indexOf(0xff, offset);
       if (offset < 0) return 'cut off';
       continue;
@@ -361,7 +370,7 @@ function readJpeg(bytes: Buffer): HeaderReading {
     if (marker === 0xd9) return size;
     const hasLength = marker !== 0 && marker !== 0xff && marker !== 0x01 && !(marker >= 0xd0 && marker <= 0xd8);
     if (isFrameMarker(marker) && offset + 9 <= bytes.length) {
-      // The limits on the size are checked for one frame only, and a second frame could be larger.
+      // Reject a second frame. Only the first one would be checked against the size limits.
       if (size !== undefined) return undefined;
       size = { height: bytes.readUInt16BE(offset + 5), width: bytes.readUInt16BE(offset + 7) };
     }
@@ -370,11 +379,11 @@ function readJpeg(bytes: Buffer): HeaderReading {
   return offset + 2 <= bytes.length && bytes.readUInt16BE(offset) === 0xffd9 ? size : 'cut off';
 }
 
-/** Returns whether a marker starts a frame. The range of these markers also contains markers of tables and extensions. */
+/** Returns true if a JPEG marker starts a frame. The same range also contains markers of tables and extensions. */
 const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
-/** Reads all chunks of a PNG, to check that it is complete. */
+/** Reads the size of a PNG. Scans all chunks to check that the file is complete. */
 function readPng(bytes: Buffer): HeaderReading {
   if (bytes.length < 24) return 'cut off';
   if (readAscii(bytes, 12) !== 'IHDR') return undefined;

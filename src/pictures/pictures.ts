@@ -17,65 +17,70 @@ import {
 } from './fetch-picture.ts';
 
 interface ThumbnailOptions {
-  /** The side of the square that the thumbnail has to fit, in pixels. */
+  /** Maximum width and height of the thumbnail, in pixels. */
   side: number;
   signal: AbortSignal;
-  /** Aborts together with `signal` or sooner. A picture that has not arrived by then is not shown. */
+  /** Aborts no later than `signal`. A picture that has not arrived by then is left out of the result. */
   timeUpSignal?: AbortSignal;
 }
 
 /**
- * A thumbnail with the hash that `computePerceptualHash` returns, or the reason why there is none. `isLate` is set if the
- * picture may arrive when it is requested again.
+ * A thumbnail with its hash (see `computePerceptualHash`), or the reason why there is none. `isLate` is set if another
+ * request may succeed.
  */
 type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
 /** A tile to draw on a sheet. */
 export type SheetTile = TileCaption & ({ address: string } | { reason: string });
 
-/** The texts of a tile. */
+/** Texts of a tile. */
 interface TileCaption {
   number: number;
   label?: string | undefined;
-  /** The headline of the ad. A tile without a picture shows it with the reason. */
+  /** Headline of the ad. It is shown together with the reason if the tile has no picture. */
   headline?: string | undefined;
 }
 
 interface DrawingOptions {
   signal: AbortSignal;
-  /** Returns how long drawing may still take, in milliseconds. This includes the time that it waits for a worker. */
+  /** Returns the time in milliseconds that drawing may still take. This includes waiting for a worker. */
   drawingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
-  /** How long to wait for pictures, in milliseconds. Pictures that have not arrived by then are not shown. */
+  /** Maximum time to wait for pictures, in milliseconds. Pictures that have not arrived by then are left out. */
   waitMs: number;
-  /** Whether the pictures have the size of `preview`, so that they are not fetched again. */
+  /** True if the tiles should have the same size as `preview`, so that cached previews can be reused. */
   isOverview?: boolean;
 }
 
-/** The default limits. All times are in milliseconds. */
+/** Default limits. All times are in milliseconds. */
 const defaultLimits = {
   maxBytes: 10_000_000,
   fetchMs: 8000,
   nonPublicAnswerMs: 2000,
   maxWorkers: 2,
-  /** The time limit for decoding one picture. Drawing a sheet or a chart may take three times as long. */
+  /** Time limit for decoding one picture. Drawing a sheet or chart may take three times as long. */
   drawMs: 5000,
-  /** How long a worker without work stays alive. */
+  /** Time after which an idle worker is stopped. */
   idleMs: 120_000,
-  /** The most pictures of all tenants that are in memory at once, while they are fetched and wait to be decoded. */
+  /**
+   * Maximum number of pictures in memory at once, for all tenants. A picture counts from its request until it is
+   * decoded.
+   */
   maxFetches: 24,
-  /** The same limit for one tenant. */
+  /** Maximum number of pictures in memory at once, for each tenant. */
   maxFetchesPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
   cacheTtlMs: 15 * 60_000,
 };
 
-/** The most pictures that wait for a free place. One call may wait for all pictures of its result, a report for 240. */
+/**
+ * Maximum number of pictures waiting for a slot. A call may wait for all pictures of its result, e.g. 240 for a report.
+ */
 const maxWaitingPictures = 4096;
 
-/** The options of `openPictures`. */
+/** Options of `openPictures`. */
 export interface PictureOptions {
   hosts: MediaHosts;
   servedPictures?: ServedPictures | undefined;
@@ -86,19 +91,19 @@ export interface PictureOptions {
   limits?: Partial<typeof defaultLimits>;
 }
 
-/** The pictures of all callers. */
+/** Creates the picture functions of each tenant, and closes the shared workers. */
 export type OpenPictures = ReturnType<typeof openPictures>;
-/** The pictures of one caller. */
+/** The picture functions of one tenant. */
 export type Pictures = ReturnType<OpenPictures['forTenant']>;
 
-/** The reasons why a picture could not be decoded. */
+/** Reasons why a picture could not be decoded. */
 const decodeProblems = {
   damaged: 'the picture is damaged',
   slow: 'decoding it takes too long',
   ended: 'decoding it failed',
 } as const;
 
-/** The reasons why a sheet or a chart could not be drawn. */
+/** Reasons why a sheet or a chart could not be drawn. */
 const drawProblems = {
   damaged: 'drawing it failed',
   slow: 'the server is busy, and drawing it took too long; the same call may draw it later',
@@ -106,20 +111,23 @@ const drawProblems = {
   busy: 'the server draws too many pictures now; the same call may draw it later',
 } as const;
 
-/** Opens the pictures of all callers. They are fetched only from the hosts that `AD_LIBRARY_MEDIA_HOSTS` allows. */
+/**
+ * Opens the shared resources for pictures: workers, cache and HTTP agent. Pictures are fetched only from hosts that
+ * `AD_LIBRARY_MEDIA_HOSTS` allows.
+ */
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
   const { hosts, servedPictures, userAgent, now, random } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const { maxWorkers, idleMs, drawMs, maxFetches: maxRunning, maxFetchesPerTenant: maxRunningPerKey } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
   const agent = () => {
-    // A host name that is not resolved in time counts as missing.
+    // The time limit for DNS is below `nonPublicAnswerMs`, so that an unresolved host fails like a missing one.
     agentPromise ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.nonPublicAnswerMs * 0.9 });
     return agentPromise;
   };
-  // Each tenant uses one worker at a time.
+  // Each tenant uses at most one worker at a time.
   const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
-  /** A fetch keeps its slot until the picture is decoded. This limits how many pictures wait in memory for a worker. */
+  /** Limits the number of pictures in memory. A fetch keeps its slot until the picture is decoded. */
   const fetches = new Semaphore({
     maxRunning,
     maxRunningPerKey,
@@ -132,12 +140,12 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const ms = request.type === 'thumbnail' ? drawMs : 3 * drawMs;
-    // An abort does not stop the worker. Its slot is released when the worker has finished.
+    // Aborting does not stop the worker. Its slot is released when the worker has finished.
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { ms });
-        // A picture that cannot be decoded may leave any data in the memory of the worker, so the worker ends.
+        // A picture that cannot be decoded may have corrupted the memory of the worker, so stop the worker.
         if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };
       } catch (error) {
@@ -150,8 +158,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Draws a sheet or a chart. Returns a reason if drawing fails or takes longer than `drawingMs`, because the caller can
-   * return a result without the drawing. Rejects only if the signal aborts.
+   * Draws a sheet or a chart. If drawing fails or exceeds `drawingMs`, resolves to the reason, because the caller can
+   * return its result without the picture. Rejects only if the signal aborts.
    */
   async function drawOrExplain(
     tenantId: string,
@@ -173,8 +181,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Fetches and decodes a picture. Returns its bytes and its thumbnail, or a reason. `undecodable` is set if another try
-   * would fail, too.
+   * Fetches and decodes a picture. Resolves to its bytes and thumbnail, or to the reason why it cannot be shown.
+   * `undecodable` is set if another attempt would also fail.
    */
   const decode = (tenantId: string, address: string, side: number, signal: AbortSignal) =>
     fetches.run(tenantId, signal, async () => {
@@ -189,7 +197,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
 
-  /** Creates a thumbnail and caches it. A reason is cached only if another try would fail, too. */
+  /** Creates a thumbnail and caches it. A reason is cached only if another attempt would also fail. */
   async function loadThumbnail(
     tenantId: string,
     address: string,
@@ -207,10 +215,11 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
   function forTenant(tenantId: string) {
     /**
-     * Returns the picture at an address as a JPEG that fits a square of `side` pixels, or the reason why it is not shown.
-     * Rejects only if the signal aborts or too many pictures are waiting. Failures of a host are reasons.
+     * Returns a picture as a JPEG that fits a square of `side` pixels, or the reason why it cannot be shown. Rejects
+     * only if the signal aborts or too many pictures are waiting.
      *
-     * Callers that request the same picture at the same time share the work. It is aborted when all of them have left.
+     * Callers that request the same picture at the same time share the work. The work is aborted when the last of them
+     * stops waiting.
      */
     async function thumbnail(
       address: string,
@@ -246,14 +255,14 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
     return {
       thumbnail,
-      /** Returns the picture in the size that a full sheet shows. */
+      /** Returns the picture in the size used on a full sheet. */
       preview: (address: string, thumbnailOptions: Omit<ThumbnailOptions, 'side'>) =>
         thumbnail(address, { ...thumbnailOptions, side: previewSide }),
-      /** Returns the bytes that the host sent, or a reason if they cannot be decoded within the limits. */
+      /** Returns the original bytes of a picture, or a reason if it cannot be decoded within the limits. */
       original: (address: string, signal: AbortSignal) => decode(tenantId, address, previewSide, signal),
       /**
-       * Draws a sheet of numbered pictures as JPEG. If no picture can be shown, no sheet is drawn, because an empty sheet
-       * would only cost tokens. If drawing fails, the result has a reason.
+       * Draws a sheet of numbered pictures as JPEG. If no picture is available, draws no sheet, because an empty sheet
+       * would only cost tokens. If drawing fails, the result contains the reason.
        */
       async sheet(
         tiles: readonly SheetTile[],
@@ -274,7 +283,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         const drawing = await drawOrExplain(tenantId, request, { signal, drawingMs });
         return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: fetchedTiles };
       },
-      /** Draws a chart as a JPEG of at most 200,000 bytes. Returns a reason if drawing fails. */
+      /** Draws a chart as a JPEG of at most 200,000 bytes. If drawing fails, resolves to the reason. */
       chart: (chart: Chart, options: DrawingOptions) => drawOrExplain(tenantId, { type: 'chart', chart }, options),
     };
   }
@@ -290,38 +299,40 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
-/** A request to the worker. The worker answers each request before it reads the next one. */
+/** A request to the worker. The worker handles one request at a time. */
 export type DrawRequest =
-  /** Shrinks a picture to fit a square with this side. */
+  /** Shrinks a picture to fit a square of `side` pixels. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
   | { type: 'sheet'; word: string; grid: Grid; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };
 
-/** A tile of a sheet with its thumbnail, or with the reason why there is none. */
+/** A tile with its thumbnail, or with the reason why there is none. */
 export type FetchedTile = TileCaption & ({ jpeg: Uint8Array; perceptualHash?: string } | { reason: string });
 
-/** The answer of the worker. Undefined if the picture cannot be decoded. */
+/** Response of the worker. Undefined if the picture cannot be decoded. */
 export type DrawReply = Drawing | undefined;
 
-/** A picture that the worker drew. */
+/** A picture drawn by the worker. */
 export interface Drawing {
   jpeg: Uint8Array;
-  /** For a thumbnail: the hash that `computePerceptualHash` returns. */
+  /** Set for a thumbnail. See `computePerceptualHash`. */
   perceptualHash?: string;
-  /** For a chart: whether names with letters that the font lacks are replaced by their row or column. */
+  /**
+   * Set for a chart. True if the font lacks letters of some names, so that row or column numbers replace these names.
+   */
   isNumbered?: boolean;
 }
 
-/** The layout of a sheet. */
+/** Layout of a sheet, in pixels. */
 export type Grid = ReturnType<typeof computeGrid>;
 
-/** The number of tiles of a full sheet. */
+/** Number of tiles on a full sheet. */
 const maxTiles = 12;
 
-/** The number of columns for each number of tiles. The sheet is about square and has few empty places. */
+/** Number of columns, by the number of tiles. A sheet is roughly square and has few empty places. */
 const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
-/** Computes the layout of a sheet in pixels. `side` is the longest side of a picture. */
+/** Computes the layout of a sheet. `side` is the maximum width and height of a picture. */
 export function computeGrid(tiles: number) {
   const columns = columnCounts[tiles] ?? 4;
   const [width, gap] = [1100, 14];
@@ -329,12 +340,12 @@ export function computeGrid(tiles: number) {
   return { columns, side, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
-/** The side of previews in pixels. Pictures are compared in this size, because the hash depends on the size. */
+/** Size of a preview in pixels. Pictures are always compared in this size, because the hash depends on it. */
 const previewSide = computeGrid(maxTiles).side;
 
 /**
- * Generates a word of six letters that no ad contains. A model that repeats the word has seen the sheet.
- * @param random a random number from 0 to less than 1
+ * Generates a random word of six letters. A model that repeats the word has seen the sheet.
+ * @param random number from 0 (inclusive) to 1 (exclusive)
  */
 function generateWord(random: number): string {
   let fraction = random;

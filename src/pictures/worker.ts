@@ -26,15 +26,15 @@ async function handleRequest(request: DrawRequest): Promise<DrawReply> {
   return { jpeg: await encodeJpeg(canvas, thumbnailQuality), perceptualHash: computePerceptualHash(canvas) };
 }
 
-/** The smallest difference in brightness that is still there after a picture is encoded again. */
+/** Minimum difference in brightness that counts. Smaller differences may disappear when a picture is encoded again. */
 const minBrightnessStep = 3;
 /** A picture with fewer differences than this is nearly plain. */
 const minVisibleSteps = 14;
 
 /**
- * Computes the difference hash of a picture: one bit for each of 8 × 8 places, set if the place is brighter than the place
- * on its right. The result has 16 hexadecimal digits. A `-` at its end marks a nearly plain picture, because all nearly
- * plain pictures resemble each other.
+ * Computes the difference hash of a picture. The picture is divided into 8 × 8 cells. Each bit is set if a cell is
+ * brighter than the cell to its right. Returns 16 hexadecimal digits, followed by `-` for a nearly plain picture,
+ * because the hashes of nearly plain pictures are all similar.
  */
 function computePerceptualHash(raster: Raster): string {
   const { data } = resize(raster, 9, 8);
@@ -50,7 +50,7 @@ function computePerceptualHash(raster: Raster): string {
   return `${bits.toString(16).padStart(16, '0')}${steps < minVisibleSteps ? '-' : ''}`;
 }
 
-/** Shrinks a picture until it fits into a square. A smaller picture keeps its size. */
+/** Shrinks a picture to fit a square. A smaller picture is not enlarged. */
 function shrinkToFit(raster: Raster, side: number): Raster {
   const scale = Math.min(1, side / Math.max(raster.width, raster.height));
   return resize(raster, Math.max(1, Math.round(raster.width * scale)), Math.max(1, Math.round(raster.height * scale)));
@@ -67,7 +67,7 @@ parentPort?.on('message', (request: DrawRequest) => {
   const reply = async () => parentPort?.postMessage(await handleRequest(request).catch(() => undefined));
   void reply();
 });
-// This message tells the pool that the worker is ready for its first request.
+// Tells the pool that the worker is ready for its first request.
 parentPort?.postMessage(undefined);
 
 const sheetColour = getLightColour('panel');
@@ -77,13 +77,16 @@ const captionColour = getLightColour('soft');
 const missingPictureColour = getLightColour('line');
 
 const maxBytes = 200_000;
-/** The height of a row in which no tile has a picture, in pixels. */
+/** Height in pixels of a row in which no tile has a picture. */
 const missingPictureHeight = 150;
 
-/** A tile and its decoded picture. */
+/** A tile with its decoded picture. */
 type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
 
-/** Draws a line with the word, and below it the numbered pictures in rows. Each row is as high as its highest picture. */
+/**
+ * Draws the sheet: a line with the word, followed by rows of numbered pictures. Each row is as high as its tallest
+ * picture.
+ */
 async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
   const { columns, side, width, gap, headHeight, labelHeight } = grid;
   const allTiles: DecodedTile[] = [];
@@ -110,7 +113,7 @@ async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sh
   return encodeWithinLimit(canvas);
 }
 
-/** Computes the scale of a picture. Small pictures are enlarged to at most twice their size. */
+/** Computes the scale of a picture. Small pictures are enlarged, but at most to twice their size. */
 const computeScale = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
 function drawHead(canvas: Canvas, word: string, { count, grid }: { count: number; grid: Grid }): void {
@@ -141,7 +144,7 @@ function centreInArea(picture: Raster, { x, y, width, height }: Rect): Rect {
   return { x: x + (width - size.width) / 2, y: y + (height - size.height) / 2, ...size };
 }
 
-/** Draws the number in a box above the picture, and the label beside it. */
+/** Draws the number of a tile in a box above the picture, and its label next to the box. */
 function drawLabel(canvas: Canvas, { number, label }: FetchedTile, { x, y, width, height }: Rect): void {
   const size = 22;
   const text = String(number);
@@ -181,10 +184,10 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   return { jpeg: await encodeWithinLimit(canvas), isNumbered };
 }
 
-/** Returns a colour half as strong, for bars of unfinished months, weeks or days. */
+/** Returns a lighter version of a color, for bars of unfinished months, weeks or days. */
 const lighten = ([red, green, blue]: Colour): Colour => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
 
-/** The length of a dash and of the gap after it, in pixels. */
+/** Length of a dash, and of the gap after it, in pixels. */
 const dashLength = 7;
 
 function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Point[][] {
@@ -199,7 +202,7 @@ function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[
   ]);
 }
 
-/** Encodes a picture as JPEG with the best quality that keeps it within `maxBytes`. */
+/** Encodes a picture as JPEG, with the highest quality that keeps it within `maxBytes`. */
 async function encodeWithinLimit(canvas: Canvas): Promise<Uint8Array> {
   let jpeg: Uint8Array = new Uint8Array();
   for (const quality of [82, 68, 52, 36, 20, 8]) {

@@ -3,7 +3,10 @@ import { buildCardAd, type CardAd } from '../ui/ad-card.tsx';
 import { describeCreative, selectPicture } from '../views/ad-media.ts';
 import { type Fields, readText } from '../views/view.ts';
 
-/** Builds the card of an ad. Also returns the address of its picture, which the caller fetches, and the whole text of the ad. */
+/**
+ * Builds the card of an ad for a report. Also returns the URL of its picture, which the caller must fetch, and the full
+ * text of the ad.
+ */
 export function buildReportCard(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
   const { ad, cards } = buildAdRows(fields, { gatheredAt: at, json: '' });
   const picture = selectPicture(fields, { now });

@@ -18,15 +18,18 @@ import { createColumnFormat, formatCell, Table, TableRows, tableStyles } from '.
 import { formatColumnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
-/** The parts of a report besides its sections. Texts may come from ads, so they are made safe when they are written. */
+/**
+ * Everything in a report except its sections. Texts may come from ads, so they are sanitized when the report is
+ * written.
+ */
 export interface ReportHead {
   title: string;
-  /** When the report was written, in milliseconds since the epoch. */
+  /** Time at which the report was written, in milliseconds since the Unix epoch. */
   at: number;
   isDemo: boolean;
   version: string;
   headings: readonly string[];
-  /** What is missing from the ads of the report, in sentences. */
+  /** Notes about ads that are missing from the report. */
   missing?: readonly string[];
   method: ReportMethod;
 }
@@ -35,9 +38,12 @@ export interface ReportHead {
 export interface ReportSection {
   heading: string;
   text?: string | undefined;
-  /** When the text was written, if it is older than the figures. The text is then below the figures, with its day. */
+  /**
+   * Time at which the text was written. Set only if the text is older than the figures. The text is then shown below
+   * the figures, with its date.
+   */
   writtenAt?: number | undefined;
-  /** For a table of one row: its numbers on an earlier day, by column name. */
+  /** For a table with one row, its numbers in an earlier report, by column name. */
   last?: { at: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
@@ -49,37 +55,37 @@ export interface ReportSection {
 /** The table of a section. */
 export interface ReportTable {
   columns: readonly string[];
-  /** The rows that are shown. */
+  /** The rows to show. */
   rows: readonly (readonly unknown[])[];
-  /** The number of rows of the whole result. Null if there are too many rows to count. */
+  /** Number of rows in the whole result. null if there are too many rows to count. */
   rowCount: number | null;
 }
 
 /** How the ads of a report were gathered. */
 export interface ReportMethod {
-  /** The number of ads in the dataset. */
+  /** Number of ads in the dataset. */
   ads: number;
-  /** The number of ads that a gathering read. */
+  /** Number of ads that were read by gatherings. */
   gatheredAds: number;
-  /** The gatherings that are listed. */
+  /** The gatherings to list in the report. */
   gatherings: ReturnType<typeof selectPaidGatherings>;
-  /** The number of earlier gatherings that are not listed. */
+  /** Number of earlier gatherings that are not listed. */
   unlistedGatherings: number;
-  /** The time from the first to the last reading of all gatherings. Undefined if nothing was gathered. */
+  /** Time span of all gatherings, from the first to the last page read. Undefined if nothing was gathered. */
   period: ReturnType<typeof getReadingPeriod>;
-  /** The cost of all gatherings, including gatherings that are not listed. */
+  /** Cost of all gatherings, including those not listed. */
   cost: ReturnType<typeof sumGatheringCosts>;
-  /** Returns sentences about the ads that are missing. It is called after all sections are written. */
+  /** Returns sentences about missing ads. Called after all sections are written. */
   writeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }
 
 /**
- * Writes a report as one self-contained HTML page without scripts and requests. Each section is read from `sections` after
- * the section before it is written.
- * @param pictures returns the pictures of all ads in order, or the reason why an ad has none. It is called after everything
- *   else is written.
- * @returns the page, and the reason for each picture that is missing
+ * Writes a report as a self-contained HTML page without scripts or external requests. Requests each section from
+ * `sections` only after the previous one is written.
+ * @param pictures returns the pictures of all ads in order, or the reason why one is missing; called after everything
+ * else is written
+ * @returns the page, and the reason for each missing picture
  * @throws AdLibraryError if the page would be too large
  */
 export async function writeReportPage(
@@ -126,8 +132,8 @@ const maxBytes = 5_000_000;
 const tooLargeReason = 'the report would pass 5 MB';
 
 /**
- * Creates a writer that writes a page in parts of a few milliseconds each. It limits the bytes of the page, and other
- * callers get an event-loop turn after each part.
+ * Creates a writer that renders a page in parts of a few milliseconds. After each part it yields to the event loop, so
+ * that other callers are served. It also limits the size of the page.
  */
 function createPageWriter() {
   const parts = ['<!doctype html>\n'];
@@ -140,13 +146,13 @@ function createPageWriter() {
     );
   }
   return {
-    /** Writes a part and returns its number. */
+    /** Renders and appends a part. Returns its index, for use with `rewrite`. */
     async write(part: VNode): Promise<number> {
       const number = push(renderToString(part));
       await setImmediate();
       return number;
     },
-    /** Writes the opening tags of an element without content, then its content, then its closing tags. */
+    /** Writes the opening tags of an empty element, then the content, then the closing tags. */
     async wrap(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
       const end = html.search(closingTags);
@@ -155,7 +161,7 @@ function createPageWriter() {
       await writeContent();
       push(html.slice(end));
     },
-    /** Replaces a part. Returns false if the page would become too large. */
+    /** Replaces a part. Returns false, without replacing it, if the page would become too large. */
     rewrite(number: number, part: VNode): boolean {
       const html = renderToString(part);
       const total = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[number] ?? '');
@@ -168,7 +174,7 @@ function createPageWriter() {
   };
 }
 
-/** Matches the closing tags at the end of nested elements. The content of the innermost element goes before them. */
+/** Matches the closing tags at the end of nested elements. The content is inserted before them. */
 const closingTags = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
@@ -197,7 +203,7 @@ function Cover({ head: { title, at, isDemo, headings, missing = [], method } }: 
   );
 }
 
-/** Formats how many ads the report is based on, and on which days they were read. */
+/** Formats how many ads the report is based on and when they were read. */
 function formatBasis({ ads, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
   if (period === undefined) return `${formatCount(ads, 'ad')} that searches brought; no gathering covers them`;
   const [first, last] = [formatDay(period.from), formatDay(period.to)];
@@ -235,12 +241,12 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
 }
 
 const maxFigures = 8;
-/** The most characters of a figure. */
+/** Maximum length of a figure, in characters. */
 const maxFigureChars = 60;
 
 /**
- * Builds figures from a table of one row. Each figure has a title, a number or a short text, and its value on an earlier
- * day. Returns undefined for any other table.
+ * Builds figures from a table with one row. Each figure has a title, a number or short text, and its value in an
+ * earlier report. Returns undefined for any other table.
  */
 function buildFigures({ columns, rows: [row, ...others] }: ReportTable, last: Readonly<Record<string, number>> = {}) {
   if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
@@ -278,7 +284,7 @@ const Figures = ({ figures, lastDay }: FiguresProps) => (
   </dl>
 );
 
-/** How many cells are written before other callers get an event-loop turn. */
+/** Number of table cells to write before yielding to the event loop. */
 const cellsPerPart = 100;
 
 async function writeTable(
@@ -373,7 +379,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
 }
 
 /**
- * Renders a chart as inline SVG in the colours of the page. One drawing is for wide screens and paper, the other for narrow
+ * A chart as inline SVG in the colors of the page. One version is for wide screens and paper, the other for narrow
  * screens.
  */
 export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {

@@ -3,12 +3,12 @@ import { englishFormats, type Formats, formatConstant } from './formats.ts';
 import type { Content } from './jsx.d.ts';
 import { Link, Picture } from './links.tsx';
 
-/** An ad in the form that a card shows. */
+/** The data of an ad that a card shows. */
 export interface CardAd {
   id: string;
   pageName?: string | undefined;
   title?: string | undefined;
-  /** The first line of the ad text. */
+  /** First line of the ad text. */
   line?: string | undefined;
   format?: string | undefined;
   domain?: string | undefined;
@@ -18,22 +18,25 @@ export interface CardAd {
   active?: boolean | undefined;
   duplicates?: number | undefined;
   labels?: readonly string[] | undefined;
-  /** The path of the ad's page, to which the heading links. */
+  /** Path of the page about this ad. The heading of the card links to it. */
   path?: string | undefined;
-  /** The URL of the picture, such as `data:image/jpeg;base64,…`, or why there is none; undefined while it is loading. */
+  /**
+   * URL of the picture, e.g. `data:image/jpeg;base64,…`, or the reason why there is none. Undefined while the picture
+   * is loading.
+   */
   picture?: { src: string } | { reason: string } | undefined;
 }
 
-/** The facts of an ad from which its card is built. */
+/** The fields of an ad that are needed to build its card. */
 export interface AdFacts {
   id: string;
   pageName?: string | undefined;
   headline?: string | undefined;
-  /** The first line of the ad text. */
+  /** First line of the ad text. */
   firstLine?: string | undefined;
   cards?: readonly { title?: string | undefined }[] | undefined;
   displayFormat?: string | undefined;
-  /** A description of the pictures, videos and cards, such as `15 s` or `5 cards`. */
+  /** Description of the media, e.g. `15 s` or `5 cards`. */
   creative?: string | undefined;
   domain?: string | undefined;
   startedAt?: string | undefined;
@@ -42,11 +45,11 @@ export interface AdFacts {
   active?: boolean | undefined;
   duplicates?: number | undefined;
   labels?: readonly { label: string; value?: string | undefined }[] | undefined;
-  /** True if the last check of a watch listed the ad for the first time. */
+  /** True if the ad is new since the previous check of a watch. */
   isNew?: boolean | undefined;
 }
 
-/** Returns an ad in the form that cards of reports, of the library's pages and of the board show, without its picture. */
+/** Builds the card data of an ad, without its picture. Reports, the pages of the library and the board all use it. */
 export function buildCardAd(facts: AdFacts): CardAd {
   const {
     headline,
@@ -64,7 +67,7 @@ export function buildCardAd(facts: AdFacts): CardAd {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
     title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
     line: firstLine,
-    // For an ad with cards, the number of cards already tells the format.
+    // For an ad with cards, `creative` already states the format, e.g. `5 cards`.
     format: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),
@@ -73,10 +76,12 @@ export function buildCardAd(facts: AdFacts): CardAd {
   };
 }
 
-/** True for a template such as `{{product.name}}`, which the advertiser's system has not filled in. */
+/** Returns true if a text contains an unfilled template, e.g. `{{product.name}}`. */
 const hasPlaceholder = (text: string): boolean => text.includes('{{');
 
-/** Returns the title of an ad. If it has none, or the title contains a placeholder, returns the first line of the text. */
+/**
+ * Returns the title of an ad. If it is missing or contains an unfilled template, returns the first line of the ad text.
+ */
 export const pickTitle = ({ title, line }: Pick<CardAd, 'title' | 'line'>): string =>
   sanitizeLine([title, line].find((text) => text && !hasPlaceholder(text)) ?? 'Ad without words');
 
@@ -96,7 +101,7 @@ interface AdCardProps {
   children?: Content;
 }
 
-/** Renders an ad as a list item. The id is shown only if the card has neither a link nor other content at its bottom. */
+/** An ad as a list item. Shows the ad id only if the card has neither a link nor content at the bottom. */
 export function AdCard({
   ad,
   formats = englishFormats,
@@ -140,7 +145,7 @@ export function AdCard({
   );
 }
 
-/** Renders the labels of an ad; nothing if there are none. */
+/** The labels of an ad. Renders nothing if there are none. */
 export const Labels = ({ labels }: { labels: readonly string[] }) =>
   labels.length === 0 ? null : (
     <p class="labels">
@@ -150,7 +155,7 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
     </p>
   );
 
-/** Renders the picture of an ad. Without a picture, it shows the first line of the ad text and the reason. */
+/** The picture of an ad. If there is no picture, shows the first line of the ad text and the reason. */
 export function PictureFrame({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { id, pageName, picture, line } = ad;
   return (
@@ -174,8 +179,8 @@ const formatReason = (reason: string, { formatDay }: Formats): string =>
     : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => formatDay(day) || day)}`;
 
 /**
- * Renders how long an ad has run, such as `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether
- * the ad still runs, the text names the day on which it was last seen.
+ * How long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether the ad is
+ * still running, shows the day on which it was last seen.
  */
 export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;
@@ -202,10 +207,10 @@ export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?
   );
 }
 
-/** Replaces the spaces of a text so that browsers do not break the line inside it. */
+/** Replaces spaces with non-breaking spaces, so that the text stays on one line. */
 const insertNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
 
-/** Returns the index of one of twelve hues. The same name always has the same hue. */
+/** Returns one of twelve hues for a name. The same name always has the same hue. */
 function pickHue(name: string): number {
   let hash = 7;
   for (const letter of name) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
@@ -214,7 +219,7 @@ function pickHue(name: string): number {
 
 const hueStyles = Array.from({ length: 12 }, (_, hue) => `.hue${hue} { --hue: ${hue * 30 + 15} }`).join('\n');
 
-/** The styles of `AdCard` and of the components inside it. */
+/** CSS for `AdCard` and the components it contains. */
 export const cardStyles = `
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(198px, 46%), 1fr)); gap: 14px }
 .card { position: relative; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; display: flex; flex-direction: column; min-width: 0; background: var(--paper) }

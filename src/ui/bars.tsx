@@ -10,7 +10,7 @@ interface FigureProps {
   children: Content;
 }
 
-/** Renders a figure with a title, and a note beside the title. */
+/** A figure with a title and a note next to the title. */
 export const Figure = ({ title, note = '', children }: FigureProps) => (
   <figure class="chart">
     <figcaption>
@@ -22,15 +22,15 @@ export const Figure = ({ title, note = '', children }: FigureProps) => (
 );
 
 interface ColumnChartProps {
-  /** A column is unfinished if its month had not ended when the ads were read. */
+  /** The columns from left to right. `isUnfinished` marks a month that had not ended when the ads were read. */
   columns: readonly { name: string; value: number; isUnfinished?: boolean }[];
-  /** The labels below the columns, from left to right. */
+  /** Labels below the columns, from left to right. */
   endLabels: readonly string[];
   kind: 'launches' | 'runs';
   formats: Formats;
 }
 
-/** Renders a column chart. Screen readers read all columns that are not zero as one sentence. */
+/** A column chart. For screen readers, all columns above zero are described in one sentence. */
 function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: ColumnChartProps) {
   const maxValue = columns.reduce((top, { value }) => Math.max(top, value), 1);
   const columnWidth = 100 / columns.length;
@@ -71,11 +71,11 @@ function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: Co
   );
 }
 
-/** A value and the number of ads that have it. */
+/** A value, and the number of ads that have it. */
 export interface Share {
   name: string;
   value: number;
-  /** The path to which the name links. */
+  /** Path of the page to which the name links. */
   path?: string | undefined;
   onClick?: (() => void) | undefined;
 }
@@ -86,7 +86,7 @@ interface ShareBarsProps {
   formats?: Formats;
 }
 
-/** Renders a row for each value: its name, its share of the total as a bar, and its number of ads. */
+/** One row per value: its name, a bar for its share of the total, and its number of ads. */
 export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFormats }: ShareBarsProps) => (
   <ul class="shares">
     {shares.map(({ name, value, path, onClick }) => {
@@ -119,12 +119,16 @@ export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFo
 
 interface LaunchesChartProps {
   ads: readonly { startedAt?: string | undefined }[];
-  /** When the ads were read, in ISO text. Months after it are unknown, and its own month is unfinished. */
+  /**
+   * Time at which the ads were read, in ISO format. Later months are unknown, and the month of this time is unfinished.
+   */
   readAt: string | undefined;
   formats?: Formats;
 }
 
-/** Renders the number of ads that started in each month of at most two years. The first column also counts older ads. */
+/**
+ * A chart of the number of ads launched per month, for at most two years. The first column includes all earlier ads.
+ */
 export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
   const { formatNumber, formatMonth } = formats;
   const months = ads.map(({ startedAt }) => parseMonthNumber(startedAt)).filter((month) => !Number.isNaN(month));
@@ -133,13 +137,13 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
   const latestMonth = months.reduce((most, month) => Math.max(most, month));
   const lastKnownMonth = parseMonthNumber(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
-  // The chart covers at least a year, so that readers do not mistake a few months for a long time.
+  // Show at least a year, so that a few months do not look like a long time.
   const columnCount = Math.min(24, Math.max(12, 4 * Math.ceil((lastColumnMonth - earliestMonth + 1) / 4)));
   const names = Array.from({ length: columnCount }, (_, index) =>
     formatMonth(formatIsoMonth(lastColumnMonth - columnCount + 1 + index)),
   );
   const isUnfinishedColumn = (index: number) => lastColumnMonth - columnCount + 1 + index === lastKnownMonth;
-  // The first and the last column also count the ads of months that lie outside the chart.
+  // The first and the last column include ads from months outside the chart, so their names say so.
   const nameSuffix = (index: number) => {
     if (index === 0 && earliestMonth <= lastColumnMonth - columnCount) return ' or earlier';
     if (index === columnCount - 1 && latestMonth > lastColumnMonth) return ' or later';
@@ -166,13 +170,13 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
   );
 }
 
-/** Returns the number of months since the year 0; NaN without a date. */
+/** Converts an ISO date to months since the year 0. Returns NaN if there is no date. */
 const parseMonthNumber = (iso: string | undefined): number =>
   iso === undefined || !/^\d{4}-\d{2}/.test(iso)
     ? Number.NaN
     : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
 
-/** Returns a number of months since the year 0 as text such as `2026-08`. */
+/** Formats months since the year 0 as a month, e.g. `2026-08`. */
 const formatIsoMonth = (months: number): string =>
   `${String(Math.floor(months / 12)).padStart(4, '0')}-${String((months % 12) + 1).padStart(2, '0')}`;
 
@@ -184,7 +188,7 @@ interface DaysRunningChartProps {
   formats?: Formats;
 }
 
-/** Renders how many ads ran for how many days, in at most twelve columns of equal width. */
+/** A histogram of the days that ads have run, with at most twelve columns of equal width. */
 export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningChartProps) {
   const { formatCount, formatNumber } = formats;
   const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
@@ -210,7 +214,7 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
   );
 }
 
-/** The most rows of values, the row *Others* included. */
+/** Maximum number of rows, including the row *Others*. */
 const maxShares = 4;
 
 interface CommonValuesChartProps {
@@ -220,7 +224,7 @@ interface CommonValuesChartProps {
   formats?: Formats;
 }
 
-/** Renders the most common values, and all other values together as *Others*. */
+/** A chart of the most common values. All other values are combined as *Others*. */
 export function CommonValuesChart({ title, values, onChoose, formats = englishFormats }: CommonValuesChartProps) {
   const counts = [...countValues(values)].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return null;
@@ -244,14 +248,14 @@ export function CommonValuesChart({ title, values, onChoose, formats = englishFo
   );
 }
 
-/** Returns how often each value occurs. Undefined values are not counted. */
+/** Counts how often each value occurs. Undefined values are not counted. */
 export function countValues(values: readonly (string | undefined)[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
   return counts;
 }
 
-/** Renders facts as a list of names and values. Facts without a value are left out. */
+/** A list of facts with names and values. Facts without a value are left out. */
 export const FactList = ({ facts }: { facts: readonly (readonly [name: string, value: string | undefined])[] }) => (
   <dl class="fact-list">
     {facts.map(
@@ -266,7 +270,7 @@ export const FactList = ({ facts }: { facts: readonly (readonly [name: string, v
   </dl>
 );
 
-/** The styles of the charts and lists in this file. */
+/** CSS for the charts and lists in this file. */
 export const barStyles = `
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(230px, 100%), 1fr)); gap: 10px }
 .chart { background: var(--panel); border-radius: 12px; padding: 11px 14px 10px; min-width: 0; display: flex; flex-direction: column; gap: 8px }

@@ -1,8 +1,8 @@
 import { sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * Returns a function that creates a value at its first call and returns the same value at later calls. Creating an
- * `Intl` format takes milliseconds, so no format is created before it is used.
+ * Returns a function that creates a value on its first call and then always returns the same value. Creating an `Intl`
+ * format takes milliseconds, so formats are created only when needed.
  */
 function createOnFirstCall<Value>(create: () => Value): () => Value {
   let created: { value: Value } | undefined;
@@ -12,12 +12,12 @@ function createOnFirstCall<Value>(create: () => Value): () => Value {
   };
 }
 
-/** The functions that write numbers and dates for one locale. */
+/** Functions that format numbers and dates for one locale. */
 export type Formats = ReturnType<typeof createFormats>;
 
 /**
- * Returns functions that write numbers and dates in the conventions of a locale. The sentences around them stay English.
- * @param locale a BCP 47 language tag; English is used if the runtime does not support the locale
+ * Creates functions that format numbers and dates for a locale. The words around them are always English.
+ * @param locale BCP 47 language tag; if the runtime does not support it, English is used
  */
 export function createFormats(locale: string) {
   const supportedLocale = createOnFirstCall(() => {
@@ -48,15 +48,15 @@ export function createFormats(locale: string) {
   const formatNumber = (number: number): string => isolateDirection(numberFormat().format(number));
   return {
     formatNumber,
-    /** Shortens a number to three significant digits, such as `2.5M`, so that every number fits on a card. */
+    /** Formats a number with three significant digits, e.g. `2.5M`, so that it fits on a card. */
     formatShortNumber: (number: number): string =>
       Math.abs(number) < 1e15 ? isolateDirection(shortNumberFormat().format(number)) : 'very many',
-    /** Writes a number with its noun, such as `1 ad` or `1,234 ads`. */
+    /** Formats a number with its noun, e.g. `1 ad` or `1,234 ads`. */
     formatCount: (number: number, noun: string, nouns = `${noun}s`): string =>
       `${formatNumber(number)} ${number === 1 ? noun : nouns}`,
-    /** Writes a day, such as `10 Aug 2026`. Returns an empty string for an invalid date. */
+    /** Formats a day, e.g. `10 Aug 2026`. Returns an empty string for an invalid date. */
     formatDay: (time: number | string): string => formatDate(dayFormat(), new Date(time).getTime()),
-    /** Writes `2026-08` as `Aug 2026`. */
+    /** Formats a month, e.g. `2026-08` as `Aug 2026`. */
     formatMonth: (yearAndMonth: string): string =>
       formatDate(monthFormat(), Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth,
   };
@@ -65,20 +65,20 @@ export function createFormats(locale: string) {
 /** Matches Hebrew and Arabic letters and Arabic digits. */
 const rightToLeftPattern = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
 
-/** The formats of pages and reports that the server writes. The board uses the formats of its reader's locale. */
+/** Formats for pages and reports that the server creates. The board uses the user's locale instead. */
 export const englishFormats = createFormats('en');
 export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormats;
 
-/** Joins texts as an English list, such as `1, 2 and 4`. */
+/** Joins texts as an English list, e.g. `1, 2 and 4`. */
 export const joinWithAnd = (parts: readonly string[]): string => new Intl.ListFormat('en-GB').format(parts);
 
-/** Names of ad formats that the API abbreviates. */
+/** Display names for ad formats that the API abbreviates. */
 const displayFormatNames = new Map([
   ['DCO', 'Dynamic creative'],
   ['DPA', 'Dynamic product'],
 ]);
 
-/** Writes a constant of the API as words, such as `SHOP_NOW` as `Shop now`. Other texts are only sanitized. */
+/** Formats a constant of the API as words, e.g. `SHOP_NOW` as `Shop now`. Other texts are only sanitized. */
 export function formatConstant(constant: string): string {
   const name = displayFormatNames.get(constant);
   if (name !== undefined || !/^[A-Z][A-Z_]*$/.test(constant)) return name ?? sanitizeLine(constant);
@@ -93,17 +93,17 @@ const adLibraryNames = new Map([
   ['own', 'Own table'],
 ]);
 
-/** Writes the name of the ad library from which an imported ad comes. Other texts are only sanitized. */
+/** Returns the display name of the ad library that an imported ad comes from. Unknown names are only sanitized. */
 export const formatAdLibrary = (name: string): string => adLibraryNames.get(name) ?? sanitizeLine(name);
 
 const regionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'region' }));
 
-/** Writes a country code as its English name, such as `DE` as `Germany`. Other texts are only sanitized. */
+/** Returns the English name of a country code, e.g. `Germany` for `DE`. Other texts are only sanitized. */
 export const formatCountry = (code: string): string =>
   (/^[A-Z]{2}$/.test(code) && regionNames().of(code)) || sanitizeLine(code);
 
 const languageNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'language' }));
 
-/** Writes a language code as its English name, such as `de` as `German`. Other texts are only sanitized. */
+/** Returns the English name of a language code, e.g. `German` for `de`. Other texts are only sanitized. */
 export const formatLanguage = (code: string): string =>
   (/^[a-z]{2}$/i.test(code) && languageNames().of(code)) || sanitizeLine(code);

@@ -1,9 +1,9 @@
 /**
- * The types of JSX in pages of the server. Preact renders these pages, but Preact's own types would add the global types
- * of a browser to the whole server.
+ * JSX types for pages rendered on the server. Preact renders these pages, but its own types would add browser globals
+ * to the whole server.
  *
- * Pages can contain only the elements and attributes in this file. They cannot contain raw HTML, styles or scripts in
- * attributes, or a URL that was not checked.
+ * Pages can contain only the elements and attributes declared here. They cannot contain raw HTML, inline styles, inline
+ * scripts, or unchecked URLs.
  */
 
 /** A rendered element. */
@@ -12,10 +12,10 @@ export interface VNode {
   readonly props: object;
 }
 
-/** Everything that can be a child of an element. */
+/** Anything that can be a child of an element. */
 export type Content = VNode | string | number | boolean | null | undefined | readonly Content[];
 
-/** A URL that matches one of the patterns in `links.tsx`, which is the only module that creates values of this type. */
+/** A URL that has been checked against an allowed pattern. Only `links.tsx` creates values of this type. */
 export type CheckedUrl = string & { readonly isChecked: true };
 
 interface Attributes {
@@ -29,7 +29,7 @@ interface Attributes {
   id?: string;
   role?: string | undefined;
   tabIndex?: 0;
-  /** A click handler. Only the board has scripts; pages that the server renders as text omit the handler. */
+  /** A click handler. Only the board runs scripts; server-rendered pages ignore it. */
   onClick?: (() => void) | undefined;
   href?: CheckedUrl;
   src?: CheckedUrl;
@@ -110,5 +110,5 @@ export declare const Fragment: (props: { children?: Content }) => VNode;
 export declare const jsx: unknown;
 export declare const jsxs: unknown;
 
-/** Returns the HTML text of an element (`preact-render-to-string`). */
+/** Renders an element as HTML (`preact-render-to-string`). */
 export declare function renderToString(element: VNode): string;

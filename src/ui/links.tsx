@@ -1,14 +1,14 @@
 import type { CheckedUrl, Content } from './jsx.d.ts';
 
 /**
- * The elements in this file are the only ones that carry a URL: links to paths of this server, pictures, forms, and the
- * link that returns to an app after sign-in. Escaping does not make a URL safe, because an escaped URL can still begin
- * with `javascript:`. Each element therefore accepts only URLs of one pattern.
+ * The components in this file are the only ones that output a URL: links to pages of this server, pictures, forms, and
+ * the link that returns to an app after sign-in. Escaping alone does not make a URL safe, because an escaped URL can
+ * still begin with `javascript:`. Each component therefore accepts only URLs that match its pattern.
  */
 
-/** Matches a path of this server, a query or a fragment. Excludes `//host` and `/\host`, which lead to another host. */
+/** Matches a path on this server, a query or a fragment. Rejects `//host` and `/\host`, which lead to another host. */
 const ownPathPattern = /^(?:\/(?![/\\])|[#?])[!-~]*$/;
-/** Matches a picture as a data URL, or as a path of this server. */
+/** Matches a picture as a data URL or as a path on this server. */
 const ownPicturePattern = /^(?:data:image\/(?:jpeg|png|webp);base64,[\w+/=]*|\/(?![/\\])[!-~]*)$/;
 
 /**
@@ -21,14 +21,14 @@ function checkUrl(url: string, pattern: RegExp): CheckedUrl {
 }
 
 interface LinkProps {
-  /** A path of this server, a query or a fragment. */
+  /** A path on this server, a query or a fragment. */
   to: string;
   children: Content;
   class?: string;
   isCurrent?: boolean;
 }
 
-/** Renders a link to a page of this server. */
+/** A link to a page of this server. */
 export const Link = ({ to, children, isCurrent = false, class: className }: LinkProps) => (
   <a href={checkUrl(to, ownPathPattern)} class={className} aria-current={isCurrent ? 'page' : undefined}>
     {children}
@@ -36,12 +36,12 @@ export const Link = ({ to, children, isCurrent = false, class: className }: Link
 );
 
 /**
- * Renders a picture. Its alternative text is empty, because the text beside the picture already describes the ad.
- * @param url a data URL, or a path of this server
+ * A picture. Its alternative text is empty, because the text next to the picture already describes the ad.
+ * @param url data URL, or path on this server
  */
 export const Picture = ({ url }: { url: string }) => <img src={checkUrl(url, ownPicturePattern)} alt="" />;
 
-/** Renders a form that is sent to a path of this server. A form that is not a POST form is a search. */
+/** A form that is submitted to a path on this server. A form without `isPost` is a search form. */
 export const Form = ({ to, children, isPost = false }: { to: string; children: Content; isPost?: boolean }) => (
   <form action={checkUrl(to, ownPathPattern)} method={isPost ? 'post' : undefined} role={isPost ? undefined : 'search'}>
     {children}
@@ -49,8 +49,8 @@ export const Form = ({ to, children, isPost = false }: { to: string; children: C
 );
 
 /**
- * Renders the link that returns to the app that asked for a sign-in. The scheme is https, or http for a program on the
- * same computer.
+ * The link that returns to the app that requested a sign-in. Its scheme is https, or http for an app on the same
+ * computer.
  */
 export const ReturnLink = ({ to, children }: { to: string; children: Content }) => (
   <a class="button" rel="noreferrer" href={checkUrl(to, /^https?:\/\/[!-~]+$/)}>

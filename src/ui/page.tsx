@@ -6,12 +6,12 @@ import { createPaletteStyles } from './palette.ts';
 interface PageProps {
   title: string;
   styles?: string;
-  /** The content security policy. Needed only for a page that is saved as a file, because a file has no headers. */
+  /** Content security policy. Needed only for a page that is saved as a file, because a file has no HTTP headers. */
   contentSecurityPolicy?: string;
   children?: Content;
 }
 
-/** Renders a whole HTML document with the styles that all pages share. */
+/** A complete HTML document with the CSS that all pages share. */
 export const Page = ({ title, styles = '', contentSecurityPolicy, children }: PageProps) => (
   <html lang="en">
     <head>
@@ -29,13 +29,13 @@ export const Page = ({ title, styles = '', contentSecurityPolicy, children }: Pa
   </html>
 );
 
-/** Returns the HTML text of a page. */
+/** Renders a page as HTML. */
 export const renderPage = (page: VNode): string => `<!doctype html>\n${renderToString(page)}\n`;
 
 /**
- * Returns all styles of a page: the shared styles, the styles of this page, and the print styles. Browsers do not decode
- * character references inside a `style` element, so styles must not contain a character that the renderer escapes.
- * @throws TypeError if the styles contain such a character
+ * Combines the CSS shared by all pages, the CSS of this page, and the print CSS. Browsers do not decode character
+ * references inside a `style` element, so the CSS must not contain characters that the renderer escapes.
+ * @throws TypeError if the CSS contains such a character
  */
 export function buildPageStyles(styles: string): string {
   const allStyles = basePageStyles + styles + printStyles;
@@ -43,10 +43,10 @@ export function buildPageStyles(styles: string): string {
   return allStyles;
 }
 
-/** The notice at the top of each page that shows demo data. */
+/** The notice at the top of every page that shows demo data. */
 export const demoNotice = <p class="notice">Demo data: every advertiser and ad is generated and fictional.</p>;
 
-/** The fonts, colours and spacing of all pages. Pages are readable on screens that are at least 360 pixels wide. */
+/** Fonts, colors and spacing for all pages. Pages are readable on screens that are at least 360 pixels wide. */
 const basePageStyles = `${createPaletteStyles()}
 :root { font: 15px / 1.55 ui-sans-serif, system-ui, -apple-system, 'Segoe UI', 'Noto Sans', sans-serif }
 * { box-sizing: border-box }

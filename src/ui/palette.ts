@@ -1,4 +1,4 @@
-/** The colours of pages, reports, charts and the board. The first value is for light mode, the second for dark mode. */
+/** Colors of pages, reports, charts and the board, each for light mode and for dark mode. */
 const colours = {
   paper: ['#ffffff', '#1a1917'],
   panel: ['#f7f5f1', '#24221f'],
@@ -14,7 +14,7 @@ const colours = {
   wrong: ['#b3261e', '#ff9c8f'],
 } as const;
 
-/** The colours of chart series, for light and dark mode. */
+/** Colors of chart series, each for light mode and for dark mode. */
 const seriesColours = [
   ['#c8532a', '#ee8a5c'],
   ['#2f7f7a', '#62bdb5'],
@@ -26,13 +26,13 @@ const seriesColours = [
   ['#3d7fb5', '#7bb8e8'],
 ] as const;
 
-/** The name of a colour of the palette. */
+/** Name of a color in the palette, e.g. `ink`. */
 export type ColourName = keyof typeof colours;
 
 /**
- * Returns CSS that defines the palette as variables: one for each name, such as `--ink`, and `--c0` to `--c7` for chart
- * series.
- * @param hostVariables CSS variables of an MCP host; where the host defines the variable, its colour replaces ours
+ * Returns CSS that defines the palette as variables: one per name, e.g. `--ink`, and `--c0` to `--c7` for chart series.
+ * @param hostVariables CSS variables of an MCP host; if the host defines the variable, its color is used instead of
+ * ours
  */
 export function createPaletteStyles(hostVariables: Partial<Record<ColourName, string>> = {}): string {
   const namedVariables = Object.entries(colours).map(([name, [light, dark]]) => {
@@ -45,8 +45,9 @@ export function createPaletteStyles(hostVariables: Partial<Record<ColourName, st
 }
 
 /**
- * Returns the light-mode colour as red, green and blue, each from 0 to 255. Pictures are always drawn in light mode.
- * @param colour the name of a colour, or the index of a chart series
+ * Returns a color of the light mode as red, green and blue values from 0 to 255. Pictures are always drawn in light
+ * mode.
+ * @param colour name of a color, or index of a chart series
  */
 export function getLightColour(colour: ColourName | number): [red: number, green: number, blue: number] {
   const [light] =

@@ -3,15 +3,15 @@ import { sanitize } from '../views/safe-text.ts';
 /** A paragraph or a list. */
 interface Block {
   tag: 'p' | 'ul' | 'ol';
-  /** The lines of a paragraph, or the items of a list. */
+  /** Lines of the paragraph, or items of the list. */
   lines: string[];
-  /** The number of the first item of a numbered list. */
+  /** Number of the first item in a numbered list. */
   firstNumber?: number;
 }
 
 /**
- * Renders a small part of Markdown: paragraphs, bold text, bulleted lists and numbered lists. Other Markdown, links
- * included, appears as plain text, so nothing in it can be clicked.
+ * Renders a subset of Markdown: paragraphs, bold text, bulleted lists and numbered lists. All other Markdown, including
+ * links, is shown as plain text, so that nothing in it can be clicked.
  */
 export const Prose = ({ text }: { text: string }) => (
   <>
@@ -37,7 +37,7 @@ export const Prose = ({ text }: { text: string }) => (
 const bulletPattern = /^ {0,3}[-*+•] +(?=\S)/;
 const numberedPattern = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
 
-/** Splits a text into paragraphs and lists. A line without a marker continues the block of the line before it. */
+/** Splits a text into paragraphs and lists. A line without a list marker belongs to the preceding block. */
 function parseBlocks(text: string): Block[] {
   const blocks: Block[] = [];
   let canContinue = false;
@@ -61,11 +61,11 @@ function parseBlocks(text: string): Block[] {
   return blocks;
 }
 
-/** Renders `**bold**` as bold. The captured group makes every second part of the split a bold text. */
+/** Renders `**bold**` as bold text. Because of the capture group, every second element of the split is bold. */
 const renderBold = (text: string) =>
   text.split(/\*\*([^*\n]+)\*\*/).map((part, index) => (index % 2 === 1 ? <b>{part}</b> : part));
 
-/** The styles of `Prose`. */
+/** CSS for `Prose`. */
 export const proseStyles = `
 .words { max-width: 46em; white-space: pre-line; overflow-wrap: anywhere }
 ul.words, ol.words { padding-inline-start: 1.5em; white-space: normal; display: grid; gap: 4px }

@@ -2,15 +2,15 @@ import { sanitizeLine } from '../views/safe-text.ts';
 import type { Content } from './jsx.d.ts';
 
 interface TableProps {
-  /** The name of the table for screen readers. */
+  /** Accessible name of the table, for screen readers. */
   label: string;
   columns: readonly string[];
-  /** The number format of each column; undefined for a column that also holds other values. */
+  /** Number format of each column. Undefined for a column that does not consist of numbers. */
   formats: readonly ColumnFormat[];
   children?: Content;
 }
 
-/** Renders a table with its header. The children are the rows of its body. */
+/** A table with a header. The children are the rows of its body. */
 export function Table({ label, columns, formats, children }: TableProps) {
   const className = columns.length > maxPrintColumns ? 'table many' : 'table';
   return (
@@ -32,7 +32,7 @@ export function Table({ label, columns, formats, children }: TableProps) {
   );
 }
 
-/** The most columns that fit on paper in the normal font size. Wider tables are printed in a smaller font. */
+/** Maximum number of columns that fit on paper in the normal font size. Wider tables are printed in a smaller font. */
 const maxPrintColumns = 8;
 
 interface RowsProps {
@@ -40,7 +40,7 @@ interface RowsProps {
   formats: readonly ColumnFormat[];
 }
 
-/** Renders rows of a table body. */
+/** Rows for the body of a table. */
 export const TableRows = ({ rows, formats }: RowsProps) => (
   <>
     {rows.map((cells) => (
@@ -70,10 +70,7 @@ function Cell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
   );
 }
 
-/**
- * Returns the text of a cell. Times in the dataset's ISO form are shortened: midnight to the day, and other times to the
- * minute.
- */
+/** Formats a cell as text. An ISO time is shortened: midnight to the day, any other time to the minute. */
 export const formatCell = (cell: unknown): string =>
   sanitizeLine(String(cell).replace(isoMidnightPattern, '').replace(isoSecondsPattern, ' $1'));
 
@@ -81,13 +78,13 @@ const datePattern = /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2})?$/;
 const isoMidnightPattern = /(?<=^\d{4}-\d{2}-\d{2})T00:00:00\.000Z$/;
 const isoSecondsPattern = /(?<=^\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/;
 
-/** Writes the numbers of a column; undefined for a column that does not hold only numbers. */
+/** Formats the numbers of a column. Undefined if the column contains other values. */
 export type ColumnFormat = ((number: number) => string) | undefined;
 
 /**
- * Returns the number format of a column; undefined if the column holds anything but numbers and nulls. All numbers of a
- * column have the same number of decimals, at most two, so that readers can compare them. A number below one that loses
- * digits in this way has three significant digits instead.
+ * Chooses the number format of a column. Returns undefined if the column contains anything but numbers and nulls. All
+ * numbers of a column have the same number of decimals, at most two, so that they are easy to compare. A number below 1
+ * that would lose digits is shown with three significant digits instead.
  */
 export function createColumnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
@@ -111,15 +108,15 @@ export function createColumnFormat(name: string, cells: readonly unknown[]): Col
 const smallNumberFormat = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const tinyNumberFormat = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
 
-/** Matches column names that mean years, in several languages. Years are written without a thousands separator. */
+/** Matches column names for years in several languages. Years are formatted without a thousands separator. */
 const yearNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
 const isYear = (number: number) => Number.isInteger(number) && number >= 1900 && number <= 2100;
 
-/** Returns how many decimals a number needs: 0, 1, or 2 for all others. */
+/** Returns how many decimals are needed to show a number: 0, 1, or 2 for all other numbers. */
 const countDecimals = (number: number) =>
   (Number.isFinite(number) ? [0, 1].find((digits) => Number(number.toFixed(digits)) === number) : 0) ?? 2;
 
-/** The styles of `Table`. */
+/** CSS for `Table`. */
 export const tableStyles = `
 .table { display: block; overflow-x: auto; border: 1px solid var(--line); border-radius: 12px }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; line-height: 1.45 }
