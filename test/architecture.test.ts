@@ -12,7 +12,7 @@ const listFiles = (folder: string) =>
 interface Source {
   file: string;
   text: string;
-  /** The files of this repository that the file imports, including type imports. */
+  /** Files of this repository that the source file imports, including type imports. */
   importedFiles: string[];
   packages: string[];
 }
@@ -38,10 +38,10 @@ const getFolder = (file: string) => (file.split('/').length > 2 ? (file.split('/
 
 const removeComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '');
 
-/** The entry points, as a command or inside another program. Only they read the clock and create random numbers. */
+/** The entry points of the commands and of embedded use. Only they may read the clock and create random numbers. */
 const entryPoints = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'src/cli/library.ts', 'src/embed.ts'];
 
-/** The folders that each folder may import. docs/architecture.md explains this order. */
+/** The folders that each folder may import. See docs/architecture.md for the reasons. */
 const mayImport: Record<string, string> = {
   'src/lock.ts': 'api',
   logging: 'logging views',
@@ -74,7 +74,7 @@ const mayImport: Record<string, string> = {
 const findViolations = (rule: (source: Source) => Iterable<string>) =>
   sources.flatMap((source) => [...rule(source)].map((what) => `${source.file}: ${what}`));
 
-/** The only files and folders that may load a package. */
+/** The files and folders that may import each of these packages. */
 const packagePlaces: Record<string, string[]> = {
   '@modelcontextprotocol/': ['src/mcp/', 'src/transports/'],
   undici: ['src/api/http.ts', 'src/pictures/'],
@@ -185,7 +185,7 @@ test('listing tools loads neither their code nor the storage code', () => {
   const loadStatically = (file: string): void => {
     if (loaded.has(file)) return;
     loaded.add(file);
-    // The build replaces this file by its values.
+    // The build replaces this file with its computed values.
     if (file === 'src/mcp/described-tools.ts') return;
     const { text = '' } = sources.find((source) => source.file === file) ?? {};
     for (const [, name = ''] of text.matchAll(staticImports))

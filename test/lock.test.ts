@@ -11,7 +11,7 @@ import { createTemporaryFolder } from './support/temporary-folder.ts';
 const root = createTemporaryFolder();
 const isLinux = process.platform === 'linux';
 const { pid: endedPid } = spawnSync(process.execPath, ['--version']);
-/** Returns the identity of this process with other values at some positions: pid, start time, namespace, boot, machine. */
+/** Returns this process's identity (pid, start time, namespace, boot id, machine) with some parts replaced. */
 const identityWith = (change: Record<number, string | number>) =>
   identifyThisProcess()
     .split(' ')

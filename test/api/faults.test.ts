@@ -16,20 +16,20 @@ import { upstreamTest } from '../support/fixtures.ts';
 import { createGate } from '../support/gate.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
-/** A key that must not appear in any result or log line. */
+/** An API key that must not appear in any result or log line. */
 const canary = 'svc_live_CANARY0123456789abcdef';
 
-/** A server without a cache, so that every call is sent. */
+/** A test whose server has no cache, so that every call reaches the API. */
 const test = upstreamTest({ config: { apiKey: canary, cacheSeconds: 0 } });
 test.beforeEach(async ({ upstream, server }) => {
   upstream.respondWith(documentedResponse);
   upstream.credits = undefined;
-  // Another test may have made the service reject the key. This call makes the server accept the key again.
+  // An earlier test may have made the API reject the key. After this call, the server accepts the key again.
   await server.call('whoami');
   upstream.respondWith(documentedResponse);
 });
 
-/** Verifies that a result is an error of a kind, says whether retrying helps, and leaks no key and no stack trace. */
+/** Verifies that a result is an error of this kind, says whether a retry helps, and leaks no API key or stack trace. */
 function expectError({ logLines }: TestServer, { raw, text, isError, error }: Result, kind: string): void {
   expect(raw.structuredContent).toBeUndefined();
   expect([isError, error?.kind]).toEqual([true, kind]);
@@ -42,10 +42,10 @@ function expectError({ logLines }: TestServer, { raw, text, isError, error }: Re
   expect(everything).not.toContain('a tool failed');
 }
 
-/** Returns how many requests a failing free call makes with its retries. */
+/** Returns how many requests a failing free call makes, including its retries. */
 const countAttempts = (tool: string) => (tool === 'add_collection_item' ? 2 : 3);
 
-/** Verifies that every tool succeeds, states its cost in the text and in the data, and is not marked as demo data. */
+/** Verifies that every tool succeeds, states its cost in the text and data, and is not marked as demo data. */
 async function expectAllToolsSucceed({ call }: TestServer): Promise<void> {
   for (const { tool, args, isGatedTool } of singleCallTools) {
     const { isError, data, text } = await call(tool, args);
@@ -235,6 +235,6 @@ test('a response sent in millions of one-byte chunks uses less than 64 MB of mem
   const held = process.memoryUsage().heapUsed - before;
   end.open();
   await answer;
-  // If each chunk stayed an object, two million chunks would take more than 200 MB.
+  // Two million chunks would take more than 200 MB if the server kept each chunk as an object.
   expect(held).toBeLessThan(64 * 1024 * 1024);
 });

@@ -22,7 +22,7 @@ const opening = { adId: ad.id };
 const listing = { collectionId: deriveUuid('c'), itemType: 'ads' };
 const saving = { ...listing, itemId: deriveUuid('saved') };
 
-/** Holds the answer to the next request until the returned function is called. Later requests are answered immediately. */
+/** Delays the response to the next request until the returned function is called. Later requests are not delayed. */
 function holdNextAnswer(upstream: Upstream, answer: Behaviour = documentedResponse) {
   const gate = createGate();
   upstream.respondWith(
@@ -32,7 +32,7 @@ function holdNextAnswer(upstream: Upstream, answer: Behaviour = documentedRespon
   return gate.open;
 }
 
-/** Makes a call and cancels it when the service has received the request. */
+/** Makes a call and cancels it as soon as the API has received the request. */
 async function callAndCancel({ call }: TestServer, upstream: Upstream, name: string, args: Record<string, unknown>) {
   const caller = new AbortController();
   const left = call(name, args, { signal: caller.signal }).catch(() => 'left');
@@ -41,13 +41,13 @@ async function callAndCancel({ call }: TestServer, upstream: Upstream, name: str
   expect(await left).toBe('left');
 }
 
-/** Waits for a round trip to the server. Everything that was sent before has then arrived there. */
+/** Pings the server. When the ping returns, all messages sent before it have arrived. */
 const waitForArrival = (server: TestServer) => server.client.ping();
 
 describe('Concurrent equal calls', () => {
   test('concurrent equal calls share one request and one charge', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 });
-    // Each run makes a different call, because a cancelled call of an earlier run may still be in progress.
+    // Use a different call in each run, because a cancelled call of an earlier run may still be running.
     let limit = 1000;
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {

@@ -20,7 +20,7 @@ const forms = Object.entries(encodedKeys);
 const test = upstreamTest({ config: { apiKey: canaryKey, cacheSeconds: 0 } });
 const folder = createTemporaryFolder();
 
-/** Returns JSON in which characters are escaped that need no escape. A service may write such JSON. */
+/** Escapes characters that need no escape in JSON. An API may send such JSON. */
 const escaped = (json: string, signs: RegExp) => json.replace(signs, (sign) => `\\u${toHex(sign).padStart(4, '0')}`);
 const beyondAscii = /[^ -~]/g;
 
@@ -35,7 +35,7 @@ const calls = singleCallTools.flatMap(({ tool, args }) =>
     : [{ tool, args }],
 );
 
-/** Returns answers that contain a text in every possible place, with their statuses. */
+/** Returns response bodies that contain the text in every possible field, with their status codes. */
 function bodiesWith(text: string): [[number, object], ...[status: number, body: object][]] {
   const item = {
     ...{ ...ad, ...page, pageName: text, name: text, headline: text, body: text, ctaType: text, offerLink: text },
@@ -54,14 +54,14 @@ function bodiesWith(text: string): [[number, object], ...[status: number, body: 
 
 describe.each(forms)('The API key %s', (form, text) => {
   test(`the API key ${form} never appears in results or logs`, async ({ upstream, server }) => {
-    // This verifies that the decoder of the test finds the key.
+    // Verify that the test's own decoder finds the key.
     expect(decodeAllForms(text)).toContain('canary');
     const shown: unknown[] = [];
     const bodies = bodiesWith(text);
     const [[, whole]] = bodies;
     for (const [status, body] of bodies) {
       const plain = JSON.stringify(body);
-      // Each tool reads the full answer in its own way. The other bodies are treated alike by all tools.
+      // Call every tool with the full body, because each tool parses it differently. Three tools suffice for the others.
       for (const [index, { tool, args }] of calls.slice(0, body === whole ? undefined : 3).entries()) {
         const sent = index % 2 === 0 ? plain : escaped(plain, /[+/=_]/g);
         upstream.respondWith((_, response) => response.writeHead(status, inHeader(text)).end(sent));

@@ -9,7 +9,7 @@ import { createFolderSequence } from '../support/temporary-folder.ts';
 const test = freshUpstreamTest();
 const newFolder = createFolderSequence();
 
-/** A gateway in front of the service that requires its own login. */
+/** The response of a gateway in front of the API that requires its own login. */
 const gateway: Behaviour = (_, response) => {
   response.writeHead(401, { 'content-type': 'text/html', 'x-service-request-id': 'g' });
   response.end('<h1>Sign in</h1>');
@@ -21,7 +21,7 @@ test.beforeEach(({ upstream }) => {
 
 const gather = { maxCredits: 100, filters: { query: 'tea' } };
 
-/** The calls that are answered from stored data. */
+/** Calls that the server can answer from stored data. */
 const reads = (service: AdService) => {
   const adId = service.ads[0]?.id;
   return {
@@ -77,7 +77,7 @@ test('stored data of a rejected API key is unavailable until the API accepts the
       expect(await resources(server)).toEqual([]);
       await expect(server.client.readResource({ uri: exported })).rejects.toThrow('no resource');
 
-      // This answer lacks the headers of the service, so it does not make the key accepted.
+      // This response lacks the API's headers, so the server still treats the key as rejected.
       service.interceptRequest = () => bytes('{"authenticated":true}');
       expect((await server.call('query_ads', { sql: 'select 1' })).error).toMatchObject({ kind: 'unauthorized' });
       expect(await resources(server)).toEqual([]);

@@ -19,7 +19,7 @@ test.beforeEach(({ upstream }) => {
   upstream.credits = undefined;
 });
 
-/** The possible behaviours of a service. */
+/** The possible outcomes of a request to the API. */
 const outcomes = {
   answers: documentedResponse,
   'turns down (502)': errorResponse(502),
@@ -34,7 +34,7 @@ const outcomes = {
 } satisfies Record<string, Behaviour>;
 type Outcome = keyof typeof outcomes;
 
-/** Returns how many requests a sequence of outcomes leads to. This is a second implementation of the retry rules. */
+/** Returns the expected number of requests for a sequence of outcomes. Implements the retry rules a second time. */
 function requestsFor(
   outcome: readonly Outcome[],
   { isGatedTool, tool }: { isGatedTool: boolean; tool: string },
@@ -107,7 +107,7 @@ describe('Retries of add_collection_item', () => {
   const answer = (added: boolean, headers = {}) =>
     json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added }, { headers });
 
-  test('add_collection_item calls a saved advertiser page a page', async ({ upstream, server }) => {
+  test('the result of add_collection_item says whether the item is an ad or a page', async ({ upstream, server }) => {
     upstream.respondWith(
       faults.resets,
       json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }),

@@ -7,7 +7,7 @@ import { freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshUpstreamTest();
 
-/** Values that a list may contain instead of an ad or a page. */
+/** Invalid items that a list may contain instead of an ad or an advertiser page. */
 const unusableItem = fc.oneof(
   fc.constantFrom(null, 'text', 7, true, [], {}, { headline: 'no id' }, { pageName: 'no id' }),
   fc.constantFrom(7, null, '', ['x'], { a: 1 }).map((id) => ({ id, pageId: id, headline: 'odd id' })),

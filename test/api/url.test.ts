@@ -69,7 +69,7 @@ describe('Request URLs', () => {
       'https://api.example.com/prefix/',
     );
 
-  /** Ids as people, models and attackers write them. */
+  /** Ids as users, models and attackers may write them. */
   const ids = fc.oneof(
     fc.constantFrom('', '.', '..', '../account', 'a/../../account', '..\\account', 'x/..', '\ud800', 'x'.repeat(301)),
     fc.string({ unit: 'binary', maxLength: 320 }),

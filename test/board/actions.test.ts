@@ -84,7 +84,7 @@ inChromium('Actions on the board', () => {
   });
 
   test('selected ads are saved to a collection unless the user clicks Undo', async () => {
-    // A busy machine must not take longer than the time to undo.
+    // Slow down the timers, so that the undo period does not end early on a busy machine.
     const shown = await boards.show({ ...searchOfSixAds, script: slowDownTimers('ms * 20') });
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -217,7 +217,7 @@ inChromium('Actions on the board', () => {
     await getButton(shown, 'Search for 2 credits').click();
     await waitForAdCount(shown, '24 of 30 ads');
     await waitForStatus(shown, /^2 credits charged, [\d,]+ left\.$/);
-    // Without `fresh`, so that what is cached is not paid again.
+    // The call omits `fresh`, so that a cached page is not charged again.
     expect(listPaidCalls(shown)).toEqual([
       { name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } },
     ]);
@@ -265,7 +265,7 @@ inChromium('Actions on the board', () => {
       .getByText(/budget/i)
       .first()
       .waitFor();
-    // No second try fits the budget, either.
+    // A second attempt would not fit the budget either.
     expect(await getButton(shown, 'Try again').count()).toBe(0);
     await getButton(shown, /^More ads/).click();
     await getButton(shown, /^Search for/).waitFor();

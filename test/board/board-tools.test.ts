@@ -250,7 +250,7 @@ test('board_pictures returns the other pictures if one fails', async () => {
   const ownHost = { host: '127.0.0.1', port: Number(new URL(own.baseUrl).port) };
   const hasty = await own.start({ timeoutMs: 4000, mediaHosts: { public: false, listed: [host.host, ownHost] } });
   await hasty.call('search_ads', {});
-  // At hand from then on, however busy the machine is.
+  // Once fetched, the picture is cached, so later calls return it even on a busy machine.
   const fastPicture = () => callBoardTool<BoardPictures>('board_pictures', { ids: [createAdId(0)] }, hasty);
   await expect.poll(async () => (await fastPicture()).pictures[0]?.src).toBeDefined();
   const { pictures } = await callBoardTool<BoardPictures>(

@@ -27,7 +27,7 @@ const computeLeadingFinding = (messages: number) =>
 
 const readText = ({ sentence }: Finding) =>
   sentence.map((part) => (typeof part === 'string' ? part : part.name)).join('');
-/** Node versions spell September in two ways. */
+/** Some Node.js versions abbreviate September as "Sep", others as "Sept". */
 const normalizeSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
 
 describe('The finding above the ads', () => {
@@ -177,7 +177,7 @@ test.each<[string[], string[]]>([
     ['今日優惠月牙餐盤', '今日優惠青瓷餐盤'],
     ['今日優惠[月牙]餐盤', '今日優惠[青瓷]餐盤'],
   ],
-  // Where little is the same, marks would say nothing.
+  // Texts with few words in common get no marks, because almost every word would be marked.
   [
     ['Meet the pillow', 'Why everyone is talking'],
     ['Meet the pillow', 'Why everyone is talking'],

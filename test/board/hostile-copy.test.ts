@@ -89,7 +89,7 @@ inChromium('Hostile ad text on the board', () => {
     const { board, page } = shown;
     await waitForAdCount(shown, `${copies.length + 1} ads`);
     const drawer = board.getByRole('dialog');
-    /** What an advertiser's copy must not make of the board: elements, room beyond its edge, a link to follow. */
+    /** Counts what hostile ad text must not create: elements, content outside the window, and links. */
     const expectNoHarm = () =>
       board.locator('html').evaluate((html) => {
         const dialog = html.querySelector('dialog[open]');
@@ -108,7 +108,7 @@ inChromium('Hostile ad text on the board', () => {
         await expect.poll(expectNoHarm).toEqual({ added: 0, beyond: 0, links: 0 });
       }
     }
-    // The drawer has as much room as a phone, at most.
+    // The drawer is at most as wide as a phone.
     await board.locator('#list .open').first().click();
     for (const _ of copies) {
       await drawer.locator('dd').first().waitFor();

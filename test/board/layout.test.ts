@@ -22,7 +22,7 @@ const headlines = [
   'صندوق تمور الموسم وصل: اطلبه اليوم قبل نفاد الكمية',
   'Walk',
 ];
-/** Two old ads among many new ones, two messages of several ads, names of both directions, and pictures that are missing. */
+/** Creates old and new ads, two texts shared by several ads, names in both writing directions, and missing pictures. */
 const createMixedAds = (mediaUrl: string) =>
   createAds(44)(mediaUrl).map((ad, index) => ({
     ...ad,
@@ -36,8 +36,8 @@ const createMixedAds = (mediaUrl: string) =>
   }));
 
 /**
- * What is wrong with how a page is laid out, as short sentences: texts that lie on each other, that are cut without an
- * ellipsis, or that lie beyond the edge. Runs in the page.
+ * Returns the layout faults of a page as short sentences: overlapping texts, texts cut without an ellipsis, and texts
+ * outside the window. Runs in the browser.
  */
 const findLayoutFaults = (root: Locator): Promise<string[]> =>
   root.evaluate((html) => {
@@ -134,7 +134,7 @@ inChromium('The layout of the board', () => {
         .evaluateAll((tracks) =>
           tracks.map((track) => track.firstElementChild.getBoundingClientRect().width / track.clientWidth),
         );
-      // The axis fits the oldest ad, which still runs.
+      // The axis starts with the oldest ad, which is still running, so its bar has the full width.
       expect(bars[0]).toBeCloseTo(1, 2);
       expect((bars[1] ?? 0) * 296).toBeCloseTo(116, 0);
       expect(await board.locator('#axis span').count()).toBeGreaterThan(1);

@@ -189,7 +189,7 @@ async function readChips({ board }: ShownBoard, facet: string): Promise<Counts> 
 
 const sumCounts = (counts: Counts) => Object.values(counts).reduce((all, ads) => all + ads, 0);
 
-/** Holds each column of a chart to the ads of the values in it; no ad is in two, or in none. */
+/** Verifies that each column of a chart counts the ads with its values, and that every ad is in exactly one column. */
 async function expectColumns(figure: Locator, counted: Counts, isIn: (name: string, value: string) => boolean) {
   const label = (await figure.getByRole('img').getAttribute('aria-label')) ?? '';
   const columns = [...label.matchAll(/(.+?): (\d+)(?:, |$)/g)];

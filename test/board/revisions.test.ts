@@ -24,7 +24,7 @@ async function expectBoard(client: TestClient): Promise<void> {
   expect(page).toMatchObject({ uri, mimeType: 'text/html;profile=mcp-app', _meta: { ui: { csp } } });
   expect(page.text).toMatch(/^<!doctype html>/);
   expect(Buffer.byteLength(page.text)).toBeLessThan(110_000);
-  // Nothing from outside: the only addresses are names.
+  // The page loads nothing from other hosts. The only URLs in it are XML namespaces.
   expect(page.text.match(/https?:\/\/(?!www\.w3\.org\/)[^"'`\s]*/g)).toBeNull();
 
   const { data } = await client.call('search_ads', { limit: 2 });
@@ -41,7 +41,7 @@ test('clients of old and new protocol revisions can open the board', async () =>
   for (const kind of clientKinds) {
     const client = await connectHttp(kind, served.url);
     await expectBoard(client);
-    // The code of a missing resource up to 2025-11-25, and from 2026-07-28 on.
+    // Revision 2026-07-28 changed the error code of a missing resource.
     const code = kind === 'v1' ? -32_002 : -32_602;
     for (const missing of ['ui://ad-library/none', 'ad-library://exports/none/ads.csv'])
       await expect(client.read(missing)).rejects.toMatchObject({ code });

@@ -73,7 +73,7 @@ inChromium('The board in a host', () => {
       [getChip(shown, 'Video'), '30 of 90 ads'],
       [getButton(shown, 'Clear'), '90 ads'],
       [getChip(shown, 'United States'), '45 of 90 ads'],
-      // Taking a choice away may leave nothing, and there is a way back.
+      // Two filters may match no ad. The board then offers to clear them.
       [getChip(shown, 'Germany'), '90 ads'],
       [getChip(shown, 'Running'), '45 of 90 ads'],
       [getChip(shown, 'Germany'), '0 of 90 ads'],
@@ -157,7 +157,7 @@ inChromium('The board in a host', () => {
     const modes = { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
     const shown = await boards.show({ ...gathered, context: { theme: 'dark', styles: { variables }, ...modes } });
     await waitForAdCount(shown, '90 ads');
-    // Where it stands between messages, it leaves room for them.
+    // Inline, the board has a transparent background and is 500 pixels high.
     expect(await readStyle(shown, 'backgroundColor')).toBe('rgba(0, 0, 0, 0)');
     const readHeights = async () =>
       (await shown.messages('ui/notifications/size-changed')).map(({ params }) => params.height);

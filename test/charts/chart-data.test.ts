@@ -9,14 +9,14 @@ const readTable = (table: ChartRows, kind: 'bar' | 'line' = 'line') => {
   if (data.problem !== undefined) throw new Error(data.problem);
   return data;
 };
-/** The places of a chart with their first number. */
+/** Returns the name and the first value of each position on the axis. */
 const listPlaces = (table: ChartRows) => {
   const { points, series } = readTable(table);
   return points.map(({ name }, index) => [name, series[0]?.values[index]]);
 };
 const formatIsoDay = (day: number) => new Date(Date.UTC(2024, 0, 1) + day * dayMs).toISOString().slice(0, 10);
 
-/** Each unit of time as SQLite writes it, for the day of a number. */
+/** Each unit of time, with its SQL expression and a function that formats a day number in the same way. */
 const units = {
   day: { sql: 'date(startedAt) AS day', nameOf: formatIsoDay },
   month: { sql: 'startedMonth AS month', nameOf: (day: number) => formatIsoDay(day).slice(0, 7) },
@@ -34,7 +34,7 @@ const units = {
   },
 };
 
-/** `%Y-%W`, counted day by day. */
+/** Formats a date like SQLite's `%Y-%W`, by counting the week starts day by day. */
 function formatMondayWeek(iso: string, letter: string): string {
   const year = iso.slice(0, 4);
   let week = 0;
@@ -43,7 +43,7 @@ function formatMondayWeek(iso: string, letter: string): string {
   return `${year}-${letter}${String(week).padStart(2, '0')}`;
 }
 
-/** `%G-W%V`: the week belongs to the year of its Thursday. */
+/** Formats a date like SQLite's `%G-W%V`: an ISO week belongs to the year of its Thursday. */
 function formatIsoWeek(iso: string): string {
   const time = Date.parse(iso);
   const thursday = new Date(time + (3 - ((new Date(time).getUTCDay() + 6) % 7)) * dayMs);

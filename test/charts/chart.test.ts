@@ -17,10 +17,10 @@ const drawChart = (...[kind, table, options]: Parameters<typeof buildChart>): Ch
 };
 const formatIsoDay = (day: number) => new Date(Date.UTC(2025, 0, 1 + day)).toISOString().slice(0, 10);
 const numberRows = (length: number) => Array.from({ length }, (_, at) => at);
-/** Reads rows from JSON without its brackets. */
+/** Parses rows written as JSON lists without brackets, e.g. `'"Acme", 3'`. */
 const createRows = (...texts: string[]): unknown[][] => texts.map((text) => JSON.parse(`[${text}]`));
 
-/** Charts of every kind, by what is to be seen in them. */
+/** Charts of every kind. Each key says what the chart must show. */
 const drawings: Record<string, [ChartKind, ChartRows['columns'], unknown[][], sql?: string]> = {
   'bars are as long as their numbers, below zero as well, beside their names and before their numbers': [
     'bar',
@@ -101,7 +101,7 @@ const anyCell = fc.oneof(
   fc.constant(null),
 );
 const anyNumber = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.constant(null));
-/** A first column of anything, and up to nine columns of numbers. */
+/** Generates rows with any first cell and one to nine numbers. */
 const anyTable = fc
   .integer({ min: 1, max: 9 })
   .chain((length) => fc.array(fc.tuple(anyCell, fc.array(anyNumber, { minLength: length, maxLength: length }))))
@@ -218,7 +218,7 @@ describe('query_ads with a chart', () => {
   );
 
   serviceTest('query_ads returns the rows and a reason if no time remains to draw the chart', async ({ start }) => {
-    // From the second call on, each reading of the clock is a minute later than the one before: the time is over.
+    // From the second call on, the clock advances by a minute each time it is read, so every deadline has passed.
     let [time, step] = [0, 0];
     const server = await start({}, { elapsed: () => (time += step) });
     const sql = "SELECT 'Serra' AS page, 3 AS ads";

@@ -20,7 +20,7 @@ const createPath = (ending = '') => join(folder, `${++pathCount}${ending}`);
 
 type Environment = Record<string, string>;
 
-/** Runs `call` in this process, with the words and variables of a command line. Each call opens and closes its own server. */
+/** Runs the `call` command in this process with these arguments and variables. Each run opens and closes a server. */
 async function call(words: string[], env: Environment = {}) {
   const printed = { stdout: '', stderr: '' };
   const say = (text: string) => {
@@ -51,7 +51,7 @@ async function call(words: string[], env: Environment = {}) {
 }
 const demo = (...words: string[]) => call([...words, '--demo']);
 
-/** Starts a service with a number of ads. Calls use its URL and a key. */
+/** Starts an API with `adCount` ads. `env` holds its base URL and an API key for the `call` command. */
 async function startService(adCount: number) {
   const upstream = await startUpstream();
   onTestFinished(upstream.close);
@@ -199,7 +199,7 @@ describe('The call command', () => {
     expect((await search(4)).stdout).toMatch(/Budget of 3 credits for \d{4}-\d\d-\d\d \(UTC\): 3 spent/);
     expect(service.chargedCredits).toBe(3);
     expect((await search(0, { AD_LIBRARY_API_KEY: 'svc_live_OTHER_0123456789' })).code).toBe(0);
-    // Without a folder, every call is a server of its own with the whole budget.
+    // Without a folder, every `call` process has the whole budget.
     expect((await call(['search_ads', '{"limit": 10}', '--credit-budget', '1'])).code).toBe(0);
   });
 });
@@ -217,7 +217,7 @@ describe('A running call command', () => {
   test('call returns the partial result of gather_ads on SIGTERM', async () => {
     const { service, start, upstream } = await startService(10_000);
     service.priceSearch = () => 1;
-    // Answers are slow, so that the gathering is never finished when the signal arrives.
+    // Delay the responses, so that the gathering is still running when the signal arrives.
     upstream.respondWith((...exchange) => void setTimeout(() => service.respond(...exchange), 100));
     const running = start(['gather_ads', '{"maxCredits": 200, "maxAds": 10000}', '--json']);
     await upstream.waitForRequests(3);
@@ -226,7 +226,7 @@ describe('A running call command', () => {
     expect(code).toBe(0);
     const { read, ...gathering } = JSON.parse(stdout);
     expect(gathering).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
-    // The gathering stops soon, and not only when it is cut off after ten seconds.
+    // The gathering stops soon after the signal, not only at the limit of ten seconds.
     expect(read).toBeLessThan(5000);
   });
 
@@ -271,7 +271,7 @@ describe('A running call command', () => {
     const { service, call, start } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];
-    // The first call makes the price known.
+    // The server learns the price from the first call.
     await call(search(0));
     const requestGate = createGate();
     service.overrideResponse = () => requestGate.open;

@@ -20,7 +20,7 @@ import { commandLine, startCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const root = createTemporaryFolder();
-/** The name of the folder in the temporary folder that belongs to the user of the tests. */
+/** The name of the user's own folder inside the temporary folder. */
 const userFolderName = `ad-library-${process.getuid?.()}`;
 
 /** Creates an empty home folder and an empty temporary folder. `fallback` is the folder for exports without downloads. */
@@ -30,7 +30,7 @@ function createMachine() {
   return { home, temporary, fallback: join(temporary, userFolderName) };
 }
 
-/** Returns the words that run a command with a limit on the size of files. POSIX counts the limit in blocks of 512 bytes. */
+/** Returns a command prefix that limits the size of written files. `ulimit -f` counts in blocks of 512 bytes. */
 const limitFileSize = (bytes: number | undefined) => [
   ...['sh', '-c', `ulimit -f ${bytes === undefined ? 'unlimited' : bytes / 512}; exec "$@"`, 'sh'],
 ];
@@ -101,7 +101,7 @@ test.for<[problem: string, cause: (fallback: string, home: string) => void, disk
 /** Root ignores file permissions, so tests that run as root start the command as nobody. */
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
 
-/** Returns a statement whose rows have about a number of bytes. */
+/** Returns an SQL statement whose rows have about this many bytes in total. */
 const createRowsSql = (bytes: number) =>
   `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT ${Math.ceil(bytes / 1000)})
   SELECT i, printf('%.*c', 1000, 'x') AS filler FROM n`;
@@ -126,7 +126,7 @@ test('an export that cannot be written leaves no file and states the reason', as
     expect(text).toContain(`No file can be written in ${exports}: this server may not write ${reason}.`);
     expect(data).toMatchObject({ kind: 'invalid_request', retryable: false });
   };
-  // First the folder for all files is read-only, then the folder for exports.
+  // Make the parent folder read-only first, then the exports folder.
   chmodSync(files, 0o555);
   await expectRefusal('there', {});
   chmodSync(files, 0o777);
@@ -134,7 +134,7 @@ test('an export that cannot be written leaves no file and states the reason', as
   chmodSync(exports, 0o555);
   await expectRefusal('there', {});
   chmodSync(exports, 0o777);
-  // First the rows exceed the limit on file size, then the note beside them.
+  // First the rows exceed the file size limit, then the method note does.
   await expectRefusal('such a large file', { sql: createRowsSql(200_000) }, 512 * 96);
   await expectRefusal('such a large file', { sql: `SELECT 1 AS one WHERE '${'x'.repeat(3000)}' <> ''` }, 1024);
   expect(readdirSync(exports)).toEqual([]);

@@ -32,7 +32,7 @@ describe('The start of the stdio server', () => {
   test('the stdio server starts without settings and names the missing ones', async () => {
     const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
-    // The build computes the descriptions of the tools in advance. They are the same.
+    // The build precomputes the tool list. It must equal the list computed here.
     expect(tools).toEqual(listTools(describedTools, { withOutput: true }));
     for (const message of [stderr, text]) {
       expect(message).toContain('AD_LIBRARY_API_KEY (in the host\'s form: "API key")');
@@ -42,7 +42,7 @@ describe('The start of the stdio server', () => {
     expect(stderr).toMatch(/^ad-library-mcp: [^\n]+\n$/);
     const runWithKey = await runCommand([], { env: { AD_LIBRARY_API_KEY: 'svc_live_one' } });
     expect(runWithKey.stderr).not.toContain('AD_LIBRARY_API_KEY');
-    // The hint for people who start the command by hand appears only on a terminal.
+    // The command prints its hint for manual starts only on a terminal.
     expect(await runCommand(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
@@ -159,7 +159,7 @@ test('a misspelled variable is reported with the nearest setting', async () => {
   ]);
 });
 
-// Windows has no signals: a process that is killed ends immediately.
+// Windows has no signals, so a killed process ends immediately.
 describe.skipIf(process.platform === 'win32')('Signals to a server with a running call', () => {
   async function startDraining(signal: NodeJS.Signals) {
     const gate = createGate();
@@ -172,7 +172,7 @@ describe.skipIf(process.platform === 'win32')('Signals to a server with a runnin
     await upstream.waitForRequests(1);
     const probe = openConnection(origin);
     onTestFinished(() => void probe.close());
-    // A connection that was open before the signal is still answered.
+    // The server still responds on a connection that was open before the signal.
     const isReady = async () => (await probe.send({ method: 'GET', path: '/readyz' })).status === 200;
     expect(await isReady()).toBe(true);
     running.child.kill(signal);

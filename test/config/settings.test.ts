@@ -110,7 +110,7 @@ test.each(
 
 const splitWords = (texts: string) => texts.split(' ');
 
-/** The texts that each variable refuses. Each list of texts follows a part of the message that refuses them. */
+/** Values that each variable rejects, grouped by a part of the error message. */
 const refusedTexts: Record<string, Record<string, string[]>> = {
   PORT: { 'a whole number': ['65536', '-1', '80.5', 'http'] },
   CREDIT_BUDGET: { 'a whole number': ['-5'] },
@@ -193,7 +193,7 @@ test('an error about unknown tools names at most five of them', () => {
 });
 
 test('listening on a non-loopback host requires a list of allowed hosts', () => {
-  // Without a command, nothing listens, so the host needs no list.
+  // Without a command, nothing listens, so no list of allowed hosts is needed.
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
   for (const host of ['0.0.0.0', '::'])
     expect(findProblems({ AD_LIBRARY_HOST: host })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);

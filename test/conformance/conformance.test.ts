@@ -46,7 +46,7 @@ afterAll(async () => {
   await rm(results, { recursive: true });
 });
 
-// The runner fails if a scenario fails unexpectedly, and also if a scenario that is expected to fail passes.
+// The runner also fails if a scenario passes that is listed as a known failure.
 test.each(['2025-11-25', '2026-07-28'])(
   'the HTTP endpoint passes the MCP conformance suite for revision %s, except for known failures',
   { timeout: 120_000 },
@@ -70,7 +70,7 @@ function conformance(args: string[]): Promise<{ code: number; output: string }> 
   });
 }
 
-/** The tools that the conformance scenarios call, with their results. Content of every kind must pass unchanged. */
+/** The results of the tools that the conformance scenarios call, by tool name. */
 const contents: Record<string, object[]> = fixtures.contents;
 
 const prompts: Record<string, (values: Record<string, string>) => object> = {

@@ -114,7 +114,7 @@ describe('Expected prices', () => {
     [90, createListing(90, 3)],
   ] as const;
 
-  /** The earlier answers, the next request, a budget that is one credit too small, and the price in the refusal. */
+  /** Title, earlier responses, arguments of the next call, a budget one credit too small, and the price in the error. */
   test.for<[string, (readonly [number | undefined, ReturnType<typeof createListing>])[], object, number, string]>([
     ['two known page sizes determine the price of a larger page', [...perTen], { limit: 100 }, 12, '10'],
     [

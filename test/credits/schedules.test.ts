@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } from '../support/credit-schedule.ts';
 
-/** Only a few schedules. `npm run schedules` tries many more. */
+/** Keeps the test fast. `npm run schedules` tries many more schedules. */
 const options = { numRuns: 150 };
 
 test('only a call of unknown price or a price increase can exceed a budget', async () => {

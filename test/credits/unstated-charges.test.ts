@@ -22,7 +22,7 @@ test.beforeEach(({ upstream }) => {
 const createAnswer = (charged?: number | string) =>
   json({ id: ad.id }, charged === undefined ? {} : { headers: creditHeaders(charged) });
 
-/** Makes several calls of `get_ad` and returns `ok` or the kind of error for each. */
+/** Calls `get_ad` several times. Returns `ok` or the error kind of each call. */
 const makeCalls = async ({ call }: TestServer, times: number) => {
   const kinds: unknown[] = [];
   for (let time = 0; time < times; time++) kinds.push((await call('get_ad', { adId: ad.id })).error?.kind ?? 'ok');
@@ -34,7 +34,7 @@ interface Case {
   creditBudget: number;
   behaviours: Behaviour[];
   expectedOutcomes: string;
-  /** The stated charges, and the credits counted for calls whose charge is unknown. */
+  /** The sum of the stated charges, and the credits counted for calls of unknown charge. */
   spent: { charged: number; uncertain?: number };
 }
 

@@ -49,7 +49,7 @@ test('a CSV export follows RFC 4180 and starts with a byte order mark', async ()
   );
 });
 
-/** Parses CSV by RFC 4180. */
+/** Parses CSV as RFC 4180 specifies it. */
 function parseCsv(csv: string): string[][] {
   const rows: string[][] = [[]];
   for (const [, quoted, plain = '', end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
@@ -87,7 +87,7 @@ test('CSV escaping gives the same text for one chunk and for many chunks', async
     (await exportAsText('csv', ['a'], [[cell]])).slice('\ufeffA\r\n'.length, -'\r\n'.length);
   await fc.assert(
     fc.asyncProperty(text, fc.integer({ min: 32_700, max: 33_000 }), text, async (start, length, end) => {
-      // Both rows contain a function call, so both escape list items, too.
+      // Both cells contain "(x", which looks like a function call, so both use the stricter escaping.
       const filler = '(x'.repeat(length / 2);
       const [long, short] = [await cellOf(`${filler}${start}${end}`), await cellOf(`(x${start}${end}`)];
       expect(long.replace(filler, '(x')).toBe(short);
@@ -115,7 +115,7 @@ test.each(['csv', 'xlsx'] as const)(
     onTestFinished(() => clearImmediate(next));
     const text = (format === 'csv' ? '|=' : '\r"').repeat(16_000);
     const before = eventLoopTurns;
-    // The batch is as large as a batch of rows can be.
+    // This batch has the maximum size.
     await writeToBuffer(
       format,
       ['a'],

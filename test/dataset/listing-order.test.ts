@@ -13,7 +13,7 @@ test('the sort field of a listing is detected together with its range of values'
     fc.property(listing, fc.nat(orderFields.length - 1), fc.boolean(), (ads, index, isDescending) => {
       const order = findListingOrder(ads.toSorted(compare(index, isDescending ? -1 : 1)));
       const known = ads.flatMap((ad) => ad[index] ?? []);
-      // Too many unknown values leave the order unknown.
+      // If more than a fifth of the values are missing, the order may stay undetected.
       if (known.length < 0.8 * ads.length) return;
       expect(order).toMatchObject({ field: orderFields[index], isDescending });
       if (index > 2) expect([order?.from, order?.to]).toEqual([Math.min(...known), Math.max(...known)]);

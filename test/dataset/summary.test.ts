@@ -54,7 +54,7 @@ test('a summary line names all values that are equally frequent', () => {
     displayFormat: month,
   }));
   const line = 'Months started, newest first (3): 2026-07 13, 2026-06 298, 2026-05 3,689';
-  // Even a summary with too few tokens hides no frequent month behind a rare one.
+  // Even with very few tokens, the summary must not name a rare month and omit a frequent one.
   for (const tokens of [700, 150, 60, 20]) {
     const shown = formatSummary(buildRows(ads), tokens)
       .split('\n')
@@ -167,7 +167,7 @@ test('the summary counts ads of one page as one advertiser', () => {
     ['1', 'ACME Ltd'],
     ['1', undefined],
     [undefined, 'acme'],
-    // Two pages have this name, so an ad with the name alone belongs to neither.
+    // Two pages have this name, so an ad without a page id counts for neither of them.
     ['2', 'Beta'],
     ['3', 'Beta'],
     [undefined, 'beta'],

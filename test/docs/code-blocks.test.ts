@@ -13,7 +13,7 @@ import { startServer } from '../support/server.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 import { type CodeBlock, listCodeBlocks, pages, root } from './pages.ts';
 
-/** The blocks need a service with a key, a server over HTTP, a dataset, and a folder with files to import. */
+/** The working folder of the code blocks, with the files that they import. */
 const folder = createTemporaryFolder();
 const ad = '{"id":"11111111-1111-4111-8111-111111111111"}\n';
 for (const [name, content] of Object.entries({
@@ -40,7 +40,7 @@ afterAll(async () => {
   await library.ended;
 });
 
-// On a busy machine, a gathering may stop at its deadline. It is continued, because current_ads needs a complete one.
+// A gathering may stop at its deadline on a busy machine. Repeat the call until it is complete, as current_ads requires.
 while (!(await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 })).data.complete);
 const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
 const labels = { hook: 'question', format: 'product photo', angle: 'guarantee' };
@@ -69,7 +69,7 @@ const runners: Record<string, (text: string) => Promise<void>> = {
     const args = ['--input-type=module', '-e', program];
     expect((await promisify(execFile)(process.execPath, args, { cwd: root })).stdout).toBe('closed');
   },
-  // CI has the client.
+  // Only CI has the Python package `mcp` installed.
   python: async (text) => {
     if (spawnSync('python3', ['-c', 'from mcp import Client']).status === 0)
       await runClient('client.py', text, 'python3');
@@ -77,7 +77,7 @@ const runners: Record<string, (text: string) => Promise<void>> = {
 };
 
 async function runClient(name: string, text: string, program: string): Promise<void> {
-  // Below the folder, so that Node finds its modules.
+  // The folder contains node_modules, so Node.js finds the packages from its subfolders.
   const clientFolder = mkdtempSync(join(folder, 'client-'));
   const pathOf = (file: string) => join(clientFolder, file);
   writeFileSync(pathOf(name), fill(text));
@@ -86,7 +86,7 @@ async function runClient(name: string, text: string, program: string): Promise<v
   expect(readFileSync(pathOf('ads.jpg')).subarray(0, 2).toString('hex')).toBe('ffd8');
 }
 
-/** Several pages contain the same block, and several blocks configure the same server. Each one runs once. */
+/** Blocks that already ran, by name. Several pages contain the same block, which needs to run only once. */
 const runs = new Map<string, Promise<void> | undefined>();
 function runOnlyOnce(name: string, run: () => Promise<void> | undefined): Promise<void> | undefined {
   if (!runs.has(name)) runs.set(name, run());
@@ -97,17 +97,17 @@ const runOnce = ({ language, text }: CodeBlock) => runOnlyOnce(text, () => runne
 
 async function expectRuns(line: string): Promise<void> {
   const filled = fill(line);
-  // Other programs may use the ports of the docs, so the server picks a free port. The last flag counts.
+  // Another program may use the documented port. Append `--port 0`, because the last flag wins.
   const serves = /main\.js http\b|library serve\b/.test(filled);
   const { code, stdout, stderr } = await runLine(serves ? `exec env ${filled} --port 0` : filled);
   expect({ line, code, stderr: code === 0 ? '' : stderr }).toEqual({ line, code: 0, stderr: '' });
   if (line.startsWith('claude mcp add ')) await expectAnswer(await connect(readClaude(JSON.parse(stdout))));
 }
 
-/** Replaces Claude Code, which need not be installed, by a function that prints its arguments. */
+/** A shell function that stands in for Claude Code and prints its arguments. */
 const claude = `claude() { node -p 'JSON.stringify(process.argv.slice(1))' -- "$@"; }`;
 
-/** Runs a line of a shell in the folder. */
+/** Runs a shell command in the folder. */
 function runLine(line: string): Promise<CommandResult> {
   const child = spawn('sh', ['-c', `${claude}\n${line}`], {
     cwd: folder,
@@ -122,7 +122,7 @@ function runLine(line: string): Promise<CommandResult> {
   });
   child.stderr.on('data', (text) => {
     stderr += text;
-    // A server ends once it is ready.
+    // Stop a server as soon as it is ready.
     if (/(listening|library) on http/.test(stderr) && child.pid) process.kill(-child.pid, 'SIGTERM');
   });
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
@@ -136,7 +136,7 @@ interface ServerEntry {
   headers?: Record<string, string>;
 }
 
-/** Returns the server entry that Claude Code makes of `claude mcp add`, according to its help. */
+/** Returns the server entry that `claude mcp add` creates from these arguments, according to its help. */
 function readClaude(words: string[]): ServerEntry {
   const pairs = (flag: string) => {
     const texts = words.filter((_, index) => words[index - 1] === flag);
@@ -148,10 +148,10 @@ function readClaude(words: string[]): ServerEntry {
   return { command, args, env: pairs('-e') };
 }
 
-/** Placeholders that a host asks the person for, or reads from the environment. */
+/** Placeholders that a host replaces with user input or environment variables. */
 const inputs = /\$\{(?:input|env):[\w-]+\}/g;
 
-/** Starts or reaches every server of a configuration, as a host would, and calls it. Reads a file of filters. */
+/** Connects to every server in a host configuration and calls a tool. Validates the JSON if it is a filter file. */
 async function runJson(text: string): Promise<void> {
   const value = JSON.parse(fill(text).replace(inputs, key));
   if (value.ads && value.pages) return readFilters(text);
@@ -168,7 +168,7 @@ async function expectAnswer(client: TestClient): Promise<void> {
 
 function connect({ command: program, args = [], env, url, headers = {} }: ServerEntry): Promise<TestClient> {
   if (program) {
-    // Some blocks show only how to start the server. They use the settings of the other blocks.
+    // Some blocks omit the environment variables. Use the settings of the other blocks for them.
     const settings = env ?? { AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: baseUrl };
     return connectCommand('v1', { command: program, args, env: { HOME: folder, ...settings }, cwd: folder });
   }
@@ -185,7 +185,7 @@ function readFilters(text: string): void {
   );
 }
 
-// The blocks are written for the shells of Unix.
+// The code blocks need a Unix shell.
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
   const blocks = listCodeBlocks(page).filter(({ notRun }) => !notRun);
 
@@ -206,7 +206,7 @@ test('the install links in the README add working servers', async () => {
   }
 });
 
-// On Windows, the folder has no link to the built command.
+// .mcp.json needs a link to the built command, which the folder does not have on Windows.
 test.skipIf(process.platform === 'win32')('the .mcp.json file of the repository starts the demo', () =>
   runJson(readFileSync(join(root, '.mcp.json'), 'utf8')),
 );

@@ -25,7 +25,7 @@ test.skipIf(!hasPython)('the Python example compiles', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-// The second run reads stored ads. Its results have other fields than those of the first run.
+// Run the example twice: the second run reads stored ads, and its results have other fields.
 test('the TypeScript example counts, gathers and queries ads', async () => {
   const example = join(root, 'docs/examples/typescript/count-and-gather.ts');
   const outfile = join(createTemporaryFolder(), 'count-and-gather.mjs');

@@ -8,7 +8,7 @@ const readme = read('README.md');
 test.each(Object.entries(generatedFiles))(
   '%s matches the code (run npm run docs to update it)',
   async (file, write) => {
-    // `npm run docs` formats JSON files after it has written them, so only their values are compared.
+    // `npm run docs` reformats JSON files, so compare only their values.
     const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
     expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));
   },

@@ -11,7 +11,7 @@ function listLinks({ text }: Page): string[] {
   return links.filter((link) => !/^(https?|mailto):/.test(link));
 }
 
-/** Returns the anchors of all headings of a page, as GitHub writes them. */
+/** Returns the anchors that GitHub generates for the headings of a page. */
 const listAnchors = ({ text }: Page): string[] =>
   [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -47,7 +47,7 @@ test('every page in docs can be reached by links from the README', () => {
   );
 });
 
-/** Returns the paths in code spans, such as `src/app.ts`. Placeholders such as `<name>` are left out. */
+/** Returns the repository paths in code spans, e.g. `src/app.ts`. Skips paths with placeholders such as `<name>`. */
 const listPaths = ({ text }: Page): string[] =>
   [...text.matchAll(/`((?:src|test|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
 

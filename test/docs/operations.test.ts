@@ -56,7 +56,7 @@ describe('The metrics files', () => {
     expect(names.filter((name) => !servedNames.has(name))).toEqual([]);
     expect(names.length > 0 || /^(?:sum\()?up\{/.test(expr)).toBe(true);
     const labels = [...expr.matchAll(/([a-z]\w*)(?:=~|!=|=)"/g), ...expr.matchAll(/\bby \((\w+)/g)];
-    // Prometheus adds `job` and `instance` to everything that it reads.
+    // Prometheus adds the labels `job` and `instance` to every metric.
     const servedLabels = new Set(['job', 'instance', ...[...page.matchAll(/(\w+)="/g)].map(([, label]) => label)]);
     expect(labels.map(([, label]) => label).filter((label) => !servedLabels.has(label))).toEqual([]);
   });
@@ -145,7 +145,7 @@ describe('The proxy configurations', () => {
   });
 });
 
-/** Programs that check a file. The checks of programs that are not installed are skipped. */
+/** Runs the programs that read these files. Tests of programs that are not installed are skipped. */
 describe('Checks with the original programs', () => {
   const isInstalled = (program: string) => spawnSync('which', [program]).status === 0;
   const check = (program: string, ...args: string[]) => {

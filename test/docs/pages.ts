@@ -26,17 +26,17 @@ export const pages: Page[] = [...topLevelPages, ...docsPages.sort()].map((file) 
 
 /** A fenced code block of a page. */
 export interface CodeBlock {
-  /** `README.md:44 sh` */
+  /** The file, line and language, e.g. `README.md:44 sh`. */
   title: string;
   language: string;
   text: string;
-  /** The reason why no test runs the block, from the comment before it. Undefined if a test runs the block. */
+  /** Why no test runs the block, from the comment above it. Undefined if a test runs the block. */
   notRun: string | undefined;
 }
 
 const fencePattern = /^( *)(`{3,})(\w*)\n([\s\S]*?)\n\1\2$/gm;
 
-/** Returns the fenced blocks of a page. A comment in the line before, `<!-- not run: … -->`, states why a block is not run. */
+/** Returns the fenced code blocks of a page. The comment `<!-- not run: reason -->` above a block excludes it from tests. */
 export function listCodeBlocks({ file, text }: Page): CodeBlock[] {
   return [...text.matchAll(fencePattern)].map(({ index, 1: indent = '', 3: language = '', 4: body = '' }) => {
     const lines = text.slice(0, index).trimEnd().split('\n');

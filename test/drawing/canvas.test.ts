@@ -16,7 +16,7 @@ import {
 const white = [255, 255, 255] as const;
 const black = [0, 0, 0] as const;
 
-/** How dark a picture is: 1 for each black pixel. */
+/** Returns the amount of ink in an image: 1 for each black pixel, less for lighter ones. */
 const measureInk = ({ data }: Raster) =>
   data.reduce((sum, value, at) => sum + (at % 4 === 0 ? (255 - value) / 255 : 0), 0);
 const drawPath = (path: Path, side = 60) => {
@@ -40,7 +40,7 @@ test('a filled path covers exactly its area', () => {
   fc.assert(
     fc.property(place, place, length, length, (x, y, width, height) => {
       const area = measureInk(drawPath([createRectangle(x, y, [width, height])]));
-      // Each pixel of the edge is rounded to one of 255 greys.
+      // Each edge pixel is rounded to one of 255 shades of gray.
       expect(Math.abs(area - width * height)).toBeLessThan((2 * (width + height) + 8) / 255);
     }),
   );
@@ -96,7 +96,7 @@ test('a scaled-down image averages the omitted pixels', () => {
     canvas.drawRaster(picture, { x: 0, y: 0, width: side, height: side });
     return Array.from({ length: side }, (_, x) => readPixel(canvas, x, side >> 1)[0] ?? 0);
   };
-  // One column of sixteen is black: wherever it lies, it darkens what becomes of it, and its mirror image as much.
+  // Draw one black column and its mirror image. Both must darken the scaled image equally, wherever the column is.
   for (let at = 96; at < 112; at++) {
     const [line, mirrored] = [at, 255 - at].map((column) => {
       const picture = createPlainPicture(256, 256, [255, 255, 255, 255]);
@@ -133,7 +133,7 @@ test('a transparent pixel shows the background', () => {
   ]);
 });
 
-/** A canvas as text, a character for two pixels by four: the darker, the more ink. */
+/** Formats a canvas as text. Each character shows the darkness of a block of two by four pixels. */
 function formatPictureAsText({ width, height, data }: Raster): string {
   const measureDarkness = (x: number, y: number) => 255 - (data[(y * width + x) * 4] ?? 255);
   const renderCharacter = (x: number, y: number) => {
@@ -181,7 +181,7 @@ test('wrapped lines fit the width and keep every word', () => {
       else expect(whole).toBe(words.join(' '));
     }),
   );
-  // A word that is wider than its line is broken, and loses no letter.
+  // A word that is wider than the line is split without losing letters.
   const long = 'abcdeil'.repeat(9);
   const lines = breakIntoLines(`${long} ${long}`, { size: 20, maxWidth: 160, maxLines: 99 });
   expect(lines.length).toBeGreaterThan(4);
@@ -204,13 +204,13 @@ test.each([
   ['שלום', 'םולש'],
   ['abc (שלום) 12', 'abc (םולש) 12'],
   ['שלום abc', 'abc םולש'],
-  // Letters that join on both sides, one that joins only what is before it, a ligature, and two words.
+  // Arabic letters that join on both sides or only on the right, a ligature, and two words.
   ['بيت', '\ufe96\ufef4\ufe91'],
   ['دار', '\ufead\ufe8d\ufea9'],
   ['سلام', '\ufee1\ufefc\ufeb3'],
   ['یک کتاب', '\ufe8f\ufe8e\ufe98\ufb90 \ufb8f\ufbfe'],
   ['بِت', '\ufe96\ufe91'],
-  // Digits of every script are read from left to right.
+  // Digits are drawn from left to right in every script.
   ['خصم ٥٠', '٥٠ \ufee2\ufebc\ufea7'],
   ['دار ۱۲۳', '۱۲۳ \ufead\ufe8d\ufea9'],
   ['דגם 2026-11', '2026-11 םגד'],

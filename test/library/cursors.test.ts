@@ -7,7 +7,7 @@ afterAll(() => libraryServer.close());
 const { search, get } = libraryServer;
 
 let nextNumber = 0;
-/** Creates an advertiser page of its own for a test and imports ads of this page. `addAds` imports more of them. */
+/** Imports ads of a new advertiser page, which no other test uses. `addAds` imports more ads of this page. */
 async function createPage(...ads: object[]) {
   const pageId = `page-${nextNumber}`;
   const addAds = async (...newAds: object[]) => {
@@ -30,7 +30,7 @@ describe('Search cursors of the local library', () => {
   });
 
   test('paging neither skips nor repeats records while records are added', async () => {
-    // Small numbers make many ads equal in price, so that pages end between equal prices.
+    // Small numbers give many ads the same price, so that result pages end between equal prices.
     const price = fc.oneof(fc.nat(5), fc.double({ noNaN: true, noDefaultInfinity: true }));
     const adFields = fc.option(price).map((productPrice) => ({ productPrice, headline: 'Paged' }));
     const step = fc.record({ limit: fc.integer({ min: 1, max: 7 }), newAds: fc.array(adFields, { maxLength: 4 }) });
@@ -50,7 +50,7 @@ describe('Search cursors of the local library', () => {
             listedIds.push(...body.items.map(({ id }: { id: string }) => id));
             expect(body.hasMore).toBe(body.cursor !== null);
             cursor = body.cursor;
-            // Ads are added in the first rounds only, so that the search reaches its end.
+            // Add ads only in the first rounds, so that the search can reach its last page.
             if (round < 5) await addAds(...newAds);
             await libraryServer.importRecords(ads[round % ads.length]);
           }

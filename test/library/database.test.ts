@@ -7,7 +7,7 @@ import { databaseTest as test } from './support/fixtures.ts';
 import { testStartTime } from './support/library-server.ts';
 
 const now = () => testStartTime;
-/** Opens a database through a command that changes nothing. */
+/** Opens a database by running a read-only command. */
 const openDatabase = (database: string) => listKeys({ database, now });
 
 /** Creates a library and runs SQL statements on its database. */

@@ -110,7 +110,7 @@ describe('The demo library', () => {
     const foldersBefore = listDemoFolders();
     const openedDemo = await openDemoLibrary({ now: () => testStartTime });
     expect(await request(openedDemo, '/v1/credits')).toMatchObject({ credits: 10_000 });
-    // Other tests may open a demo at the same time, so the test waits until no new folder exists.
+    // Tests in other processes may open a demo at the same time. Wait until their temporary folders are gone.
     if (process.platform !== 'win32')
       await waitUntil(() => listDemoFolders().every((name) => foldersBefore.includes(name)));
     openedDemo.library.close();
@@ -121,7 +121,7 @@ describe('The demo library', () => {
     expect(await request(secondDemo, '/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
     secondDemo.library.close();
     expect(secondDemo.apiKey).toBe(demo.apiKey);
-    // A demo can be closed before its first request.
+    // Closing a demo before its first request must not fail.
     (await openDemoLibrary({ now: () => testStartTime })).library.close();
   });
 
@@ -162,7 +162,7 @@ describe('The demo pictures', () => {
     const pictureKinds = new Set<string>();
     const stillsAndVideos = ads.filter(({ displayFormat }) => displayFormat === 'IMAGE' || displayFormat === 'VIDEO');
     for (const ad of stillsAndVideos) {
-      // A placeholder hides the words that the picture belongs to.
+      // Skip template ads, because a placeholder hides the product name.
       if (ad.body?.includes('{{')) continue;
       const { products = [], points = [] } = findAdvertiser(ad) ?? {};
       const productNumber = products.findIndex(({ name }) => name.slice(1) === ad.productTitle?.slice(1));

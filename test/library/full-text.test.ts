@@ -28,7 +28,7 @@ await libraryServer.importRecords(
   ...Object.values(adTexts).map((body, index) => ({ id: createUuid(index), body, pageId })),
 );
 
-/** Queries that find only the ad text of one language. */
+/** Queries that must find only the ad text in their language. */
 const queriesByName: Record<string, string[]> = {
   korean: ['수분', '촉촉', '촉', '세럼 매일'],
   japanese: ['後味', '味', 'コーヒー', 'カバー', 'ｶﾊﾞｰ'],
@@ -90,7 +90,7 @@ test('a full-text search for a word of an ad finds the ad', async () => {
       const word = words[start % Math.max(1, words.length)];
       if (!word || !/[\p{L}\p{N}]/u.test(word)) return;
       expect(await searchIds({ query: word, pageId })).toContain(createUuid(firstNumber));
-      // In a script without spaces, any two neighbouring characters find the text too.
+      // In scripts without spaces, any two adjacent characters must also find the text.
       const run = /[수분세럼後味コの]{2,}/u.exec(word)?.[0];
       if (run === undefined) return;
       const pair = run.slice(length % (run.length - 1)).slice(0, 2);

@@ -5,19 +5,17 @@ import { createUuid, type LibraryServer } from './support/library-server.ts';
 
 const findAds = async (libraryServer: LibraryServer, filters = {}) => (await libraryServer.searchAll(filters)).items;
 
-/**
- * A key of the archive, its value, and the fields that the ad gets from it. A key with a dot belongs to the snapshot.
- */
+/** An archive key, its value, and the resulting ad fields. A key that starts with a dot belongs to `snapshot`. */
 type Mapping = readonly [key: string, value: unknown, adFields?: object];
 
-/** Builds the record of the archive from all keys and values. */
+/** Builds an archive record from the keys and values of the mappings. */
 function buildRecord(mappings: readonly Mapping[]): object {
   const topLevel = mappings.filter(([key]) => !key.startsWith('.')).map(([key, value]) => [key, value]);
   const snapshot = mappings.filter(([key]) => key.startsWith('.')).map(([key, value]) => [key.slice(1), value]);
   return Object.fromEntries(snapshot.length > 0 ? [...topLevel, ['snapshot', Object.fromEntries(snapshot)]] : topLevel);
 }
 
-/** Builds the ad that the import makes from the record, without its id. */
+/** Builds the ad that the import must create from the record, without its id. */
 const buildExpectedAd = (mappings: readonly Mapping[]): { pageId?: string; page?: object } =>
   Object.assign(
     { adLibrary: 'meta', media: [], cards: [], website: {} },
@@ -114,7 +112,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
   expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
   const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
   expect(await findAds(libraryServer, filters)).toEqual([ad]);
-  // The library also makes a page from the ad.
+  // The import also creates an advertiser page from the ad.
   expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
 });
 
@@ -212,7 +210,7 @@ const ageShares = [
   { ...male, percentage: 0.75 },
 ];
 
-/** The columns of a table from the archive, with a cell of each column and the fields that the ad gets from it. */
+/** The columns of an archive table, each with an example cell and the resulting ad fields. */
 const tableMappings: (readonly [column: string, cell: string, adFields?: object])[] = [
   ['ad_archive_id', '1234567890123456', { adArchiveId: '1234567890123456' }],
   ['page_id', '77', { pageId: '77', sourcePageExternalId: '77' }],

@@ -3,19 +3,19 @@ import { expect } from 'vitest';
 import { formatImportReport } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
-/** Fictional files in the shape of the exports of widely used programs. */
+/** Files with invented ads in the export formats of common programs. */
 const folder = new URL('import-files/', import.meta.url);
 
 interface ExpectedImport {
-  /** Some fields of each ad in the file. */
+  /** Fields that each imported ad must have. */
   ads: object[];
-  /** Some fields of each page in the file. */
+  /** Fields that each imported page must have. */
   pages?: object[];
-  /** The format that the report names. Not given for files of which nothing is read. */
+  /** The format that the report names. Undefined if nothing in the file can be read. */
   format?: string;
-  /** The lines of the report, without the first line and without the lines of the format and the columns. */
+  /** The report lines, except the first line and the lines about the format and the columns. */
   reportLines?: (string | RegExp)[];
-  /** The filters of searches that find all ads of the file. */
+  /** Search filters that must each find all ads of the file. */
   searches?: object[];
 }
 
@@ -28,7 +28,7 @@ const wrappedAd: ExpectedImport = {
 const facebookRender = 'https://www.facebook.com/ads/archive/render_ad/';
 const describeInvalidDate = (date: string) => `startedAt: not an ISO 8601 date-time; got "${date}"`;
 
-/** What the import of each file gives, by the name of the file. */
+/** The expected result of each import, by file name. */
 const expectedImports: Record<string, ExpectedImport> = {
   'flattened-scrape.csv': {
     format: 'meta-ad-library',
@@ -252,7 +252,7 @@ const expectedImports: Record<string, ExpectedImport> = {
         ...{ adLibrary: 'google', adArchiveId: 'CR01', pageId: 'google:AR01', sourcePageExternalId: 'AR01' },
         ...{ page: { pageName: 'Tea House' }, displayFormat: 'VIDEO', countries: ['DE', 'TR'], topic: 'Food' },
         ...{ startedAt: toDateTime('2025-01-02'), lastSeenAt: toDateTime('2025-03-04') },
-        // The sum of the region EEA and its countries would count impressions twice.
+        // Do not add the region EEA to its countries, because this would count impressions twice.
         ...{ impressionsMin: 3010, impressionsMax: 4020, publisherPlatform: ['YOUTUBE'] },
         adSnapshotUrl: 'https://adstransparency.google.com/advertiser/AR01/creative/CR01',
       },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 
-/** The keys of records of each format, and values by which the format is recognised. */
+/** The keys of each format's records, and the fixed fields that identify the format. */
 const records: Record<string, { keys: string[]; fixed: object }> = {
   'google-ads-transparency': {
     keys: [

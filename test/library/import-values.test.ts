@@ -8,7 +8,7 @@ const padTo2Digits = (number: number) => String(number).padStart(2, '0');
 
 let runNumber = 0;
 
-/** Imports a table with the values in one column. Returns the values that the ads have in a field. */
+/** Imports a table with these values in one column. Returns the report and the resulting values of an ad field. */
 async function importColumn(libraryServer: LibraryServer, column: string, values: readonly string[], field: string) {
   const advertiser = `Run ${runNumber++}`;
   const rows = values.map(
@@ -36,7 +36,7 @@ type Day = { year: number; month: number; day: number };
 const toIsoDateTime = ({ year, month, day }: Day) =>
   `${year}-${padTo2Digits(month)}-${padTo2Digits(day)}T00:00:00.000Z`;
 
-/** The notations of dates that programs use, and whether a single date has only one meaning. */
+/** Common date notations. `isUnambiguous` tells whether a date in the notation has only one meaning. */
 const notations: [name: string, write: (date: Day) => string, isUnambiguous: (date: Day) => boolean][] = [
   ['ISO 8601', ({ year, month, day }) => `${year}-${padTo2Digits(month)}-${padTo2Digits(day)}`, () => true],
   [
@@ -146,7 +146,7 @@ test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970
 );
 
 const groupThousands = (digits: string, sign: string) => digits.replace(/\B(?=(\d{3})+$)/g, sign);
-/** The thousands separator and the decimal separator in several countries. */
+/** The thousands and decimal separators of several languages. */
 const numberNotations: [name: string, thousands: string, decimal: string][] = [
   ['English', ',', '.'],
   ['German', '.', ','],
@@ -183,7 +183,7 @@ test('library import reads an amount column correctly or rejects it as ambiguous
           expect(report.problems[0]?.problem).toMatch(
             /^the column "spend" has numbers such as .*, which may be .* or /,
           );
-        // Only a point before three digits is ambiguous.
+        // Only a dot before three digits is ambiguous.
         if (thousands !== '.') expect(report.ads).toBe(numbers.length);
       },
     ),
@@ -252,7 +252,7 @@ test('library import infers the date order of JSON from all records', async ({ l
   expect(items.map(({ startedAt }) => startedAt.slice(0, 10))).toEqual(['2026-04-05', '2026-03-31']);
 });
 
-/** Writes a value of JSON in the notation of Python. */
+/** Formats a JSON value as a Python literal. */
 const toPython = (value: unknown): string => {
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
@@ -289,7 +289,7 @@ test('library import reads objects in Python notation', async ({ libraryServer }
   );
 });
 
-/** All spaces of Unicode that JSON does not allow between tokens. */
+/** Unicode spaces that JSON does not allow between tokens. */
 const unusualSpaces = [...'\u000b\u000c\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'];
 
 test('library import accepts JSON with unusual spaces between tokens', async ({ libraryServer }) => {

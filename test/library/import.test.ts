@@ -13,7 +13,7 @@ const createAd = (number: number) => ({ id: createUuid(number), headline: `Ad ${
 const toJson = (value: unknown) => JSON.stringify(value);
 const toIndentedJson = (value: unknown) => JSON.stringify(value, null, 2);
 
-/** Writes ads as JSON, by the name of the layout. */
+/** Functions that write ads as JSON, by layout name. */
 const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
   lines: (ads) => ads.map(toJson).join('\n'),
   'indented values one after another': (ads) => ads.map(toIndentedJson).join('\n'),
@@ -48,7 +48,7 @@ test('library import stores records unchanged from any JSON layout', async ({ li
         const pageId = `run ${run++}`;
         const ads = records.map(([extras, fields], index) => {
           const id = createUuid(10 * run + index);
-          // The id comes first. An object with a list in `data` is taken as a wrapper until its id was read.
+          // Write the id first. The import treats an object with a list in `data` as a wrapper until it reads an id.
           return JSON.parse(toJson(Object.assign({ id }, extras, fields, { id, pageId })));
         });
         const bytes = Buffer.from(layouts[layout]?.(ads, indent).replaceAll('\n', lineEnd) ?? '');
@@ -78,7 +78,7 @@ test('an imported page replaces a page derived from an ad', async ({ libraryServ
 
 const adsWithSpecialCharacters = [
   { id: createUuid(1), headline: '수분 크림 🔥' },
-  // A program replaced the last character by U+FFFD before the export.
+  // The last character is U+FFFD, as if an earlier program had lost the original.
   { id: createUuid(2), headline: 'Crème �' },
 ];
 const text = toIndentedJson(adsWithSpecialCharacters);

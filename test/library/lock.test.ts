@@ -14,7 +14,7 @@ const serve = (database: string) => serveLibrary({ ...createTarget(database), li
 const listKeyNames = async (database: string) => (await listKeys(createTarget(database))).map(({ name }) => name);
 const withToken = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
 
-/** Starts the built command, which serves a database until `kill` is called. */
+/** Serves a database with the built command until `kill` is called. */
 async function startServer(database: string) {
   const server = startCommand(['library', 'serve', '--port', '0', '--database', database]);
   const kill = async () => {

@@ -24,7 +24,7 @@ async function readAds(database: string) {
 
 const toCsv = (...headlines: string[]) => `advertiser,headline\n${headlines.map((text) => `Tea,${text}\n`).join('')}`;
 
-/** Writes a workbook with one sheet, as `export_ads` writes it. Every column but the first holds plain cells. */
+/** Writes a one-sheet workbook like `export_ads` does. All columns except the first contain plain cells. */
 async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   const workbook = openWorkbook(async (bytes) => void chunks.push(bytes.slice()));

@@ -32,14 +32,14 @@ const ads = Array.from({ length: 70 }, (_, number) => ({
   cards: [{ title: hostileText, body: 'Second', link_url: 'https://shop.example/?a=1' }],
   media: [{ type: 'IMAGE', url: 'https://cdn.example/picture.jpg' }],
 }));
-/** The path of the page of the advertiser, whose id has characters that must be escaped. */
+/** The URL path of the advertiser page. The page id contains characters that must be escaped. */
 const advertiserPath = '/pages/shop%2F1%20%25%3F%23';
 
 const folder = createTemporaryFolder();
 
 async function serve(name: string, words: string[] = []) {
   const { origin, close, readStderr } = await serveDatabase(join(folder, name), words);
-  /** The path below which the pages are: `/p/` and a random word. */
+  /** The base path of the pages: `/p/` and a random word. */
   const home = new URL(/(?<=pages at )\S+(?=\/\n)/.exec(readStderr())?.[0] ?? origin).pathname.replace(/\/$/, '');
   const get = async (path: string, { headers = {}, basePath = home } = {}) => {
     const { statusCode, body } = await request(origin + basePath + path, { headers });
@@ -55,7 +55,7 @@ afterAll(() => library.close());
 
 const getPath = (ad: { id: string } | undefined) => `/ads/${ad?.id}`;
 
-/** Returns the visible text of a page, without the record as JSON. Tags become vertical bars. */
+/** Returns the visible text of a page without the JSON record. Replaces each tag with a vertical bar. */
 const extractText = (text: string) =>
   text
     .replace(/<(style|pre)>.*?<\/\1>/gs, '')
@@ -185,7 +185,7 @@ test('an ad page states why a picture is missing', async () => {
   };
   for (const ad of adsWithOddUrls) {
     const { origin } = new URL(served.origin);
-    // A URL on the host of the library itself, with two slashes.
+    // This URL is on the library's own host, but its path starts with two slashes.
     const adWithLocalUrl = { ...ad, media: [{ type: 'THUMB', url: `${origin}//x.jpg` }] };
     await runLibraryCommand(['import', '-', '--database', database], { input: JSON.stringify(adWithLocalUrl) });
     expect(extractText(await readPage(getPath(ad)))).toContain('No picture: it is not kept in this library');
@@ -246,7 +246,7 @@ test('every imported ad can be shown on its page without an error', async () => 
       ]);
       for (const path of ['/', '/?type=pages', ...paths]) {
         const { status } = await fetch(`${address}/p/word${path}`);
-        // 404 is the answer for an ad that the import refused, and for a page id that cannot be part of a path.
+        // 404 is correct for an ad that the import rejected and for a page id that cannot be part of a path.
         expect([path, [200, 404].includes(status)]).toEqual([path, true]);
       }
     }),

@@ -5,7 +5,7 @@ import { startServer } from '../support/server.ts';
 import { runLibraryCommand as run, serveDatabase } from './support/command.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 
-/** Writes a download of the Meta Ad Library with ads of the given ids and titles. */
+/** Writes a Meta Ad Library download that contains ads with these ids and titles. */
 async function writeDownload(folder: string, name: string, titleById: Record<string, string>): Promise<string> {
   const data = Object.entries(titleById).map(([id, title]) => ({
     ...{ id, page_id: '7', page_name: 'Sock Shop', ad_creative_link_titles: [title] },
@@ -35,7 +35,7 @@ test('check_watches finds new, changed and gone ads after two weekly imports', a
   const filters = { question: ['socks'] };
   await server.call('watch_ads', { name: 'socks', filters, maxCredits: 10 });
   await server.call('check_watches', { maxCredits: 10 });
-  // The import goes through the process that serves the library.
+  // The import command sends the file to the process that serves the library.
   expect((await run(['import', secondWeek, ...question, ...databaseFlag])).err).toContain(
     'question socks: 3 ads listed, 1 gone\n',
   );
@@ -62,7 +62,7 @@ test.for([
   const partial = await writeDownload(folder, 'partial.json', { 2: 'Thin', ...extraAds });
   await run(['import', complete, ...question, ...databaseFlag]);
   await run(['import', partial, ...options, ...databaseFlag]);
-  // Importing the whole answer again shows that both ads were still listed.
+  // No ad is marked as gone yet, so the complete import at the end finds both ads gone.
   const { err } = await run(['import', partial, '--question', 'socks', ...databaseFlag]);
   expect(err).not.toContain('gone');
   const last = await writeDownload(folder, 'last.json', { 3: 'Short' });

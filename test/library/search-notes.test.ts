@@ -39,17 +39,17 @@ const includedNote = (key: string, hits: number) =>
 const unknownBuyNote = unknownValueNote('ctaType', 'BUY', 'BUY_NOW', 'SHOP_NOW', 'Learn_More');
 
 test.for<[body: object, ...notes: string[]]>([
-  // A value that no record has. The note suggests existing values in the spelling of the records.
+  // No record has this value. The note suggests existing values in their stored spelling.
   [{ ctaType: 'BUY' }, unknownBuyNote],
   [{ not: { ctaType: 'BUY' } }, unknownBuyNote],
   [{ ctaType: ['shop now', 'BUY_NOW'] }, unknownValueNote('ctaType', 'shop now', 'SHOP_NOW', 'BUY_NOW', 'Learn_More')],
   [{ advertiserExact: 'tea hause' }, unknownValueNote('advertiserExact', 'tea hause', 'Tea House', 'Kaffee "Süd"')],
   [{ pageId: 'p1' }, 'No ad in this library has a value for pageId.'],
-  // A search whose number cannot be misunderstood needs no note.
+  // These searches need no note, because their result counts are clear.
   [{ ctaType: ['SHOP_NOW', 'buy_now'] }],
   [{ query: 'coffee' }],
   [{ missing: ['ctaType'] }],
-  // Records that a filter excludes, or `not` includes, because they have no value.
+  // The note counts records without a value, which a filter excludes and `not` includes.
   [{ ctaType: 'learn_more', domain: 'tea.example' }, leftOutNote('domain', 1)],
   [{ domain: 'tea.example', missing: ['mediaKind'] }, leftOutNote('domain', 1)],
   [{ startedAtFrom: '2026-01-01' }, leftOutNote('startedAt', 2)],

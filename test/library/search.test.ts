@@ -10,7 +10,7 @@ afterAll(async () => {
   await libraryServer.close();
 });
 
-/** The fields of an ad that the model of the filters reads. */
+/** The ad fields that the filter model reads. */
 type ModelAd = {
   headline?: string;
   countries?: string[];
@@ -28,7 +28,7 @@ type ModelAd = {
 const orUndefined = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 const isoDay = (offset: number) => new Date(testStartTime + offset * 86_400_000).toISOString();
 const dayTimes = fc.integer({ min: -5, max: 5 }).map(isoDay);
-/** Times in steps of half a day, with a time zone or without. A time without a zone is UTC, too. */
+/** Times in steps of half a day, with or without the suffix Z. Both forms mean UTC. */
 const times = fc
   .tuple(fc.integer({ min: -10, max: 10 }), fc.boolean())
   .map(([halfDays, hasZone]) => isoDay(halfDays / 2).slice(0, hasZone ? undefined : -1));
@@ -56,7 +56,7 @@ const adLists: fc.Arbitrary<ModelAd[]> = fc.array(
 
 const isStillRunning = (ad: ModelAd) => computeRun(ad, testStartTime).stillRunning;
 const countDaysRunning = (ad: ModelAd) => computeRun(ad, testStartTime).daysRunning;
-/** Whether an ad has no value for a key of `missing`. */
+/** For each key of the `missing` filter, a function that returns true if the ad has no value. */
 const hasNoValue: Record<string, (ad: ModelAd) => boolean> = {
   active: (ad) => isStillRunning(ad) === undefined,
   headline: (ad) => !ad.headline,
@@ -68,7 +68,7 @@ const hasNoValue: Record<string, (ad: ModelAd) => boolean> = {
   adSpend: (ad) => (ad.adSpendMin ?? ad.adSpendMax) === undefined,
 };
 
-/** A range without an upper end extends to any number, and a range without a lower end begins at zero. */
+/** Returns the upper end of the spend. A range without an upper end is unlimited; one without a lower end starts at 0. */
 const getHighestSpend = ({ adSpendMin, adSpendMax }: ModelAd) =>
   adSpendMax ?? (adSpendMin === undefined ? undefined : Number.POSITIVE_INFINITY);
 const getLowestSpend = ({ adSpendMin, adSpendMax }: ModelAd) =>
@@ -80,7 +80,7 @@ const hasAny = (filter: string | string[], values: unknown) =>
   [filter].flat().some((value) => [values].flat().includes(value.toUpperCase()));
 const wholeNumber = (min: number, max: number) => fc.integer({ min, max });
 
-/** The values that each filter takes, and the model of which ads the filter finds. */
+/** For each filter, a generator of values and a function that returns true if the filter must find an ad. */
 const rules = {
   query: [
     fc.constantFrom('tea', '-tea', 'red tea', 'red -tea'),
@@ -119,17 +119,17 @@ const rules = {
   // biome-ignore lint/suspicious/noExplicitAny: each rule has a value of its own type
 } as Record<string, [fc.Arbitrary<any>, (ad: ModelAd, value: any) => boolean | undefined]>;
 
-/** At most three filters, because ads that match more are rare. */
+/** Generates at most three filters, because few random ads would match more. */
 const filterSets = fc
   .subarray(Object.keys(rules), { maxLength: 3 })
   .chain((keys) => fc.record(Object.fromEntries(keys.map((key) => [key, rules[key]?.[0] ?? fc.constant(0)]))));
 
 type Filters = Record<string, unknown> & { not?: Record<string, unknown> };
 
-/** The model of a search: returns true if the search finds the ad. */
+/** The model of a search. Returns true if the search must find the ad. */
 function isFound(ad: ModelAd, { not = {}, ...filters }: Filters): boolean {
   const matches = ([key, value]: [string, unknown]) => rules[key]?.[1](ad, value) === true;
-  // Inside `not`, each key of `missing` counts as a filter of its own.
+  // Inside `not`, each key of `missing` counts as a separate filter.
   const { missing = [], ...others } = not as { missing?: string[] };
   const excluded = [...Object.entries(others), ...missing.map((key): [string, unknown] => ['missing', [key]])];
   return Object.entries(filters).every(matches) && !excluded.some(matches);
@@ -142,7 +142,7 @@ const sortValues: Record<string, (ad: ModelAd) => number | null | undefined> = {
   daysRunning: countDaysRunning,
 };
 
-/** The model of the sort: by a measure, then in the order of storage. Ads without a value come last. */
+/** The model of sorting: by the sort value, then in storage order. Ads without a value come last. */
 function sortAds<Item extends ModelAd>(ads: Item[], { sort = 'startedAt', order = 'desc' }): Item[] {
   const sign = order === 'asc' ? 1 : -1;
   return ads
@@ -189,7 +189,7 @@ test('a search in the local library agrees with a simple model of its filters', 
         await libraryServer.importRecords(...withIds(firstImport));
         await libraryServer.importRecords(...withIds(secondImport));
         vi.stubEnv('TZ', 'America/Los_Angeles');
-        // A record that replaces another keeps the place of that record. An older reading replaces nothing.
+        // A newer record replaces the stored one in place. An older record is ignored.
         const adById = new Map(withIds(firstImport).map((ad) => [ad.id, ad]));
         for (const ad of withIds(secondImport)) {
           const [seenAt, storedSeenAt] = [ad, adById.get(ad.id)].map((item) => parseTime(item?.lastSeenAt));
@@ -310,7 +310,7 @@ describe('Filters of the local library', () => {
       body: '따뜻한 차 한 잔으로 하루를 시작하세요. 오늘만 무료배송',
       startedAt: '2026-02-05T00:00:00Z',
       page: { pageName: 'Leaf & Co Korea' },
-      // The ad has no lastSeenAt and its end is in the future, so its days running are unknown.
+      // The running days are unknown, because lastSeenAt is missing and the end is in the future.
       endDate: '2099-01-01T00:00:00Z',
       audienceSizeMin: 1000,
       impressionsMin: 1_000_001,
@@ -336,7 +336,7 @@ describe('Filters of the local library', () => {
     [{ currency: 'eur' }, [1]],
     [{ impressionsFrom: 500, impressionsTo: 500 }, [1]],
     [{ impressionsTo: 99 }, []],
-    // A range with only a lower end extends to any number, and a range with only an upper end begins at zero.
+    // An ad value without an upper end is unlimited, and one without a lower end starts at zero.
     [{ impressionsFrom: 2_000_000 }, [3]],
     [{ impressionsTo: 1_000_000 }, [1]],
     [{ audienceSizeFrom: 1000, audienceSizeTo: 1000 }, [3]],
@@ -346,7 +346,7 @@ describe('Filters of the local library', () => {
     [{ adSpendFrom: 101 }, []],
     [{ missing: ['impressions'] }, [2]],
     [{ not: { missing: ['adSpend'] } }, [2]],
-    // The domain is that of the page where a visitor arrives, behind redirects.
+    // The domain belongs to the page behind all redirects.
     [{ domain: 'leaf.example' }, [2]],
     [{ domain: 'shop.leaf.example' }, [2]],
     [{ domain: 'facebook.com' }, []],

@@ -14,7 +14,7 @@ await libraryServer.importRecords(
   { pageId: 'page-2', pageName: 'Drink Shop' },
 );
 
-/** One key for each state of an account. */
+/** One API key for each account state. */
 const keys = {
   good: libraryServer.createKey({ name: 'Good key' }),
   revoked: libraryServer.createKey(),
@@ -27,12 +27,12 @@ libraryServer.library.keys.revoke(keys.revoked);
 const readFirstCollection = async (key: string) => (await libraryServer.get('/v1/collections', key)).body.items[0];
 const { id: defaultCollectionId } = await readFirstCollection(keys.good);
 
-/** A request. `{collection}` in its path stands for the id of a collection, by default of the good key's first one. */
+/** A request. `{collection}` in its path is replaced with a collection id, by default the first one of `keys.good`. */
 type Call = { method?: string; path: string; body?: unknown };
 const send = ({ method = 'GET', path, body }: Call, key?: string, collectionId = defaultCollectionId) =>
   libraryServer.request(method, path.replace('{collection}', collectionId), { key, body });
 
-/** Expects an error in the documented form and no charge. Returns the error. */
+/** Expects a documented error response without a charge. Returns the error. */
 async function expectError(call: Call, key: string | undefined, status: number, code?: string, collectionId?: string) {
   const answer = await send(call, key, collectionId);
   expect(answer.status).toBe(status);
@@ -60,7 +60,7 @@ const pageFields = { cursor: z.string().nullable(), hasMore: z.boolean(), totalH
 const listSchema = (item: z.ZodType, otherFields: z.ZodRawShape = pageFields) =>
   z.looseObject({ items: z.array(item), ...otherFields });
 
-/** The operations of the document: a successful call, its scope, its price (0 if not gated), its 200 body and credit headers. */
+/** The documented operations: a successful call, its scope, its price (0 if free), its response body and credit headers. */
 const documented: [name: string, call: Call, scope: string | undefined, price: 0 | 1, z.ZodType, headers: string[]][] =
   [
     ['whoami', { path: '/v1/whoami' }, undefined, 0, schemas.Identity, []],
@@ -109,7 +109,7 @@ describe.each(documented)('The API operation %s of the local library', (name, ca
     const otherScopes = [...scopes].filter((other) => other !== scope);
     const error = await expectError(call, libraryServer.createKey({ scopes: otherScopes }), 403, 'missing_scope');
     expect(error.message).toContain(scope);
-    // The scope alone is enough. The collection belongs to another account, so its operations return 404.
+    // A key with only this scope is accepted. Collection calls return 404, because the collection is another account's.
     expect((await send(call, libraryServer.createKey({ scopes: [scope] }))).status).toBe(
       name.includes('CollectionItem') ? 404 : 200,
     );
@@ -379,7 +379,7 @@ test('filters.json needs no API key', async () => {
 });
 
 test('an internal error is logged in full and returned as a 500 without details', async () => {
-  // None of the requests of this file has caused an internal error before.
+  // No earlier request in this file has caused an internal error.
   expect(libraryServer.errors).toEqual([]);
   libraryServer.library.context.database.run('DROP TABLE collection_items');
   const { status, headers, body } = await libraryServer.get('/v1/collections');

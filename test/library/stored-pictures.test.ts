@@ -15,12 +15,12 @@ const pictureHost = await startPictureHost();
 afterAll(() => pictureHost.close());
 const mediaHosts = ['--media-hosts', `${pictureHost.host.host}:${pictureHost.host.port}`];
 
-/** Writes ads as JSON Lines. Each ad has a picture and a card with another address of the same picture. */
+/** Writes ads as JSON Lines. Each ad has a picture, and a card with another URL of the same picture. */
 const writeAds = (pictureUrls: readonly string[]) =>
   pictureUrls
     .map((url, number) => {
       const media = [{ type: 'IMAGE', url }];
-      // The picture host ignores leading zeros, so this address returns the same picture.
+      // The picture host ignores leading zeros, so this URL returns the same picture.
       const cards = [{ title: 'Card', image_url: url.replace(/(\d+)$/, '0$1') }];
       return JSON.stringify({ id: deriveUuid(`ad ${number}`), headline: `Ad ${number}`, media, cards });
     })
@@ -34,7 +34,7 @@ const test = databaseTest
       (words: string[], input = '') =>
         runLibraryCommand([...words, '--database', database], { input }),
   )
-  /** Serves the database. `getAd` requests an ad from it. */
+  /** Serves the database. `getAd` requests an ad by its number. */
   .extend('serve', ({ database, run }) => async () => {
     const { origin, readStderr, close } = await serveDatabase(database);
     const [, pagesUrl = ''] = /pages at (\S+)/.exec(readStderr()) ?? [];
@@ -55,7 +55,7 @@ test('library import --pictures stores pictures and serves them', async ({ pictu
   expect(imported).toMatchObject({ code: 0 });
   expect(imported.err).toContain(`at most 6 to fetch into ${pictureFolder}, which may hold 2000 MB`);
   expect(imported.err).toMatch(/pictures: 6 pictures stored/);
-  // Equal pictures are stored in one file, even if their addresses differ.
+  // The library stores identical pictures in one file, even if their URLs differ.
   const fileNames = readdirSync(pictureFolder).toSorted();
   expect(fileNames).toEqual(Array(2).fill(expect.stringMatching(/^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png)$/)));
   const { origin, key, getAd, pagesUrl } = await serve();
@@ -73,7 +73,7 @@ test('library import --pictures stores pictures and serves them', async ({ pictu
   expect(await page.body.text()).toContain('<img src="/media/kept/');
   for (const name of ['..%2fad-library.db', `${'0'.repeat(64)}.${'0'.repeat(16)}.jpeg`, `${'0'.repeat(64)}.svg`])
     expect((await request(`${origin}/media/kept/${name}`)).statusCode).toBe(404);
-  // An MCP server reads the perceptual hash from the name of a stored file, and need not fetch the picture.
+  // An MCP server reads the perceptual hash from the file name and does not fetch the picture.
   const server = await startServer({ config: { baseUrl: origin, apiKey: key } });
   onTestFinished(server.close);
   await server.call('search_ads');
@@ -97,7 +97,7 @@ test('library import --pictures stores only valid pictures', async ({ pictureFol
   const reasons = ['2 × a web page, not a picture', '2 × its host answered 410', '1 × its host is not in AD_LIBRARY_'];
   for (const text of ['0 pictures stored, 0.0 MB; 5 could not be fetched:', ...reasons]) expect(err).toContain(text);
   expect(readdirSync(pictureFolder)).toEqual([]);
-  // A second import does not try failed pictures again, but the command `library pictures` does.
+  // A second import skips pictures that failed before, but `library pictures` tries them again.
   const secondImport = await run(['import', '-', '--pictures', '--folder', pictureFolder, ...mediaHosts], input);
   expect(secondImport.err).toContain('none is missing');
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
@@ -123,7 +123,7 @@ test('an ad with 120,000 incomplete URLs is returned within five seconds', async
 });
 
 test('library pictures skips and counts expired URLs', async ({ run }) => {
-  // The parameter `oe` of a signed address is the Unix time at which the address expires, in hexadecimal digits.
+  // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
   await run(['import', '-'], ads.map((ad) => JSON.stringify(ad)).join('\n'));
@@ -140,7 +140,7 @@ test('library pictures continues after it was killed and fetches only missing pi
 }) => {
   let [requestCount, isBlocked] = [0, true];
   const bytes = await createJpeg();
-  // The command notes pictures after each batch of 25 ads, which have 50 pictures.
+  // The command saves its progress after each batch of 25 ads, i.e. 50 pictures.
   const blockAfter = 54;
   const servePicture = () =>
     pictureHost.serve((response) => {

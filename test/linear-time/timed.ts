@@ -1,20 +1,20 @@
 import { readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-// biome-ignore lint/suspicious/noDeprecatedImports: its replacement is a package of its own.
+// biome-ignore lint/suspicious/noDeprecatedImports: the replacement would be another dependency.
 import { parseAst } from 'vitest/node';
 import { errorResponse, json, startUpstream } from '../support/faulty-upstream.ts';
 import { everyFact, somePage } from '../views/sample-ads.ts';
 
 /**
- * Measures the regular expressions of `src`, its functions or the tools with hostile texts, and prints a line for each
- * that is too slow.
+ * Runs the regular expressions in `src`, its functions or the tools on hostile texts, and prints each one that is too
+ * slow.
  */
 
 type Run = (text: string) => unknown;
 type Texts = { name: string; ofLength(length: number): string }[];
 
-/** Characters that a pattern of `src` treats as special, or that the cleaning of texts removes, keeps or examines. */
+/** Characters that a pattern in `src` or the sanitizer treats in a special way. */
 const characters = [
   ...'aZ09 _-.,:;=?!&#%/\\|*+~^$@<>()[]{}"\'`\n\t\r',
   ...['©', '®', '‼', '⁉', '↔', '↗', '↩', '↪', '❤', '👩', '🏽', '🏴', '🇩', '\ufe0f', '\ufe0e', '\u20e3', '…', 'é', 'ß'],
@@ -29,10 +29,7 @@ const repeated = (piece: string, start = '', end = 'ก\u202e!') => ({
   ofLength: (length: number) => start + piece.repeat(Math.ceil(length / piece.length)) + end,
 });
 
-/**
- * Returns groups of texts that repeat one piece. The pieces are single characters, and combinations of two or more
- * pieces that the source names.
- */
+/** Returns groups of texts that each repeat one piece: a character, or a combination of pieces from the source code. */
 function textsOf(named: readonly string[], reach: number): Texts[] {
   const groups = [characters.flatMap((piece) => [repeated(piece), repeated(piece, '', '"x')])];
   groups.push(named.flatMap((first) => named.map((second) => repeated(second, first + second))));
@@ -45,7 +42,7 @@ function textsOf(named: readonly string[], reach: number): Texts[] {
 
 const classes: Record<string, string> = { d: '0', w: 'a', s: ' ', n: '\n', r: '\r', t: '\t' };
 
-/** Returns the words and characters that a pattern names, and some that it matches without naming them. */
+/** Returns the words and characters in a pattern, and some characters that its classes match. */
 function namedIn({ source }: RegExp): string[] {
   const plain = source
     .replace(/\\u\{?([\da-f]{4,6})\}?|\\x([\da-f]{2})/gi, (_, four, two) =>
@@ -57,10 +54,7 @@ function namedIn({ source }: RegExp): string[] {
 
 const root = fileURLToPath(new URL('../../src', import.meta.url));
 
-/**
- * The pattern literals of each file, the number of patterns that it constructs, and its short strings with special
- * characters.
- */
+/** For each source file: its pattern literals, the number of `RegExp` calls, and short strings with special characters. */
 const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => /\.tsx?$/.test(file))
   .map((file) => {
@@ -77,8 +71,8 @@ const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
   });
 
 /**
- * Returns the processor time of a run in milliseconds, which other processes do not influence. A refusal of the text
- * counts as a result.
+ * Returns the processor time of a run in milliseconds, which does not include other processes. A run that throws counts
+ * as well.
  */
 async function timeOf(run: Run, text: string): Promise<number> {
   const start = process.cpuUsage();
@@ -87,12 +81,12 @@ async function timeOf(run: Run, text: string): Promise<number> {
   return (user + system) / 1000;
 }
 
-/** A run that takes less than this for 4,000 characters is fast enough, whatever its growth. Most runs end here. */
+/** A run that takes less time than this for 4,000 characters is not measured further. */
 const glance = { length: 4000, ms: 0.8 };
 
 /**
- * Returns true if a text of four times the length takes clearly more than four times as long. Quadratic time would take
- * 16 times as long.
+ * Returns true if a text of four times the length takes clearly more than four times as long. In quadratic time, it would
+ * take 16 times as long.
  */
 async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<boolean> {
   const least = async (length: number, times: number) => {
@@ -106,16 +100,13 @@ async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<bool
   return true;
 }
 
-/**
- * Measures a run with each group of texts and prints the run if it is too slow. Standard error names the current run,
- * in case it never ends.
- */
+/** Measures a run with each group of texts and prints its name if it is too slow. Logs the name first, in case it hangs. */
 async function time(name: string, run: Run, groups: readonly Texts[], ms = 15): Promise<void> {
   writeSync(2, `${name}\n`);
   for (const texts of groups) {
     const samples: number[] = [];
     for (const text of texts.slice(0, 5)) samples.push(await timeOf(run, text.ofLength(glance.length)));
-    // Takes only every n-th text if all texts would take longer than `ms`.
+    // Skip some texts if measuring all of them would take longer than `ms`.
     const median = samples.sort((one, other) => one - other)[2] ?? 0;
     const step = Math.max(1, Math.ceil((median * texts.length) / ms));
     for (let at = 0; at < texts.length; at += step) {
@@ -134,7 +125,7 @@ async function timePatterns(): Promise<void> {
       return pattern;
     },
   });
-  // main.ts starts a server when it is loaded. The patterns of the demo read only its own texts.
+  // Skip main.ts, which starts a server on import, and the demo, whose patterns read only its own texts.
   for (const { file, path, literals, constructed } of sources.filter(
     ({ file }) => !/^(?:main\.ts|library\/demo\/)/.test(file),
   )) {
@@ -143,7 +134,7 @@ async function timePatterns(): Promise<void> {
     if (constants.length < constructed)
       writeSync(1, `${file} constructs a pattern in a function: make it a constant\n`);
     for (const pattern of [...literals, ...constants]) {
-      // The pattern searches for all matches, so that it starts at every character.
+      // With the flag `g`, the pattern is tried at every character.
       const everywhere = new RegExp(pattern, [...new Set(`${pattern.flags}g`)].join(''));
       const run: Run = (text) => text.replace(everywhere, '');
       await time(`${file} ${pattern}`, run, textsOf(namedIn(pattern).slice(0, 40), 3));
@@ -151,16 +142,13 @@ async function timePatterns(): Promise<void> {
   }
 }
 
-/** Files whose functions work on texts. Other files open files or databases, send requests, or draw in a browser. */
+/** Files whose functions process texts. Other files open files or databases, send requests, or run in a browser. */
 const ofTexts =
   /^(?:views|mcp|api|prompts|logging|drawing|charts|dataset|ui|reports|tools|watches|transports\/http)\/(?!.*worker\.ts)|^library\/(?:search\/tokens|service\/request|import\/(?:formats|values|sources)\/[\w-]+)\.ts|^board\/view\/words\.ts|fetch-picture\.ts/;
 
 type Function = (...given: unknown[]) => unknown;
 
-/**
- * Returns ways to call a function whose first argument is a text, a list or an object, if the function accepts the
- * argument.
- */
+/** Returns ways to call a function with a text, a list or an object as its first argument, if it accepts them. */
 function runsOf(call: Function): Run[] {
   const firsts: Run[] = [
     (text) => text,
@@ -186,7 +174,7 @@ function runsOf(call: Function): Run[] {
 }
 
 async function timeFunctions(): Promise<void> {
-  // A function that does not accept a text may also reject later, when nothing awaits it.
+  // A function that does not accept the text may reject later, when its promise is no longer awaited.
   process.on('unhandledRejection', () => {});
   for (const { file, path, literals, signs } of sources.filter(({ file }) => ofTexts.test(file))) {
     const texts = textsOf([...new Set([...signs, ...literals.flatMap(namedIn)])], 2);
@@ -197,16 +185,13 @@ async function timeFunctions(): Promise<void> {
   }
 }
 
-/** Returns a copy of the model in which the text replaces every string. */
+/** Returns a copy of the model with every string replaced by the text. */
 const filled = <Value>(model: Value, text: string): Value =>
   JSON.parse(JSON.stringify(model), (_, value) => (typeof value === 'string' ? text : value));
 
-/**
- * Measures every tool with the text in its arguments, in every field of the answer, and in a refusal of the service.
- */
+/** Measures every tool with the text in its arguments, in every response field, and in an error of the API. */
 async function timeTools(): Promise<void> {
-  // The tools are loaded here, because timePatterns must be the first to load a file to see which patterns it
-  // constructs.
+  // Import the tools here, because timePatterns must import each file first to see which patterns it constructs.
   const { tools } = await import('../../src/tools/catalog.ts');
   const { startServer } = await import('../support/server.ts');
   const { id, pageId } = { ...everyFact, ...somePage };

@@ -9,7 +9,7 @@ import { ad, documentedResponse } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
-  /** Expects a refusal that names the argument, and no request to the service. */
+  /** Expects an error that names the argument, and no request to the API. */
   .extend(
     'expectRefused',
     ({ upstream, server }) =>
@@ -33,7 +33,7 @@ const big = '123456789012345678901';
 const paged = { limit: 3, cursor: 'abc' };
 const none = { limit: null, cursor: null, filters: null, detail: null, fresh: null };
 
-/** The expected request: its body, or its path if it has no body. */
+/** `sent` is the body of the expected request, or its path if it has no body. */
 test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unknown]>([
   ['a number as its JSON text', 'search_ads', { limit: '7' }, { limit: 7 }],
   ['an object as its JSON text', 'search_ads', { filters: '{"countries":["DE"]}' }, { countries: ['DE'] }],
@@ -64,7 +64,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
 const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
 type Refused = [tool: string, args: Record<string, unknown>, words: string | RegExp];
 const long = ['x', 'x ', '\u202e', '®', '"', '\n'].map((piece) => ({ [piece.repeat(1_000_000)]: 1 }));
-/** Values that the service would receive as other values. */
+/** Values that would change on their way to the API, with the reason in the error. */
 const unsendable = [
   ['{"from":1e400}', 'holds a number too large to be sent'],
   ['{"any":[1,[-1e999]]}', 'holds a number too large to be sent'],
@@ -202,7 +202,7 @@ describe('Texts inside search filters', () => {
         const { [key]: sent } = JSON.parse(upstream.requests[0]?.body ?? '{}');
         if (sent === text) return;
         expect([key, typeof sent]).toEqual([key, types[type ?? '']]);
-        // Formatting the value again gives the original text, except for white space.
+        // Serializing the sent value gives the original text, except for white space.
         expect(JSON.stringify(sent)).toBe(Array.isArray(sent) ? JSON.stringify(JSON.parse(text)) : text.trim());
       }),
       { numRuns: 300 },

@@ -4,7 +4,7 @@ import { toolNames } from '../../src/app.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';
 import { startServer } from '../support/server.ts';
 
-/** Tools that search ads by filters, in the order of the list. */
+/** Tools with filters for ads, in the order of the tool list. */
 const searching = ['search_ads', 'count_ads', 'gather_ads'];
 const isNamedIn = (text: string) => (tool: string) => new RegExp(`\\b${tool}\\b`).test(text);
 
@@ -33,12 +33,12 @@ test('descriptions and prompts never name a tool that is turned off', async () =
       );
 
     const { tools } = await client.listTools();
-    // The board is offered together with a tool that opens it.
+    // The board tools are listed only together with a tool that opens the board.
     const shows = tools.some(({ _meta }) => _meta !== undefined && 'ui/resourceUri' in _meta);
     expect(tools.filter(({ name }) => name.startsWith('board_'))).toHaveLength(shows ? 2 : 0);
     expect((await client.listResources()).resources).toHaveLength(shows ? 1 : 0);
 
-    // The first tool with filters for ads describes them, and the other tools refer to it.
+    // Only the first tool with filters describes them. The other tools refer to it.
     const described = tools.flatMap(({ name, inputSchema }) => {
       const filters = inputSchema.properties?.filters as { description: string } | undefined;
       return filters ? [{ name, description: filters.description }] : [];

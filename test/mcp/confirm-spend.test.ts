@@ -12,7 +12,7 @@ import { freshServiceTest } from '../support/fixtures.ts';
 import { startHttp } from '../support/http.ts';
 import { readResult, type TestServer } from '../support/server.ts';
 
-/** A person who answers each form, and remembers the forms. */
+/** Simulates a user who answers each form with `answerOf`. `forms` lists the shown forms. */
 function createPerson(answerOf: (form: PersonForm) => FormAnswer | Promise<FormAnswer>) {
   const forms: PersonForm[] = [];
   return {
@@ -27,7 +27,7 @@ type Person = ReturnType<typeof createPerson>;
 
 const choose = (choice: string) => createPerson(() => ({ action: 'accept', content: { choice } }));
 
-/** Connects a client of revision 2025-11-25 that shows forms to a person. */
+/** Connects a client of revision 2025-11-25 that shows forms to the simulated user. */
 async function connectWithForms(server: TestServer, key: string, person: Person) {
   const connected = await server.connectAs(key, 'test', { elicitation: {} });
   connected.client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({
@@ -89,7 +89,7 @@ describe('Spending confirmation before revision 2026-07-28', () => {
     const server = await start({ confirmCredits: 3 });
     const { call } = await connectWithForms(server, service.createKey(), person);
     await call('search_ads', threeAds);
-    // The price of the first call was not known.
+    // The first call needed a confirmation because its price was unknown.
     expect(person.forms).toHaveLength(1);
     await call('search_ads', threeAds);
     await call('list_collections');
@@ -199,7 +199,7 @@ describe('Spending confirmation in revision 2026-07-28', () => {
     'io.modelcontextprotocol/clientCapabilities': capabilities,
   });
 
-  /** Sends one call over HTTP, as a client does that handles forms by itself. */
+  /** Sends a raw tool call over HTTP, so that the test can answer the form itself. */
   async function sendCall(
     url: string,
     key: string,

@@ -83,7 +83,7 @@ describe('API error messages', () => {
         expect(estimateTokens(JSON.stringify(error))).toBeLessThan(2000);
         expect(text + JSON.stringify(error)).not.toMatch(/(?!\n)\p{Cc}|[\u202a-\u202e\u2066-\u2069\ufeff]/u);
       }),
-      // Failing inputs are large, and shrinking them would take minutes.
+      // Do not shrink a failing input, because shrinking such large inputs takes minutes.
       { numRuns: 30, endOnFailure: true },
     );
   });

@@ -22,7 +22,7 @@ interface Called {
   _meta?: object;
 }
 
-/** Returns the form of a list and of a result, and whether the client gets the board's tools. */
+/** Returns whether the tool list has schemas, whether results have data, and whether the client gets the board tools. */
 const readFormsInRevision = (tools: Listed[], result: Called) => ({
   listsData: tools.some(({ outputSchema }) => outputSchema !== undefined),
   sendsData: result.structuredContent !== undefined,
@@ -45,7 +45,7 @@ interface HostCase {
   drawsBoard: boolean;
 }
 
-/** The recorded handshakes of hosts, and the form that each host should get. */
+/** Recorded handshakes of hosts, with the result format that each host must get. */
 const handshakes: HostCase[] = [
   { name: 'claude-code', revision: '2026-07-28', hasData: false, drawsBoard: false },
   { name: 'claude-code', revision: '2025-11-25', hasData: false, drawsBoard: false },
@@ -196,7 +196,7 @@ describe('hosts.json', () => {
 test('a long list is cut and ends with a cursor for a host with a low token limit', async ({ server, service }) => {
   const { call } = await server.connectAs(service.createKey(), '@cline/core', {});
   const { text, raw } = await call('search_ads', { limit: 100 });
-  // Cline shortens the JSON of the whole result to 8,000 characters.
+  // Cline truncates the JSON of the whole result to 8,000 characters.
   expect(JSON.stringify(raw).length).toBeLessThan(8000);
   expect(text).toContain('cursor');
 });
@@ -223,7 +223,7 @@ serviceTest({ config: { output: 'both' } })(
 );
 
 const takesLinks = ['claude-code', 'mcp-inspector', 'inspector-cli'];
-/** Names of clients that do not take resource links. The LangChain adapter ends the run of an agent at a link. */
+/** Clients that get no resource links. The LangChain adapter, for example, aborts the agent's run at such a link. */
 const takesNoLinks = [
   ...'langchain-mcp-adapter claude-ai ai-sdk-mcp-client mcp Claude-Code constructor __proto__'.split(' '),
   '',

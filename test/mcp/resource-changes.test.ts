@@ -20,7 +20,7 @@ interface Listed {
   resources: { name: string }[];
 }
 
-/** Connects a client that notes the names of the resources each time the server announces a change. */
+/** Connects a client that lists the resources each time the server announces a change. */
 async function connect(
   mode: (typeof modes)[number],
   transports: { earlier: () => EarlierTransport; latest: () => LatestTransport },
@@ -48,7 +48,7 @@ async function connect(
 type EarlierTransport = EarlierStdio | EarlierHttp;
 type LatestTransport = LatestStdio | StreamableHTTPClientTransport;
 
-/** Returns a command whose exports go to a folder of the test. */
+/** Returns a demo command that exports into a temporary folder. */
 const demoCommand = () => commandLine(['--demo', '--files', createTemporaryFolder()]);
 const stdio = {
   earlier: () => new EarlierStdio(demoCommand()),
@@ -66,7 +66,7 @@ test.each(modes)('the stdio server announces nothing if a call creates no file (
   const { announced, call } = await connect(mode, stdio);
   await call({ name: 'query_ads', arguments: { sql: 'SELECT 1' } });
   expect(await call({ name: 'export_ads', arguments: { sql: 'DROP TABLE ads' } })).toMatchObject({ isError: true });
-  // A report made afterwards is the first announcement.
+  // The first announcement comes from the report written now.
   await call(report);
   await waitUntil(() => announced.length > 0);
   expect(announced).toHaveLength(1);

@@ -68,7 +68,7 @@ test('every result from demo data is marked as demo data', async () => {
   }
   const instructions = client.getInstructions();
   expect(instructions).toContain('DEMO DATA');
-  // The cache is off, so the instructions do not promise that a repeated call is free.
+  // Without a cache, the instructions must not promise that a repeated call is free.
   expect(instructions).toContain('repeating a call is charged again');
   expect(instructions).not.toContain('is free');
   const { tools } = await client.listTools();

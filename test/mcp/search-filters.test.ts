@@ -17,7 +17,7 @@ const writeFilterFile = (content: unknown) => {
   return file;
 };
 
-/** Returns the descriptions of `filters` in the list of tools for a file of filters. */
+/** Starts a server with this filter file and returns the descriptions of the `filters` arguments. */
 async function readDescription(file: string): Promise<{ ads: string; pages: string }> {
   const { searchFilters } = readConfig({ AD_LIBRARY_SEARCH_FILTERS: file });
   const server = await startServer({ config: { searchFilters } });
@@ -67,7 +67,7 @@ test.for<[what: string, file: () => string, reason: string | RegExp]>([
   await expect(problem).rejects.toThrow(reason);
 });
 
-/** Starts a service below a path prefix that describes its filters as the test chooses. Records the requests. */
+/** Starts an API under a path prefix with a custom `/filters.json`. Records the requests for it. */
 async function createDescriber(answer: RequestListener) {
   const described = { answer, requests: [] as IncomingMessage[], baseUrl: '' };
   const upstream = createServer((request, response) => {
@@ -81,7 +81,7 @@ async function createDescriber(answer: RequestListener) {
   return described;
 }
 
-/** Lists the tools twice and returns the descriptions of `filters` and the requests for them. */
+/** Lists the tools twice. Returns the descriptions of `filters` and the requests for `/filters.json`. */
 async function listToolsWith(answer: RequestListener, searchFilters?: object) {
   const { baseUrl, requests } = await createDescriber(answer);
   const { client, close } = await startServer({ config: { baseUrl, apiKey: 'svc_live_listed', ...searchFilters } });

@@ -30,7 +30,7 @@ test.each(['auto', 'legacy'] as const)('clients can list and read the skill of t
     expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
     if (entry === undefined) throw new Error('no skill is listed');
     expect((await skills.get(entry.uri)).skill).toEqual(entry);
-    // The client verifies size, digest and frontmatter against the entry.
+    // The client verifies the file's size, digest and frontmatter.
     for (const name of ['SKILL.md', 'vocabulary.md']) {
       const read = { verified: true, text: readText(name), mimeType: 'text/markdown' };
       expect(await skills.read(entry, name)).toMatchObject(read);

@@ -25,7 +25,7 @@ afterAll(async () => {
   await host.close();
 });
 
-/** Never seen before, so that it has to be decoded. */
+/** Each picture has a new width, so that it is not in the cache. */
 let number = 0;
 const createUncachedPicture = () => createJpeg({ width: 100 + number++ });
 const samplePictures = { jpeg: await createJpeg(), png: new Uint8Array(createPng()), webp: await createWebp() };
@@ -86,7 +86,7 @@ describe('Picture headers', () => {
   });
 });
 
-/** The thumbnail, and the colour in its middle in steps of eight. */
+/** Returns the size of the thumbnail and its center color, rounded to multiples of eight. */
 async function readShownPicture(bytes: Uint8Array) {
   const shown = await showPicture(bytes);
   if ('reason' in shown) return shown;
@@ -139,7 +139,7 @@ test('decoding stops at its time limit and does not delay other tenants', async 
   const hasty = openTestPictures([host.host], { drawMs: 4000 });
   const [attacker, other] = [hasty.forTenant('attacker'), hasty.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };
-  // Both threads are there before.
+  // Start both worker threads first.
   const jpegs = await Promise.all([createUncachedPicture(), createUncachedPicture(), createUncachedPicture()]);
   await Promise.all([attacker, other].map((pictures, at) => showPicture(jpegs[at] as Uint8Array, pictures)));
   const address = host.serve(createScanBomb(20_000));
@@ -148,7 +148,7 @@ test('decoding stops at its time limit and does not delay other tenants', async 
   expect(first).toHaveProperty('jpeg');
   expect(await bomb).toEqual(tooLong);
   expect(await showPicture(await createUncachedPicture(), attacker)).toHaveProperty('jpeg');
-  // The same bomb is not decoded again: it does not wait for another one.
+  // The same bomb is rejected from the cache, so it does not wait for the bomb that is being decoded.
   const another = showPicture(createScanBomb(20_001), other).then(() => 'decoded');
   await waitUntil(() => host.open() === 0);
   expect(await Promise.race([another, attacker.thumbnail(address, { side: 100, signal })])).toEqual(tooLong);

@@ -8,7 +8,7 @@ import { type PictureAnswer, startPictureHost, streamBytes } from '../support/pi
 import { createJpeg, createScanBomb, openTestPictures } from './sample-pictures.ts';
 
 const host = await startPictureHost();
-/** Another server inside, which the rule does not list. */
+/** An internal host that is not in the list of allowed media hosts. */
 const privateHost = await startPictureHost();
 const names: Record<string, string[]> = {
   'inside.example': ['10.0.0.7'],
@@ -25,7 +25,7 @@ const opened = openTestPictures([host.host], limits, { resolve });
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
 const showPicture = (address: string) => opened.forTenant('tenant').thumbnail(address, { side: 100, signal });
-/** What other pictures show of an address. */
+/** Shows the picture at a URL with other picture options. */
 async function showPictureWith(options: Partial<PictureOptions>, address: string) {
   const other = openTestPictures([host.host], limits, options);
   return await other
@@ -54,7 +54,7 @@ describe('Private IP addresses in picture URLs', () => {
   const reason = 'its host does not exist, or is not public';
 
   test('a private address is rejected with the same reason and delay as an unknown host', async () => {
-    // What is loaded with the first request takes no time of these.
+    // Make one request first, so that loading modules does not affect the measured times.
     await showPicture(host.serve(good));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
     const all = [...addresses, ...Object.keys(names), 'nowhere.example'].map(formatAddress);
@@ -82,7 +82,7 @@ describe('Private IP addresses in picture URLs', () => {
     '0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1',
     '192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1 255.255.255.255',
   ];
-  /** As an address in a URL spells it. */
+  /** Returns an IPv6 address as the URL parser normalizes it. */
   const normalizeIpv6 = (host: string) => new URL(`http://${host}/`).hostname.replace(/^\[|\]$/g, '');
   const formatHex = (address: string) =>
     address
@@ -228,7 +228,7 @@ describe('Picture fetches', () => {
       narrow.forTenant('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
     const bomb = shown(createScanBomb(20_000));
     await waitUntil(() => host.requests.length === 1);
-    // One that overtakes the first on its way to the decoder makes room for another.
+    // A picture that reaches the decoder before the bomb frees its slot for the next fetch.
     let done = 0;
     const others = Array.from({ length: 8 }, async (_, at) => {
       const result = await shown(await createJpeg({ width: 50 + at }));

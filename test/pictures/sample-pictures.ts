@@ -6,7 +6,7 @@ import { Canvas, type Colour } from '../../src/drawing/canvas.ts';
 import { encodeJpeg } from '../../src/drawing/codecs.ts';
 import { type OpenPictures, openPictures, type PictureOptions } from '../../src/pictures/pictures.ts';
 
-/** Pictures and what poses as pictures, made when they are needed: no file of anybody else is kept here. */
+// Creates valid and malicious pictures when a test needs them, so that the repository contains no third-party files.
 
 export interface Sample {
   width?: number;
@@ -31,13 +31,13 @@ export async function createWebp({
 interface PngParts {
   width?: number;
   height?: number;
-  /** The pixels, packed; by default black ones. */
+  /** The compressed pixel data. Black by default. */
   pixels?: Uint8Array;
-  /** Chunks between the head and the pixels. */
+  /** Chunks between the header and the pixel data. */
   extra?: readonly Uint8Array[];
 }
 
-/** Grey, 8 bits. */
+/** Creates an 8-bit grayscale PNG. */
 export function createPng({ width = 300, height = 200, pixels, extra = [] }: PngParts = {}): Uint8Array {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
@@ -59,7 +59,7 @@ export function createPngChunk(type: string, data: Uint8Array): Uint8Array {
   return chunk;
 }
 
-/** The head of a JPEG says that it is so large; the rest is that of a small one. */
+/** Creates a small JPEG whose header claims this size. */
 export async function createJpegClaimingSize(width: number, height: number): Promise<Uint8Array> {
   const bytes = Buffer.from(await createJpeg());
   const frame = bytes.indexOf(Buffer.from('ffc0', 'hex'));
@@ -72,13 +72,13 @@ const createSegment = (marker: number, data: readonly number[]) =>
   Buffer.from([0xff, marker, (data.length + 2) >> 8, (data.length + 2) & 255, ...data]);
 
 /**
- * A small file that takes minutes to decode: a progressive JPEG of 16 megapixels with thousands of scans, of which each
- * goes through the whole picture and changes nothing.
+ * Creates a small file that takes minutes to decode: a progressive JPEG of 16 megapixels with thousands of empty scans.
+ * The decoder goes through the whole picture for each scan.
  */
 export function createScanBomb(scans: number): Uint8Array {
   const side = 4000;
   const high = [side >> 8, side & 255];
-  // One code, which stands for 16,384 and more blocks without anything in them.
+  // The only Huffman code stands for at least 16,384 empty blocks.
   const skipMany = createSegment(0xc4, [0x10, 1, ...new Array(15).fill(0), 0xe0]);
   const scan = Buffer.concat([createSegment(0xda, [1, 1, 0, 1, 5, 0]), Buffer.alloc(80, 0x55)]);
   return Buffer.concat([
@@ -91,7 +91,7 @@ export function createScanBomb(scans: number): Uint8Array {
   ]);
 }
 
-/** Pictures under the rule `public` and the given hosts. Nothing is found in the DNS. */
+/** Opens pictures that allow public hosts and the listed hosts. By default, DNS lookups find nothing. */
 export const openTestPictures = (
   listed: PictureOptions['hosts']['listed'],
   limits: PictureOptions['limits'] = {},

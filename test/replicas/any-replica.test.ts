@@ -21,7 +21,7 @@ const host = await startPictureHost();
 afterAll(() => host.close());
 
 describeEveryServer('Any replica', (server) => {
-  // All of these tests run although the clocks of two replicas are wrong by an hour.
+  // All tests in this file run with two replica clocks that are wrong by an hour.
   const args = ['--media-hosts', `${host.host.host}:${host.host.port}`];
   const fleet = startReplicasBeforeAll({ count: 3, server, args, clockAdvanceMinutes: [60, -60, 0] });
 

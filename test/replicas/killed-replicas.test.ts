@@ -12,10 +12,10 @@ const adId = deriveUuid('ad');
 const getAd = (replica: Replica, id = adId) => replica.call('get_ad', { adId: id });
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 const mayBeCharged = { kind: 'network', retryable: false };
-/** The deadline of a call, in milliseconds. The leases of the killed replica end ten seconds after this deadline. */
+/** The deadline of a call, in milliseconds. The leases of a killed replica end ten seconds later. */
 const timeoutMs = 5000;
 const afterDeadline = { timeout: 60_000, interval: 500 };
-/** Repeats a call as long as the killed replica still holds a lease that the call needs. */
+/** Repeats a call until the killed replica's leases no longer block it. */
 async function afterLease(call: () => Promise<Result>): Promise<Result> {
   for (;;) {
     const result = await call();
@@ -24,7 +24,7 @@ async function afterLease(call: () => Promise<Result>): Promise<Result> {
 }
 const question = { filters: { query: 'tea' }, maxCredits: budget };
 
-/** Starts calls of one key at a replica that is then killed. Returns the checks at the other replicas. */
+/** Starts calls on a replica. Returns the checks that run on the other replicas after the first one was killed. */
 type Scenario = (tenant: Tenant, replicas: Tenant['replicas']) => Promise<() => Promise<void>>;
 
 const createWaitingScenario =
@@ -44,7 +44,7 @@ const createWaitingScenario =
       upstream.respondWith(documentedResponse);
       // The credits were reserved after the claim, so their lease ends a little later.
       await expect.poll(() => readSpending(other), afterDeadline).toMatchObject({ charged: 1, uncertain: 1 });
-      // A person can decide to send the call again.
+      // The user can decide to send the call again.
       expect(await getAd(other)).toMatchObject({ isError: false, data: { receipt: { charged: 1 } } });
     };
   };

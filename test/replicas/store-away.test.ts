@@ -37,7 +37,7 @@ describeEveryServer('Replicas with an unreachable store', (server) => {
       expect(credits.text).toContain('What this server has spent is not known now');
       expect((await other.call('whoami')).isError).toBe(false);
       await expect.poll(one.readReadiness).toBe('away');
-      // A load balancer would otherwise take all replicas out at once.
+      // If the probe failed, a load balancer would remove all replicas at once.
       expect((await one.get('/readyz')).status).toBe(200);
       expect((await one.get('/healthz')).status).toBe(200);
       expect((await one.get('/metrics')).text).toContain('ad_library_state_up 0');

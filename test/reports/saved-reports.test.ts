@@ -64,7 +64,7 @@ test('a saved report can be rewritten after a restart and shows its earlier figu
   const [, part = ''] = /<h2 dir="auto">How many<\/h2>(.*?)<\/section>/s.exec(again.html) ?? [];
   expect(part).toMatch(/<\/dl>.*Written on 16 Nov 2026<\/p><p class="words" dir="auto">There are few\.<\/p>/);
 
-  // The same day with texts: what was written to see the figures is not the last time.
+  // Rewriting a report on the same day keeps the comparison with the figures of the earlier day.
   const told = await writeReport(server, { again: 'weekly', texts: ['One more.', '', ''] });
   expect(told.data.sections).toMatchObject([{ last: { ads: 10 } }, {}, {}]);
   expect(told.html).toMatch(/How many<\/h2><dl.*?<\/dl><p class="words" dir="auto">One more\.<\/p>/s);

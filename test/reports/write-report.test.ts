@@ -38,7 +38,7 @@ async function writeTestReport(server: TestServer, args: object) {
   return { ...result, html: page?.text ?? '' };
 }
 
-/** What hostile advertisers, and a model that they fooled, could bring into a report. */
+/** Writes a report with hostile ads and with texts from a model that such ads have manipulated. */
 async function writeHostileReport({ server, upstream }: { server: TestServer; upstream: Upstream }): Promise<string> {
   const image = host.serve(await createJpeg({ width: 500, height: 300, colour: [200, 60, 30] }));
   const ids = await loadAds(
@@ -138,7 +138,7 @@ describe('A report', () => {
   test('a report omits pictures to stay under 5 MB', async ({ server, upstream }) => {
     const pixels = new Uint8ClampedArray(randomBytes(400 * 400 * 4));
     const noise = await encodeJpeg({ width: 400, height: 400, data: pixels }, 95);
-    // Few to fetch, and many to write: a slow machine has them in time, too.
+    // Use few different pictures many times, so that even a slow machine fetches them in time.
     const media = [{ type: 'THUMB', url: host.serve(noise), nr: 0 }];
     const adIds = await loadAds({ server, upstream }, ...Array.from({ length: 12 }, () => ({ media })));
     const sections = Array.from({ length: 20 }, (_, index) => ({ heading: `Section ${index}`, adIds }));
@@ -194,7 +194,7 @@ describe('The text of a report', () => {
     ...[{ duplicates: 1e300 }, { duplicates: 1 }],
   ];
 
-  /** Sections by what is to be seen in them. */
+  /** Sections of the report. Each key says what the section must show. */
   const sections: Record<string, Omit<ReportSection, 'heading'>> = {
     'Names of sections are "text" <b>\u202e': {},
     'Numbers of a column can be compared, and none below one loses its digits': createTable(

@@ -22,10 +22,7 @@ for (const [path, content] of Object.entries(files)) {
   writeFileSync(join(folder, path), content);
 }
 
-/**
- * Starts the server as a desktop host does, with the values that the person entered. A value that the person left out
- * stays a placeholder.
- */
+/** Starts the server like a desktop host, with the values that the user entered. Missing values stay placeholders. */
 function startAsHost(entered: Record<string, string>) {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
   const fillIn = (text: string) =>

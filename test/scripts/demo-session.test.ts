@@ -11,7 +11,7 @@ const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
 const lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
 
 test('the demo session fits 80 columns and ends with its cost', () => {
-  // The path of the temporary folder is long on some systems.
+  // Ignore lines with the temporary folder, whose path is long on some systems.
   expect(lines.filter((line) => [...line].length > 80 && !line.includes(tmpdir()))).toEqual([]);
   expect(lines.length).toBeLessThan(90);
   const marked = lines.filter((line) => /^[QA] {2}/.test(line)).map(([mark]) => mark);

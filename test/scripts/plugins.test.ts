@@ -12,7 +12,7 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 const temporary = createTemporaryFolder();
 const plugins = new Map(
   packPlugins().map(({ folder, files }) => {
-    // The folder is outside the repository, so that nothing of its node_modules can be loaded.
+    // Use a folder outside the repository, so that the plugin cannot load packages from its node_modules.
     const root = join(temporary, 'with a space', folder);
     for (const [path, content] of Object.entries(unzipSync(zipFiles(files)))) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -37,7 +37,7 @@ interface LaunchEntry {
   env?: Record<string, string>;
 }
 
-/** Starts the server of a plugin as a host does: placeholders with a value are replaced, and nothing else. */
+/** Starts the server of a plugin like a host: replaces only placeholders that have a value. */
 function startPlugin(
   { command, args, env = {} }: LaunchEntry,
   cwd: string,

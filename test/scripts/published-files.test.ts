@@ -29,7 +29,7 @@ const createPublishedFiles = async (publisher: Publisher) => {
 test("every published file contains the publisher's details from package.json", async () => {
   const published = await createPublishedFiles({
     ...publisher,
-    // In a Dockerfile, `$` begins a variable, so it must be escaped.
+    // `$` starts a variable in a Dockerfile, so it must be escaped.
     description: 'for "$5"',
     mcpName: 'io.github.someone/ad-library-mcp',
     homepage: 'https://ads.test',
@@ -105,7 +105,7 @@ describe('The desktop manifest', () => {
   });
 });
 
-// These checks follow the schema of 2025-12-11, because no npm package contains it.
+// No npm package contains the schema of 2025-12-11, so this test repeats its rules.
 test('server.json matches the registry schema', () => {
   const version = expect.stringMatching(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
   const shown = expect.stringMatching(/^.{1,100}$/);

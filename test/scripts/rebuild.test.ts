@@ -22,12 +22,12 @@ import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-// The clone is inside the repository, because the build reads the paths of packages.
+// Create the clone inside the repository, because the build reads the paths of packages.
 const clone = mkdtempSync(join(root, '.building-clone-'));
 afterAll(() => rmSync(clone, { recursive: true }));
 symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
 const sources = ['src', 'scripts', 'docs/skill', 'package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE'];
-// The clone starts with the existing build, whatever its sources.
+// Copy the existing build into the clone, even if the sources have changed since.
 for (const part of [...sources, ...listLatestBuild()]) cpSync(join(root, part), join(clone, part), { recursive: true });
 
 const dist = join(clone, 'dist');
@@ -42,7 +42,7 @@ test('a running server keeps working while dist is rebuilt', {
   timeout: 300_000,
 }, async () => {
   const before = await readVersion();
-  // A new version gives the files of the build new names.
+  // Change the version, so that the next build gets new file names.
   const path = join(clone, 'package.json');
   writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), version: '2.0.0' }));
   const client = await connectCommand('v1', { command: process.execPath, args: [main, '--demo'] });

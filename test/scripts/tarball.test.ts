@@ -15,10 +15,10 @@ const shell = process.platform === 'win32';
 const npm = async (cwd: string, ...args: string[]) =>
   (await promisify(execFile)('npm', [...args, '--loglevel=error'], { cwd, shell })).stdout;
 
-// The package is built already. A build during packing would disturb the tests that run at the same time.
+// Pack without building: the build exists already, and rebuilding would disturb tests that run at the same time.
 const said = await npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${folder}`);
 const [packed] = JSON.parse(said) as [{ filename: string; files: { path: string }[] }];
-// Without a package.json here, npm would install into the next parent folder that has one.
+// Create a package.json, because npm would otherwise install into the nearest parent folder that has one.
 writeFileSync(join(folder, 'package.json'), '{ "private": true }');
 await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
 
@@ -30,7 +30,7 @@ test('the npm package contains the build and the required files only', () => {
   expect(statSync(join(folder, packed.filename)).size).toBeLessThan(5.5 * 1024 * 1024);
 });
 
-// bundle.test.ts tests every tool of the same build.
+// bundle.test.ts runs every tool of this build, so two calls suffice here.
 test('the installed command answers tool calls', async () => {
   const [command = '', ...args] = [...(shell ? ['cmd', '/c'] : []), 'npx', '--offline', 'ad-library-mcp', '--demo'];
   const client = await connectCommand('v2 auto', { command, args, cwd: folder });

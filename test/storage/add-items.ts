@@ -1,7 +1,7 @@
 import { createGathering } from '../../src/dataset/gatherings.ts';
 import type { Dataset, GatheringStep } from '../../src/storage/dataset.ts';
 
-/** Creates the description of an answer that came at a time. The time is also its sequence number. */
+/** Describes the response that arrived at time `at`. The time is also its sequence number. */
 export const createSource = (at: number) => ({ at, order: at, listedBy: 'searchAds', requestId: `r${at}` });
 
 /** Adds ads to a dataset. */

@@ -3,8 +3,8 @@ import { openFolderState } from '../../src/storage/folder.ts';
 import { addAds } from './add-items.ts';
 
 /**
- * A program that adds ads to a dataset in a folder, one after the other, together with a large ad that changes each time.
- * Prints one line of JSON after each ad.
+ * Adds ads to a dataset in a folder, one after the other, each together with a new version of a large ad. Prints a line of
+ * JSON after each ad.
  */
 const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);

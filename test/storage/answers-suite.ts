@@ -22,10 +22,10 @@ export interface AnswersUnderTest {
   advanceTime(ms: number): Promise<void>;
 }
 
-/** The lifetime of cached answers in these tests, in milliseconds. */
+/** The lifetime of cached responses in these tests, in milliseconds. */
 export const ttlMs = 60_000;
 
-/** A call, as far as a cache of answers needs it. */
+/** Creates a call with the fields that the response cache reads. */
 export const createCall = (tenantId = 't', signal = new AbortController().signal): ClaimedCall => ({
   request: requestWithoutArguments(operations.getAd),
   owner: { apiKey: 'k', tenantId },
@@ -39,7 +39,7 @@ interface AnswerToCache {
   cached: CachedAnswer;
 }
 
-/** Claims a call and caches its answer. */
+/** Claims a call and caches its response. */
 export async function cacheAnswer(
   answers: AnswerCache,
   { tenantId = 't', id = '1', group, cached }: AnswerToCache,
@@ -53,7 +53,7 @@ export async function claimCall(answers: AnswerCache, name: string | undefined, 
   return claim;
 }
 
-/** Tests a cache of answers, in memory or in a store. */
+/** Defines the tests of a response cache, in memory or in a shared store. */
 export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
   const find = async (answers: AnswerCache, id: string, { tenantId = 't', group }: Partial<AnswerToCache> = {}) => {
     const name = await answers.resolveName(tenantId, answerNameOf(id, group));
@@ -68,7 +68,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     await pass(5000);
     const found = await find(answers, '1');
     expect(found?.answer).toEqual(cached.answer);
-    // The clock of a store has whole milliseconds, and both clocks continue during the test.
+    // Allow for some difference: the store rounds to milliseconds, and the clocks run during the test.
     const age = now() - (found?.at ?? 0);
     expect(age).toBeGreaterThan(4990);
     expect(age).toBeLessThan(35_000);

@@ -1,14 +1,14 @@
 import type { Admission, CreditAccount, ReserveRequest, Settlement } from '../../src/credits/ledger.ts';
 import { getOverallMaxPrice } from '../../src/credits/prices.ts';
 
-/** Creates the settlement of a paid answer. */
+/** Creates the settlement of a paid call with this charge. */
 export const chargedSettlement = (credits: number): Settlement => ({
   charged: credits,
   uncertain: 0,
   isPaidAnswer: true,
 });
 
-/** Creates the request of a paid call, for the `reserve` method of a ledger. */
+/** Creates the argument for the ledger's `reserve` method: a request for one credit by default. */
 export const requestCredits =
   (request: Partial<ReserveRequest> = {}) =>
   ({ prices }: CreditAccount): ReserveRequest => {
@@ -16,7 +16,10 @@ export const requestCredits =
     return { budget: 10, credits, atLeast: credits, isPaid: true, maxPrice: getOverallMaxPrice(prices), ...request };
   };
 
-/** Returns the lease of a granted reservation. @throws Error if the reservation was not granted */
+/**
+ * Returns the lease of a granted reservation.
+ * @throws Error if the reservation was not granted
+ */
 export function getLease(admission: Admission) {
   if (admission.kind !== 'granted') throw new Error(`not granted but ${admission.kind}`);
   return admission.lease;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CursorMemory } from '../../src/storage/call-state.ts';
 
-/** Tests a memory for cursors. */
+/** Defines the tests of a cursor store. */
 export function testCursors(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
   describe(`Stored cursors ${name}`, () => {
     test('a stored cursor returns its search only to its own API key', async () => {

@@ -4,7 +4,7 @@ import type { Datasets } from '../../src/storage/dataset.ts';
 import { parseItem } from '../../src/storage/item-versions.ts';
 import { addAds, createSource } from './add-items.ts';
 
-/** Tests the datasets of a store. */
+/** Defines the tests of a dataset store. */
 export function testDatasets(name: string, open: () => Promise<Datasets>): void {
   const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
 

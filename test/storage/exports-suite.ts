@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ExportedFile, ExportStore, Exports } from '../../src/storage/exports.ts';
 
-/** Writes a file in several pieces. */
+/** Exports a file that is written in several chunks. */
 export const exportFile = (exports: Exports, name: string, ...parts: readonly (string | Uint8Array)[]) =>
   exports.create({
     name,
@@ -17,7 +17,7 @@ const readText = async (exports: Exports, uri: string) => {
   return file && Buffer.from(await file.content()).toString();
 };
 
-/** Tests a store for exported files. */
+/** Defines the tests of a store for exported files. */
 export function testExports(name: string, open: () => Promise<ExportStore>): void {
   describe(`Exported files ${name}`, () => {
     test('exported files are listed newest first and read back unchanged', async () => {
@@ -89,7 +89,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
         expect(file.linkPath).toBeUndefined();
         expect((await file.content()).length).toBeGreaterThan(0);
       }
-      // A clock may have whole milliseconds only.
+      // Wait, because a clock may count only whole milliseconds.
       await wait(5);
       const { linkPath = '' } = await exportFile(of('a'), 'x.csv', 'x');
       expect(await links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).not.toBe('ended');

@@ -16,7 +16,7 @@ function accountFile(files: string): string {
   return join(folder, readdirSync(folder).find((name) => name.endsWith('.log')) ?? '');
 }
 
-/** Replaces a file by a folder, so that reads and writes fail. Returns a function that restores the file. */
+/** Replaces a file with a folder, so that reads and writes fail. Returns a function that restores the file. */
 function breakFile(file: string): () => void {
   renameSync(file, `${file}.away`);
   mkdirSync(file);

@@ -34,7 +34,7 @@ const cachedAnswer = {
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 
-/** Opens a folder as another process would. The first letter of a key is the name of its account. */
+/** Opens a folder like a separate process. The first letter of an API key is the name of its account. */
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {
   const state = openFolderState({
     ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
@@ -54,7 +54,7 @@ async function findFile(folder: string, kind = 'accounts'): Promise<string> {
   return join(folder, kind, name);
 }
 
-/** Opens a folder with one process for each key. */
+/** Opens a folder as if each API key had its own process. */
 function openForEach(folder: string): Datasets {
   const processes = new Map<string, Datasets>();
   return {
@@ -126,13 +126,13 @@ describe('Writes that fail temporarily', () => {
   const list = { fingerprint: '["getAd",{"id":"1"}]', group: 'a collection' };
   const request = { onLost: async () => {} };
 
-  /** Makes each write fail after five seconds. Reads succeed. */
+  /** Holds the file's lock, so that each write fails after five seconds. Reads succeed. */
   async function holdLock(file: string) {
     const lock = await acquireLock(`${file}.lock`);
     return async () => lock.release();
   }
 
-  /** Makes each read and write fail immediately. */
+  /** Replaces the file with a folder, so that each read and write fails immediately. */
   async function replaceByFolder(file: string) {
     await rename(file, `${file}.away`);
     await mkdir(file);
@@ -142,7 +142,7 @@ describe('Writes that fail temporarily', () => {
     };
   }
 
-  /** Opens a process that cannot write the end of a slot, the end of a claim, and the change of a list. */
+  /** Opens a process with three pending writes that `block` delays: a released slot, a released claim and a changed list. */
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
     const { answers, slots, cursorsOf } = openIn(folder, { ttlMs: 60_000 });
@@ -156,7 +156,7 @@ describe('Writes that fail temporarily', () => {
     return { folder, answers, slots, cursorsOf, unblock };
   }
 
-  /** Verifies that another process gets the slot and the claim within `ms` milliseconds, and does not find the list. */
+  /** Verifies that another process gets the slot and the claim within `ms` milliseconds, and that the list is gone. */
   async function verifyFreed(folder: string, ms: number) {
     const other = openIn(folder, { ttlMs: 60_000 });
     const signal = AbortSignal.timeout(ms);
@@ -198,7 +198,7 @@ describe('Writes that fail temporarily', () => {
 });
 
 describe('The file of an account', () => {
-  /** Creates a folder with three ads. Each ad is a separate line of the file. */
+  /** Creates a folder whose account file has three ads, one on each line. */
   async function createFolderWithThreeAds() {
     const folder = newFolder();
     const process = openIn(folder);
@@ -236,7 +236,7 @@ describe('The file of an account', () => {
     );
     expect(await readFile(file, 'latin1')).toBe(damaged.join('\n'));
     await writeFile(file, damaged.toSpliced(2, 1).join('\n'), 'latin1');
-    // The ad that was added while the file was refused has waited in memory.
+    // The ad that was added meanwhile waited in memory and is stored now.
     expect(await readIds(await dataset())).toEqual(['a', 'c', 'd']);
     await datasets.close();
   });
@@ -299,7 +299,7 @@ describe('The daily ledger', () => {
   const hour = 3_600_000;
   const requestWholeBudget = requestCredits({ credits: 10 });
 
-  /** Creates a day. `open` opens the ledger of another process. All processes have the same clock. */
+  /** Creates a folder and a clock at noon. `open` opens the ledger like a separate process with the same clock. */
   function createDay(folder = newFolder()) {
     const clock = { now: noon };
     const warnings: string[] = [];
@@ -342,7 +342,7 @@ describe('The daily ledger', () => {
     const lease = getLease(await open().reserve('t', requestWholeBudget));
     clock.now = noon + 12 * hour + 1;
     const ledger = open();
-    // After twelve hours the lease counts as abandoned, until the call settles it.
+    // After twelve hours, the ledger treats the lease as abandoned until the call settles it.
     expect((await ledger.reserve('t', requestWholeBudget)).kind).toBe('refused');
     await open().settle('t', chargedSettlement(4), lease);
     expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });

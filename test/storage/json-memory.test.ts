@@ -31,14 +31,14 @@ test.for(shapes)('the estimated memory of %s is at least the measured memory', (
   const before = heapUsed();
   const value = JSON.parse(json);
   const usedBytes = heapUsed() - before;
-  // V8 doubles the table of an object when the table is full, so the measured memory may be a little higher.
+  // V8 doubles an object's table when it is full, so the measured memory may be slightly higher.
   expect(estimateJsonMemory(value)).toBeGreaterThan(0.9 * usedBytes);
 });
 
 test('the response cache limits the memory of parsed responses', async ({ upstream, server }) => {
   upstream.respondWith(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
   const before = heapUsed();
-  // Each answer takes 25 MB of memory, so that five fit into the cache. By their length, all of them would fit.
+  // Each response takes 25 MB of memory, so five fit into the cache. Measured by text length, all would fit.
   for (let index = 0; index < 12; index++) await server.call('get_page', { pageId: `${index}` });
   expect(heapUsed() - before).toBeLessThan(200 * 1024 * 1024);
 });

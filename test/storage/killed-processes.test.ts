@@ -14,19 +14,22 @@ import { addAds } from './add-items.ts';
 const folder = createTemporaryFolder();
 const baseUrl = 'https://api.example.com';
 
-/** The built program of the child processes. Loading TypeScript would take each of them a second of processor time. */
+/** The bundled child program. Compiling TypeScript would cost each child a second of processor time. */
 const childProgram = join(createTemporaryFolder(), 'adding-child.mjs');
 const { pathname } = new URL('adding-child.ts', import.meta.url);
 buildSync({ entryPoints: [pathname], outfile: childProgram, bundle: true, platform: 'node', format: 'esm' });
 
-/** Starts a child process. @param limit a command of the shell that limits resources */
+/**
+ * Starts a child process.
+ * @param limit a shell command that limits resources, such as `ulimit`
+ */
 function startChild(name: string, limit = ':') {
   const child = spawn('sh', ['-c', `${limit}; exec "$0" "$1"`, process.execPath, childProgram], {
     env: { ...process.env, CHILD_ARGS: JSON.stringify({ folder, name, baseUrl }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout });
-  /** Kills the process with SIGKILL, so that it cannot clean up. */
+  /** Kills the process with SIGKILL, which prevents any cleanup. */
   const kill = async () => {
     const closed = once(child, 'close');
     child.kill('SIGKILL');

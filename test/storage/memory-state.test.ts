@@ -182,7 +182,7 @@ describe('The ledger in memory', () => {
     time += 2 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     await expect(ledger.reserve('other', requestCredits())).rejects.toMatchObject({ failure: { kind: 'busy' } });
-    // A connection that continues keeps its spending.
+    // A free call extends the retention of the connection's spending.
     await ledger.settle('t', { ...chargedSettlement(0), isPaidAnswer: false, extendsRetention: true });
     time += 29 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);

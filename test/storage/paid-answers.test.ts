@@ -12,7 +12,7 @@ test.beforeEach(({ service }) => {
 
 const newFolder = createFolderSequence();
 
-/** Reads the dataset that a folder stores for an account. */
+/** Reads an account's dataset from a folder. */
 async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
   const clocks = { now: Date.now, monotonicNow: Date.now };

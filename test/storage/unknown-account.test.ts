@@ -7,7 +7,7 @@ import { createFolderSequence } from '../support/temporary-folder.ts';
 const test = freshUpstreamTest();
 const newFolder = createFolderSequence();
 
-/** Creates a service that does not tell the account of a key while `knowsKeys` is false. */
+/** Serves ads from an API whose `whoami` fails while `knowsKeys` is false. */
 function serveWithSwitchableWhoami(upstream: Upstream) {
   const service = serveAds(upstream, 20);
   const state = { knowsKeys: true };

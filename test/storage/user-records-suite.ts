@@ -5,7 +5,10 @@ import { maxRecords, type RecordKind, type UserRecords } from '../../src/storage
 const putAll = (own: UserRecords, kind: RecordKind, records: readonly (readonly [string, unknown])[]) =>
   own.update(kind, () => ({ put: records, result: records.length }));
 
-/** Tests a store for the records of a person. @param open opens two processes that share the store, if processes can share it */
+/**
+ * Defines the tests of a store for user records, such as labels and watches.
+ * @param open opens the store in two processes, if processes can share it
+ */
 export function testUserRecords(name: string, open: () => Promise<[Datasets, Datasets]>): void {
   const openRecords = async (datasets: Datasets, key = 'a') =>
     (await datasets.open({ tenantId: key, apiKey: key })).userRecords;

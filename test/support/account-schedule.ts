@@ -19,16 +19,11 @@ import { Leases } from '../../src/storage/store/leases.ts';
 import { type Account, openLedger, summarizeAccount } from '../../src/storage/store/ledger.ts';
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 
-/**
- * The longest time that a call's lease lasts, and the time after which a replica retries a failed write, in
- * milliseconds.
- */
+/** The maximum lifetime of a call's lease, and the pause before a replica retries a failed write, in milliseconds. */
 const leaseMs = 8000;
 const retryIntervalMs = 2000;
 
-/**
- * What can happen to a message between a replica and the store. `arrives` is listed three times to make it more likely.
- */
+/** What can happen to a message between a replica and the store. `arrives` occurs three times to make it more likely. */
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'caller stops waiting'] as const;
 type Fate = (typeof fates)[number];
 
@@ -50,7 +45,7 @@ const settlement = fc.record({
 });
 const selector = fc.nat(11);
 
-/** Generates one step of a schedule. A number selects one of the replicas or messages that exist when the step runs. */
+/** Generates one step of a schedule. A selector number picks one of the replicas or messages when the step runs. */
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ reserve: selector, request }) },
   { weight: 5, arbitrary: fc.record({ settle: selector, settlement }) },
@@ -74,7 +69,7 @@ export const accountSchedules = fc.record({
 });
 
 type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
-/** One generated schedule. */
+/** A generated schedule. */
 export type AccountSchedule = Generated<typeof accountSchedules>;
 type Charge = Generated<typeof settlement>;
 
@@ -100,10 +95,10 @@ interface AcceptedChange {
   at: number;
 }
 
-/** A reservation without `maxPrice`. The schedule takes the highest observed price from the account. */
+/** A reservation without `maxPrice`. The simulation adds the highest observed price of the account. */
 type FixedRequest = Omit<ReserveRequest, 'maxPrice'>;
 
-/** A question to a ledger, with its answer and the range of account versions between question and answer. */
+/** A request to a ledger, its result, and the range of account versions that existed while it ran. */
 interface LedgerQuery {
   firstChange: number;
   lastChange?: number;
@@ -113,11 +108,11 @@ interface LedgerQuery {
   admission?: Admission;
   account?: CreditAccount;
   isRefusedByStore?: boolean;
-  /** True if every message was delivered while the question was open. */
+  /** True if every message was delivered while the request ran. */
   isFullyDelivered?: boolean;
 }
 
-/** The expected account: a model in which one ledger handles all requests in sequence. */
+/** The model that computes the expected account: a single ledger that handles all requests in sequence. */
 class ExpectedLedger {
   spent = 0;
   uncertain = 0;
@@ -194,7 +189,7 @@ class Replica {
   readonly documents: Documents;
   readonly ledger: CreditLedger;
   readonly leases = new Leases({ hasEnded: (_, ageMs) => ageMs > leaseMs });
-  // The simulation runs the queue itself. A timer would run the queue even after the replica has died.
+  // The simulation runs the queue itself, because a timer would run it even after the replica has died.
   readonly queue = new WriteQueue({ maxBytes: 1e9, runAfter: () => {} });
   readonly openLeases: Lease[] = [];
   lastId = '';
@@ -307,10 +302,7 @@ class Simulation {
     });
   }
 
-  /**
-   * Returns the messages that can move on. A request reaches the store even if its sender has died. An answer waits
-   * until its replica runs.
-   */
+  /** Returns the deliverable messages. Requests arrive even if the sender has died; replies wait for a running replica. */
   #listMovableMessages(): Message[] {
     return [...this.#messages].filter((sent) => !('reply' in sent) || sent.replica.isRunning);
   }
@@ -352,7 +344,7 @@ class Simulation {
     } while (this.time < endTime);
   }
 
-  /** Delivers all messages, ends all calls in progress and waits until the leases of dead replicas have expired. */
+  /** Delivers all messages, ends all running calls and waits until the leases of dead replicas have expired. */
   async #finishAllCalls(): Promise<void> {
     for (const replica of this.replicas) replica.isStalled = false;
     for (let turn = 0; turn < 16; turn++) {
@@ -426,9 +418,7 @@ class Simulation {
     void this.#recordQuery({ replica, id: 'look' }, answer);
   }
 
-  /**
-   * Applies the changes that the store accepted to the expected account, in order, and compares both after each change.
-   */
+  /** Applies the accepted changes to the expected account in order, and compares both accounts after each change. */
   #compareWithExpectedLedger(): void {
     const expectedLedger = new ExpectedLedger();
     const requests = new Map(this.#queries.flatMap(({ id, request }) => (request ? [[id, request] as const] : [])));
@@ -482,10 +472,7 @@ class Simulation {
     );
   }
 
-  /**
-   * Returns the accepted changes, each after the change that it replaced. The store may have written several in one
-   * step.
-   */
+  /** Sorts the accepted changes so that each follows the change it replaced. The store may write several in one step. */
   #sortChanges(): AcceptedChange[] {
     const changeByPredecessor = new Map(this.#changes.map((one) => [one.expected, one]));
     assert.equal(
@@ -541,7 +528,7 @@ class Simulation {
 
 let simulationCount = 0;
 
-/** Runs a schedule on replicas that share a store. Fails if their accounts differ from those of a single ledger. */
+/** Runs a schedule on replicas that share a store. Fails if their account differs from that of a single ledger. */
 export async function assertOneLedger(schedule: AccountSchedule, store: Store): Promise<void> {
   const name = `schedule ${process.pid} ${performance.timeOrigin} ${simulationCount++}`;
   await new Simulation(store, name, schedule).run(schedule.steps);

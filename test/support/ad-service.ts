@@ -8,9 +8,9 @@ import {
   type Upstream,
 } from './faulty-upstream.ts';
 
-/** A search request as the service received it. */
+/** A search request that the service received. */
 export interface AdSearch {
-  /** Starts at 1. */
+  /** The number of the request, from 1. */
   sequenceNumber: number;
   limit: number;
   cursor: string | undefined;
@@ -23,25 +23,23 @@ export interface ServedAd {
   [field: string]: unknown;
 }
 
-/**
- * A service that returns pages of a list of ads, as the API document specifies. Tests set its prices and its faults.
- */
+/** A fake API that serves a list of ads in pages, as the API document specifies. Tests set its prices and faults. */
 export class AdService {
   ads: ServedAd[];
-  /** The credits that the service has charged, including charges that it did not state in a header. */
+  /** The credits charged so far, including charges that were not stated in a header. */
   chargedCredits = 0;
-  /** The number of ads sent so far. An ad that is sent twice counts twice. */
+  /** The number of ads sent so far, including repeated ads. */
   servedAdCount = 0;
   searches: AdSearch[] = [];
   /** Returns the price of a search in credits. */
   priceSearch = (limit: number, _search: AdSearch): number => Math.ceil(limit / 10);
-  /** Returns another response for a search, or undefined for the normal answer. */
+  /** Returns a special response to a search, or undefined for the normal one. */
   overrideResponse: (search: AdSearch) => Behaviour | undefined = () => undefined;
   /** Returns the ads that match the filters. By default, all ads match. */
   selectAds = (_filters: Record<string, unknown>): ServedAd[] => this.ads;
-  /** Changes the normal answer to a search before the service sends the answer. */
+  /** Modifies the normal response to a search before it is sent. */
   changeAnswer: (answer: SearchAnswer, search: AdSearch) => object = (answer) => answer;
-  /** False for a service that does not state its charges in headers. */
+  /** False if the responses have no header with the charge. */
   hasChargeHeaders = true;
   /** The page size of a search without a limit. */
   defaultLimit = 20;
@@ -50,7 +48,7 @@ export class AdService {
     this.ads = Array.from({ length: count }, (_, index) => createAd(index));
   }
 
-  /** Returns another response for a request to any path, or undefined for the normal response. */
+  /** Returns a special response to any request, or undefined for the normal one. */
   interceptRequest: (path: string) => Behaviour | undefined = () => undefined;
 
   readonly respond: Behaviour = (request, response, body = '') => {
@@ -93,7 +91,7 @@ export class AdService {
   }
 }
 
-/** The body of a response to a search. */
+/** The response body of a search. */
 export interface SearchAnswer {
   items: ServedAd[];
   cursor: string | null;
@@ -101,7 +99,7 @@ export interface SearchAnswer {
   totalHits: number;
 }
 
-/** Returns an ad whose id, texts and format follow from its index. */
+/** Creates an ad whose id, texts and format depend on its index. */
 export const createAd = (index: number, fields: object = {}): ServedAd => ({
   id: deriveUuid(`${index}`),
   headline: `Offer ${index}`,
@@ -110,9 +108,7 @@ export const createAd = (index: number, fields: object = {}): ServedAd => ({
   ...fields,
 });
 
-/**
- * Makes the upstream answer with a list of `count` ads. Returns the service, so that a test can change its behaviour.
- */
+/** Makes the upstream serve `count` ads. Returns the service, so that a test can change its behavior. */
 export function serveAds(
   upstream: Pick<Upstream, 'respondWith'>,
   count: number,

@@ -9,7 +9,7 @@ import { workers } from './start-bundled-worker.ts';
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Bundles the worker threads once for all tests. Starting a worker from its TypeScript sources takes half a second. */
+/** Bundles the workers once for all tests, because starting a worker from TypeScript takes half a second. */
 export async function setup(): Promise<void> {
   const src = fileURLToPath(new URL('../../src/', import.meta.url));
   const { metafile } = await build({

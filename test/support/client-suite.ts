@@ -4,10 +4,7 @@ import type { TestClient } from './clients.ts';
 
 const toolNames = allTools.map(({ name }) => name);
 
-/**
- * Defines the tests that every kind of client passes over every transport. Each client has a server with demo data of
- * its own.
- */
+/** Defines the tests for every kind of client and transport. Each client has its own server with demo data. */
 export function testClient(connect: () => Promise<TestClient>): void {
   let client: TestClient;
   beforeAll(async () => {

@@ -7,9 +7,7 @@ import { mcpAppsCapabilities } from './capabilities.ts';
 import { baselineCompilerFlags, commandLine, unwritableHome } from './process.ts';
 import { readResult } from './server.ts';
 
-/**
- * The clients of both SDK versions. `auto` negotiates the protocol revision; `pinned` offers only the newest revision.
- */
+/** The clients of both SDK versions. `auto` negotiates the protocol revision; `pinned` offers only the newest one. */
 export const clientKinds = ['v1', 'v2 auto', 'v2 pinned to 2026-07-28'] as const;
 /** The name of one kind of client. */
 export type ClientKind = (typeof clientKinds)[number];
@@ -32,7 +30,7 @@ type CallTool = (
   options?: CallOptions,
 ) => Promise<unknown>;
 
-/** Returns the same methods for a client of either SDK version. */
+/** Wraps a client of either SDK version in the same methods. */
 const wrapClient = (client: AnyClient, callTool: CallTool) => ({
   listTools: async () => (await client.listTools()).tools,
   call: async (name: string, args: Record<string, unknown> = {}, signal?: AbortSignal) =>
@@ -57,10 +55,7 @@ export type TestClient = ReturnType<typeof wrapClient>;
 export const connectStdio = (kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> =>
   connectCommand(kind, { ...commandLine(args), env });
 
-/**
- * Starts any command and connects a client to it over stdio. The command gets no environment variable of the test
- * process except `PATH`.
- */
+/** Starts a command and connects a client to it over stdio. The command inherits only `PATH` from the environment. */
 export function connectCommand(
   kind: ClientKind,
   launchOptions: { command: string; args: string[]; env?: Record<string, string>; cwd?: string },
@@ -79,7 +74,7 @@ export function connectCommand(
   );
 }
 
-/** Connects a client to an MCP endpoint over HTTP. The client sends the API key if the test names one. */
+/** Connects a client to an MCP endpoint over HTTP, optionally with an API key. */
 export function connectHttp(kind: ClientKind, address: string, key?: string): Promise<TestClient> {
   const url = new URL(address);
   const options = { requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } } };

@@ -6,10 +6,7 @@ import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 
-/**
- * What can happen to a call. The service may charge a failed call: it charges a `late` call when the next paid call
- * arrives.
- */
+/** What can happen to a call. A failed call may be charged. A `late` call is charged when the next paid call arrives. */
 const fates = [
   ...(['answer', 'timeout', 'late', 'reset', 'unsent'] as const),
   ...(['http 502', 'http 500', 'http 503', 'charged 503'] as const),
@@ -29,19 +26,16 @@ interface Charged {
 
 const defaultLimit = 20;
 
-/**
- * Replaces the network with a service that records its own charges. The service answers a call when the schedule tells
- * it to.
- */
+/** A fake API in place of the network. It records its charges and responds when the schedule tells it to. */
 class CreditService {
   charged = 0;
   maxCharged = 0;
-  /** The sum by which calls without a stated charge cost more than the highest stated charge. */
+  /** The total by which calls without a stated charge exceeded the highest stated charge. */
   unstatedRise = 0;
   readonly #stated: Charged[] = [];
   paidInFlight = 0;
   maxPaidInFlight = 0;
-  /** The calls in flight that turn out to be free. The server cannot know that they are free. */
+  /** The number of calls in flight that will be free, which the server cannot know. */
   freeInFlight = 0;
   readonly pending: (() => void)[] = [];
   requests = 0;
@@ -61,7 +55,7 @@ class CreditService {
     return Math.ceil((kind === 'byLimit' ? limit : Math.min(limit, hits)) / 10) * credits;
   }
 
-  /** Returns the highest price that any price rule would predict from the charges stated so far. */
+  /** Returns the highest price that the charges stated so far allow. */
   maxExpected({ operation, limit }: Request): number {
     const matchingCharges = this.#stated.filter((one) => one.operation === operation);
     return Math.max(0, ...matchingCharges.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
@@ -95,8 +89,7 @@ class CreditService {
 
   #nextPlan(): Plan {
     const plan = this.#plans.shift() ?? { fate: 'answer', isCharged: true };
-    // A service that states charges also states them for failures. A service that does not state charges does not
-    // charge a 503.
+    // An API that states charges also states them for failures. An API that does not never charges a 503.
     return plan.fate === 'charged 503' && !this.#rule.statesCharges ? { ...plan, fate: 'http 503' } : plan;
   }
 
@@ -128,9 +121,9 @@ const response = (status: number, body: object, headers: Record<string, string>)
 /** Generates the price rule of a service. */
 const rule = fc.record({
   kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
-  /** The price of a call, of every ten items or part of ten items, or of the first call, depending on `kind`. */
+  /** The price of a call, of each started group of ten items, or of the first call, depending on `kind`. */
   credits: fc.integer({ min: 0, max: 9 }),
-  /** The number of ads that match every search, or the largest number if `varies` is true. */
+  /** The number of ads that match each search, or the maximum if `varies` is true. */
   hits: fc.constantFrom(0, 7, 50, 1000),
   varies: fc.boolean(),
   /** True if the responses have a header with the charge. */
@@ -139,10 +132,7 @@ const rule = fc.record({
   tellsBalance: fc.boolean(),
 });
 
-/**
- * A step begins a call, answers a waiting call or cancels a call. A search without a limit uses the service's page
- * size.
- */
+/** A step begins a call, responds to a call or cancels one. A search without a limit uses the API's page size. */
 type Step = { begin: 'search' | 'ad'; limit: number | undefined } | { answer: number } | { leave: number };
 
 const limit = fc.constantFrom(undefined, 1, 5, 10, 20, 50, 100);
@@ -156,16 +146,13 @@ const plan = fc.record({ fate: fc.constantFrom(...fates), isCharged: fc.boolean(
 
 type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
 type PriceRule = Generated<typeof rule>;
-/** What happens to one call, and whether the service charges it although it fails. */
+/** What happens to one call, and whether it is charged despite a failure. */
 export type Plan = Generated<typeof plan>;
 type Schedule = Generated<ReturnType<typeof schedules>>;
 
 const removeCancellation = (one: Step): Step => ('leave' in one ? { answer: one.leave } : one);
 
-/**
- * Generates either single faults at random calls, or a service that answers a few calls and then fails in the same way
- * each time.
- */
+/** Generates either faults at random calls, or an API that serves a few calls and then always fails in the same way. */
 const faults: fc.Arbitrary<Plan[]> = fc.oneof(
   { weight: 2, arbitrary: fc.array(plan, { maxLength: 25 }) },
   {
@@ -177,7 +164,7 @@ const faults: fc.Arbitrary<Plan[]> = fc.oneof(
 );
 const answer: Plan = { fate: 'answer', isCharged: true };
 
-/** Generates calls in sequence: some of one page size, then many of another. */
+/** Generates sequential calls: a few with one page size, then many with another. */
 const sequentialCalls: fc.Arbitrary<Step[]> = fc
   .tuple(limit, fc.nat(3), limit)
   .map(([first, times, then]) =>
@@ -201,16 +188,13 @@ export const schedules = (faulty: boolean) =>
 
 interface RefusedCall {
   message: string;
-  /** True if the call would have fitted into the budget next to the charges and the calls in progress. */
+  /** True if the call would have fit into the budget, given the charges and the running calls. */
   fits: boolean;
-  /** The highest price that the charges so far allow to expect, in credits. */
+  /** The highest price in credits that the earlier charges allow. */
   maxExpected: number;
 }
 
-/**
- * Runs a schedule through the client, the cache and the credit meter. Returns the service with its own record of the
- * charges.
- */
+/** Runs a schedule through the client, the cache and the credit meter. Returns the service with its recorded charges. */
 async function runSchedule({ budget, rule, plans, steps }: Schedule) {
   const service = new CreditService(rule, plans);
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
@@ -225,17 +209,17 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
     const caller = new AbortController();
     const { api } = contextOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
     const number = callers.push(caller);
-    // Each call has its own arguments, because the cache would join equal concurrent calls.
+    // Give each call different arguments, because the cache would merge equal concurrent calls.
     const pendingCall =
       kind === 'ad' ? api.getAd({ path: { adId: `${number}` } }) : api.searchAds({ body: { limit, number } });
     calls.push(
       pendingCall.then(
         () => {},
         async (error) => {
-          // A call that was admitted at the same time has reached the service by then.
+          // After one tick, a call admitted at the same time has reached the service.
           await new Promise(process.nextTick);
           if (!(error instanceof AdLibraryError) || error.failure.kind !== 'credit_budget') return;
-          // The ledger expects at least one credit for a price that it does not know.
+          // The ledger assumes at least one credit for an unknown price.
           const request = { operation: kind, limit: kind === 'ad' ? 1 : (limit ?? defaultLimit) };
           const price = Math.max(1, service.priceOf(request));
           const fits = service.charged + service.freeInFlight + price <= budget;
@@ -266,18 +250,18 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
 }
 
 /**
- * Returns the credits by which rising prices can exceed the budget unnoticed. Up to four calls are in flight, and each
- * may cost more by the number of earlier requests. Calls without a stated charge add to this.
+ * Returns the credits by which rising prices can exceed the budget. Up to four calls are in flight, and each request
+ * raises the price by a credit. Unstated charges add to this.
  */
 const computePriceRise = ({ rule }: Schedule, { requests, unstatedRise }: CreditService) =>
   rule.kind === 'rising' ? 4 * requests + unstatedRise : 0;
 
-/** Returns the credits of a late charge. The server notices a charge that follows its balance check one call later. */
+/** Returns the size of a possible late charge. The server notices a charge after its balance check one call later. */
 const computeLateCharge = ({ plans }: Schedule, maxCharged: number) =>
   plans.some(({ fate }) => fate === 'late') ? maxCharged : 0;
 
 /**
- * Returns true if at most four paid calls ran at once and the charges exceeded the budget by no more than one call of
+ * Returns true if at most four paid calls ran at once, and if the charges exceeded the budget at most by one call of
  * unknown price, a price rise or a late charge.
  */
 export async function isBudgetRespected(schedule: Schedule): Promise<boolean> {
@@ -292,9 +276,9 @@ export async function isBudgetRespected(schedule: Schedule): Promise<boolean> {
 }
 
 /**
- * Returns true if a refusal was wrong for a legitimate reason. Prices that rise with each call can look as if they grew
- * with the page size, and a page can hold fewer items than the ledger reserves for. The ledger may then refuse a call
- * that would have fitted, but only if the expected price did not fit and the charges so far allow this expected price.
+ * Returns true if the ledger had a good reason to refuse a call that would have fit. Prices that rise with each call can
+ * look like prices that grow with the page size, and a page can have fewer items than reserved. The refusal is excusable
+ * only if the expected price did not fit and the earlier charges allow that price.
  */
 function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpected }: RefusedCall): boolean {
   const figure = (pattern: RegExp) => Number(pattern.exec(message)?.[1] ?? 0);
@@ -305,8 +289,8 @@ function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpected }
 }
 
 /**
- * Returns true if the ledger admitted every call that fits and its total equals the service's charges. This holds for
- * services that state their charges and do not fail.
+ * Returns true if the ledger admitted every call that fits, and if its total equals the charges of the API. Always returns
+ * true for an API that does not state its charges.
  */
 export async function isEveryFittingCallAdmitted(schedule: Schedule): Promise<boolean> {
   const { service, countedCredits, refused } = await runSchedule(schedule);

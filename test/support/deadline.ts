@@ -1,13 +1,12 @@
 /**
- * How long a test waits for an event before it fails, in milliseconds. A test takes far less, even on a machine that
- * runs other tests at the same time. The limit is shorter than the time limit of a test, so that the failure names the
- * event that did not happen.
+ * How long a test waits for an event before it fails, in milliseconds. The limit is shorter than Vitest's test timeout, so
+ * that the failure names the missing event. Even on a busy machine, events take far less time.
  */
 const eventLimitMs = 30_000;
 
 /**
  * Resolves with the result of the promise. Rejects if the promise does not settle in time.
- * @param event names what the test waits for in the error message, for example "the second request"
+ * @param event the event to name in the error message, e.g. "the second request"
  */
 export async function waitFor<Value>(promise: Promise<Value>, event: string, limitMs = eventLimitMs): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
@@ -22,8 +21,8 @@ export async function waitFor<Value>(promise: Promise<Value>, event: string, lim
 }
 
 /**
- * Returns a promise like `waitFor`, with a limit of a minute, for a test that awaits the event later. A rejection before
- * the test awaits the promise does not end the test run.
+ * Starts waiting like `waitFor`, with a limit of one minute, for a test that awaits the result later. An early rejection
+ * does not count as an unhandled rejection.
  */
 export function waitInBackground<Value>(promise: Promise<Value>, event: string): Promise<Value> {
   const result = waitFor(promise, event, 60_000);

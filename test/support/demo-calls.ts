@@ -10,7 +10,7 @@ export interface DemoCall {
 
 type CallTool = (name: string, args?: Record<string, unknown>) => Promise<Result>;
 
-/** Calls each tool with its example arguments on demo data, in the order in which hosts list the tools. */
+/** Calls each tool with its example arguments on demo data, in the order of the tool list. */
 export async function makeDemoCalls(call: CallTool): Promise<DemoCall[]> {
   const demoCalls: DemoCall[] = [];
   const exampleIds = { adIds: [''], pageId: '', collectionId: '' };

@@ -4,10 +4,7 @@ import { ad, page } from './faulty-upstream.ts';
 
 const exampleIds = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0c-0000-4000-8000-00000000c011' };
 
-/**
- * The example calls of all tools that make exactly one API call. The ids in their arguments match the answers of
- * `documentedResponse`.
- */
+/** Example calls of all tools that make exactly one API call. Their ids match those in `documentedResponse`. */
 export const singleCallTools = tools
   .filter(({ operations, makesSeveralCalls }) => operations.length === 1 && !makesSeveralCalls)
   .map((tool) => ({ tool: tool.name, args: tool.example(exampleIds), isGatedTool: isGated(tool) }));

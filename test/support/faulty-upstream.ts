@@ -2,40 +2,40 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { waitFor } from './deadline.ts';
 import { listenOnLoopback } from './loopback.ts';
 
-/** Answers one request of the server, or leaves it without an answer. */
+/** Responds to a request in a certain way, or never responds. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, body?: string) => void;
 
 interface ReceivedRequest {
   method: string;
-  /** The path with its query, as the service received it. */
+  /** The request path with its query. */
   path: string;
   headers: IncomingMessage['headers'];
   body: string;
   /** The caller's API key, from the `Authorization` header. */
   key: string;
-  /** True if the caller closed the connection before it received the whole answer. */
+  /** True if the caller closed the connection before it received the whole response. */
   aborted: boolean;
-  /** Resolves with true when the caller closes the connection before it received the whole answer; rejects if not. */
+  /** Resolves with true when the caller closes the connection before the end of the response. Rejects after a timeout. */
   waitForAbort(): Promise<true>;
 }
 
-/** A service whose answers a test chooses, with the requests that it received. */
+/** A fake API whose responses the test chooses. `requests` lists the received requests. */
 export type Upstream = ReturnType<typeof createResponder>['upstream'] & {
   baseUrl: string;
   /**
-   * Answers the requests of one key with a behaviour of its own. Returns an `Upstream` that records only these requests;
-   * the original `Upstream` no longer records them.
+   * Responds to one API key with this behavior. Returns an `Upstream` that records the requests of this key, which the
+   * original `Upstream` no longer records.
    */
   forKey(key: string, behaviour: Behaviour): Upstream;
   close(): Promise<void>;
 };
 
-/** Starts a service over real HTTP that answers each request as the test chooses, with faults where a test wants them. */
+/** Starts a fake API over HTTP. Each test chooses its responses and faults. */
 export async function startUpstream(initialBehaviour = json({})): Promise<Upstream> {
   const respondersByKey = new Map<string, ReturnType<typeof createResponder>>();
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
-    // A server with a loopback address asks once for a description of its filters. Tests do not count this request.
+    // The server requests the filter description once from a loopback URL. Do not record this request.
     if (path.endsWith('/filters.json')) return void response.writeHead(404).end();
     const abort = new Promise<true>((resolve) => {
       response.once('close', () => {
@@ -72,17 +72,17 @@ function createResponder(initialBehaviour: Behaviour) {
   const waiters: { count: number; resolve: () => void }[] = [];
   const upstream = {
     requests: [] as ReceivedRequest[],
-    /** The answer to `GET /v1/credits`. If undefined, `GET /v1/credits` is answered like any other request. */
+    /** The response to `GET /v1/credits`. If undefined, this request is handled like any other. */
     credits: undefined as Behaviour | undefined,
     /**
-     * Sets how the service answers from now on and forgets the requests so far. With several behaviours, each answers
-     * one request, and the last one answers all further requests.
+     * Sets the next responses and clears `requests`. With several behaviors, each one handles one request, and the last
+     * one also handles all further requests.
      */
     respondWith: (...nextBehaviours: Behaviour[]): void => {
       behaviours = nextBehaviours;
       upstream.requests = [];
     },
-    /** Resolves when the service has received `count` requests since the last `respondWith`; rejects if it does not. */
+    /** Resolves when `count` requests have arrived since the last `respondWith`. Rejects after a timeout. */
     waitForRequests: (count: number) => {
       const arrival = new Promise<void>((resolve) =>
         upstream.requests.length >= count ? resolve() : waiters.push({ count, resolve }),
@@ -101,13 +101,10 @@ function createResponder(initialBehaviour: Behaviour) {
 
 const readKey = ({ headers }: IncomingMessage) => (headers.authorization ?? '').replace('Bearer ', '');
 
-/**
- * Returns a name for the owner of a key. The name does not look like a key, because the server masks keys in its
- * results.
- */
+/** Returns a name for the owner of an API key. The server would mask a name that looks like a key. */
 export const toCallerName = (key: string): string => key.replace('svc_live_', 'caller ');
 
-/** Responds with the value that `answer` returns or resolves with. The request id in the response names the caller. */
+/** Responds with the value that `answer` returns or resolves with. The request id names the caller. */
 export const answerWith =
   (answer: (caller: string, path: string) => object | Promise<object>): Behaviour =>
   async (request, response) => {
@@ -131,7 +128,7 @@ export const json =
     response.end(JSON.stringify(body));
   };
 
-/** Responds with these bytes as the body, whatever their type. */
+/** Responds with this body, unchanged. */
 export const bytes =
   (body: Uint8Array | string, headers: Record<string, string> = {}): Behaviour =>
   (_, response) => {
@@ -139,17 +136,17 @@ export const bytes =
     response.end(body);
   };
 
-/** Responds with an error body as the API document specifies it. */
+/** Responds with an error in the documented format. */
 export const errorResponse = (status: number, error: object = {}): Behaviour =>
   json({ error: { code: 'some_code', message: 'The service says no.', requestId: 'req-e', ...error } }, { status });
 
-/** Returns the headers in which the service states the charge and the remaining credits. */
+/** Returns the response headers with the charge and the remaining credits. */
 export const creditHeaders = (charged: number | string, remaining: number | string = 100) => ({
   'x-service-credits-charged': String(charged),
   'x-service-credits-remaining': String(remaining),
 });
 
-/** Responds as the API document specifies for each operation. Only gated operations cost a credit. */
+/** Responds to each operation with its documented response. Only gated operations cost a credit. */
 export const documentedResponse: Behaviour = (request, response) => {
   const url = new URL(request.url ?? '', 'http://upstream');
   const answer = Object.entries(answers).find(([path]) =>
@@ -169,9 +166,9 @@ const collection = {
   adCount: 1,
   pageCount: 0,
 };
-/** The ad in the answers of `documentedResponse`. */
+/** The ad in the responses of `documentedResponse`. */
 export const ad = { id: '6a1f7e0c-0000-4000-8000-000000000001', headline: 'Try it' };
-/** The page in the answers of `documentedResponse`. */
+/** The advertiser page in the responses of `documentedResponse`. */
 export const page = { pageId: '4711', pageName: 'A page' };
 const account = {
   userId: '6a1f7e0c-0000-4000-8000-000000000002',
@@ -218,7 +215,7 @@ const answers: Record<string, unknown> = {
   'GET /v1/pages/[^/]+': page,
 };
 
-/** The ways in which a response can be broken, each named by a sentence whose subject is the service. */
+/** Broken responses. Each key continues the sentence "the API …". */
 export const faults = {
   resets: (_, response) => response.socket?.resetAndDestroy(),
   'closes without an answer': (_, response) => response.socket?.end(),
@@ -264,7 +261,7 @@ export const faults = {
   'sends ten thousand nested lists': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
 } satisfies Record<string, Behaviour>;
 
-/** The ways in which a service can keep a caller waiting. */
+/** Responses that keep the caller waiting. */
 export const delays = {
   hangs: () => {},
   'hangs after the headers': (_, response) => {

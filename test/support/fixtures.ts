@@ -5,9 +5,9 @@ import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import { startService } from './service.ts';
 
 /**
- * Defines tests with a service, which starts when a test first needs it. An upstream closes after the last test of its
- * file. All files of a worker share one local library with demo data, so a test that counts credits or items of a
- * collection needs a key of its own.
+ * Defines tests with two fake APIs, which start on first use. `upstream` has scripted responses and belongs to one test
+ * file. `service` is a local library with demo data that several files share, so a test that counts credits or collection
+ * items needs its own API key.
  */
 export const test = base
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the dependencies of a fixture from this pattern
@@ -27,7 +27,7 @@ interface Cleanup {
   onCleanup(close: () => Promise<void>): void;
 }
 
-/** Starts another server with its own settings in front of the same service. The server closes after the test. */
+/** Starts another server in front of the same API with its own settings. The server closes after the test. */
 export type StartServer = (config?: ServerOptions['config'], options?: ServerOptions) => Promise<TestServer>;
 
 function createServerStarter(options: ServerOptions, { onCleanup }: Cleanup): StartServer {
@@ -50,9 +50,7 @@ const startWithUpstream =
       cleanup,
     );
 
-/**
- * Defines tests of the server in front of an upstream with scripted responses. All tests of a file share one server.
- */
+/** Defines tests of a server in front of an upstream with scripted responses. All tests of a file share the server. */
 export const upstreamTest = (options: ServerOptions = {}) =>
   test
     .extend('server', { scope: 'file' }, ({ upstream }, cleanup) => startWithUpstream(options)({ upstream }, cleanup)())
@@ -62,14 +60,14 @@ export const upstreamTest = (options: ServerOptions = {}) =>
 export const freshUpstreamTest = (options: ServerOptions = {}) =>
   test.extend('start', startWithUpstream(options)).extend('server', ({ start }) => start());
 
-/** Defines tests of the server in front of the local library. All tests of a file share one server. */
+/** Defines tests of a server in front of the local library. All tests of a file share the server. */
 export const serviceTest = ({ config, ...options }: ServerOptions = {}) =>
   test.extend('server', { scope: 'file' }, ({ service }, cleanup) => {
     const own = { baseUrl: service.baseUrl, apiKey: service.apiKey };
     return createServerStarter({ ...options, config: { ...own, ...config } }, cleanup)();
   });
 
-/** Defines tests like `serviceTest`, each with a new server and a new key. */
+/** Defines tests like `serviceTest`, each with a new server and a new API key. */
 export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
   test
     .extend('start', ({ service }, cleanup) => {
@@ -92,7 +90,7 @@ export const httpTest = test.extend('serve', ({ upstream }, { onCleanup }) => {
     upstream.respondWith(behaviour);
     const server = await startHttp({ baseUrl: upstream.baseUrl, ...config }, ways);
     servers.push(server);
-    /** Sends a call over a new connection. */
+    /** Sends a JSON-RPC message over a new connection. */
     const post = (key: string, body: object = toolCall('whoami')) =>
       openConnection(server.origin).send({ headers: validHeaders(key), body: JSON.stringify(body) });
     const get = (path: string, headers = {}) => openConnection(server.origin).send({ method: 'GET', path, headers });

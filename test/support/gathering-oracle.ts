@@ -4,7 +4,7 @@ import type { Call, Question } from './gathering-schedule.ts';
 import type { AdFields, GatheringService, ServedPage } from './gathering-service.ts';
 import type { Result } from './server.ts';
 
-/** The tables of a dataset that the oracle compares with its own record. */
+/** The dataset tables that the oracle compares with its own records. */
 export interface DatasetView {
   ads: (Row<'ads'> & { id: string })[];
   ad_versions?: Row<'ad_versions'>[];
@@ -12,20 +12,20 @@ export interface DatasetView {
   gathered?: Row<'gathered'>[];
 }
 
-/** A call of a schedule, with its result as soon as the call has ended. */
+/** A call of a schedule. `result` is set when the call has ended. */
 export interface MadeCall {
   call: Call;
-  /** The number of answers that had arrived when the call began. */
+  /** The number of responses that had arrived when the call began. */
   answersBefore: number;
   at: number;
   ended?: Promise<void>;
   result?: Result;
 }
 
-/** One step: a call, and the calls that began while it ran. */
+/** The calls of one step: the scheduled call, and the calls that began while it ran. */
 interface StepOutcome {
   calls: MadeCall[];
-  /** True if a caller cancelled its call or an answer was lost. */
+  /** True if a caller cancelled its call or a response was lost. */
   isBroken: boolean;
   after: DatasetView;
 }
@@ -33,10 +33,7 @@ interface StepOutcome {
 interface ListedAds {
   ids: string[];
   found: number | null;
-  /**
-   * The time at which the last page arrived, in milliseconds. For a question with several parts, the earliest of these
-   * times.
-   */
+  /** The arrival time of the last page, in milliseconds. With several parts, the earliest of these times. */
   oldestArrivalMs: number;
 }
 
@@ -48,10 +45,10 @@ interface CompletedGathering {
 
 type Gather = Extract<Call, { gather: Question }>;
 
-/** Returns true if the call only asks for an estimate of its price. */
+/** Returns true if the call only requests an estimate of its price. */
 export const isEstimate = (call: Call) => 'gather' in call && call.maxCredits === 0;
 
-/** The lifetime of cached answers in schedules with a cache, in seconds. */
+/** The lifetime of cached responses in schedules with a cache, in seconds. */
 export const cacheSeconds = 900;
 
 const formatQuestionKey = ({ filters = {}, split, collectionId }: Question): string =>
@@ -63,15 +60,15 @@ const isFirstOfItsKind = (part: object, index: number, all: object[]) =>
 const listParts = ({ filters = {}, split, collectionId }: Question): string[] =>
   collectionId ? [collectionId] : [...new Set((split ?? [{}]).map((part) => toCanonicalJson({ ...filters, ...part })))];
 
-/** Records what the service sent, independently of the server, and derives what the server must state. */
+/** Records the responses of the API independently of the server, and computes the results that the server must return. */
 export class GatheringOracle {
   readonly problems: string[] = [];
   hasClockJump = false;
   readonly #service: GatheringService;
-  /** The versions of each ad, oldest first, each with the number of the answer that delivered it. */
+  /** The versions of each ad, oldest first. `since` is the number of the response that delivered the version. */
   readonly #ads = new Map<string, { fields: AdFields; since: number }[]>();
   readonly #callsByPage = new Map<ServedPage, MadeCall[]>();
-  /** The pages that gatherings have read. When a gathering of a part starts again, its first page is removed. */
+  /** The result pages that gatherings have read. A part that is gathered again loses its first page. */
   readonly #readPages = new Set<string>();
   readonly #completedGatherings: CompletedGathering[] = [];
   readonly #storedGatherings = new Set<string>();
@@ -84,7 +81,7 @@ export class GatheringOracle {
     };
   }
 
-  /** Records a page that was requested while some calls ran. An estimate searches for one ad and reads no page. */
+  /** Records a requested page and the calls that may have requested it. The one-ad search of an estimate has no caller. */
   addRequest(page: ServedPage, pageCallers: MadeCall[], madeCalls: MadeCall[]): void {
     const isSearch = page.limit === 1 && madeCalls.some(({ call }) => isEstimate(call));
     this.#callsByPage.set(page, isSearch ? [] : pageCallers);
@@ -119,11 +116,11 @@ export class GatheringOracle {
     );
   }
 
-  /** Checks that no page is paid twice, unless a call with `fresh` starts the gathering again. */
+  /** Checks that no page is paid for twice, unless a call with `fresh` restarts the gathering. */
   #checkPaidOnce(pages: readonly ServedPage[], { calls }: StepOutcome): void {
     const restartedGathers = new Set<Gather>();
     const gatherCalls = calls.flatMap(({ call }) => ('gather' in call ? [call] : []));
-    // If two calls gather the same question at once, the oracle cannot tell which of them started the question again.
+    // If two calls gather the same question at once, the oracle cannot tell which call restarted it.
     const isRestartAmbiguous = gatherCalls.length > 1 && gatherCalls.some(({ fresh }) => fresh);
     for (const page of pages) {
       const gathers = this.#listGatherCalls(page);
@@ -137,7 +134,7 @@ export class GatheringOracle {
       const name = `${question} ${cursor}`;
       if (this.#readPages.has(name) && !(isRestartAmbiguous && isFirst))
         this.problems.push(`the page ${name} was paid again`);
-      // All first pages may belong to the other call.
+      // Skip first pages after an ambiguous restart, because they may belong to the other call.
       if (page.arrived > 0 && !(isRestartAmbiguous && isFirst)) this.#readPages.add(name);
     }
   }
@@ -151,10 +148,7 @@ export class GatheringOracle {
       this.problems.push(`the service charged ${charged} credits, but the results state ${statedCharge}`);
   }
 
-  /**
-   * Checks that a cached answer is not older than the cache lifetime. The clock of the process decides; the check is
-   * skipped if a clock has jumped.
-   */
+  /** Checks that a cached response is not older than the cache lifetime. Skipped if a clock was changed. */
   #checkCachedAge({ at, result }: MadeCall): void {
     const { receipt = {}, items = [], ad } = result?.data ?? {};
     if (this.hasClockJump || !('cached' in receipt && receipt.cached)) return;
@@ -164,7 +158,7 @@ export class GatheringOracle {
       this.problems.push(`${ids.length} ads came from a cached answer that had expired`);
   }
 
-  /** Checks that a result agrees with the tables of the dataset and with the pages that the service sent. */
+  /** Checks a result against the tables of the dataset and the pages that the API sent. */
   #checkResult({ answersBefore, result }: MadeCall, call: Gather, { calls, isBroken, after }: StepOutcome): void {
     if (result === undefined || result.isError || result.data.gathering === null) return;
     const stated = result.data as unknown as StatedResult;
@@ -198,7 +192,7 @@ export class GatheringOracle {
     if (!isBroken || previousGathering) this.#checkChanges(stated, ids, previousGathering, reportDifference);
   }
 
-  /** Checks what the result states about changes since the last complete gathering of the same question. */
+  /** Checks the changes in a result against the last complete gathering of the same question. */
   #checkChanges(
     { gone, sinceLast }: StatedResult,
     ids: Set<string>,
@@ -214,8 +208,8 @@ export class GatheringOracle {
   }
 
   /**
-   * Checks that every gathering contains exactly the ads that the service listed, starting with a first page. A
-   * complete gathering reaches the last page, and the dataset stores all its ads.
+   * Checks that every gathering contains exactly the ads on a sequence of pages from a first page on. A complete gathering
+   * must reach the last page, and the dataset must store all its ads.
    */
   #checkGatherings({ ads, gatherings = [], ...rest }: DatasetView): void {
     const storedIds = new Set(ads.map(({ id }) => id));
@@ -236,12 +230,12 @@ export class GatheringOracle {
       );
       if (possibleLists.length === 0)
         this.problems.push(`${name} with ${ids.size} ads matches no list that the service sent`);
-      // A service that deletes ads while it lists them states a smaller total than it listed.
+      // If ads are deleted during the listing, the stated total is smaller than the number of listed ads.
       else if (!possibleLists.some((one) => one.found === found || (one.found !== null && one.found < ids.size)))
         this.problems.push(`${name}: found is ${found} instead of ${possibleLists.map((one) => one.found)}`);
       if (!isComplete || possibleLists.length === 0) continue;
       const at = Date.parse(gatheredAt ?? '');
-      // A gathering may read a cached page until the page's cache lifetime has passed.
+      // A gathering may use a cached page until the page expires.
       if (
         !this.hasClockJump &&
         !possibleLists.some(
@@ -254,10 +248,7 @@ export class GatheringOracle {
     }
   }
 
-  /**
-   * Returns the lists that the service may have sent, for every way in which the pages of each part can follow each
-   * other.
-   */
+  /** Returns all possible lists of ads, for every way in which the sent pages of each part can be chained. */
   #buildPossibleLists([part, ...others]: string[], isComplete: boolean): ListedAds[] {
     if (part === undefined) return [{ ids: [], found: 0, oldestArrivalMs: Infinity }];
     const pages = this.#service.pages.filter(({ question, arrived }) => question === part && arrived > 0);
@@ -283,7 +274,7 @@ export class GatheringOracle {
     );
   }
 
-  /** Checks that the tables hold the newest version of every ad that arrived, and its earlier versions. */
+  /** Checks that the tables contain the newest and the earlier versions of every received ad. */
   #checkAds({ ads, ad_versions: versions = [] }: DatasetView): void {
     const rows = new Map(ads.map((row) => [row.id, row]));
     for (const [id, versionsOfAd] of this.#ads) {

@@ -22,14 +22,14 @@ import { readResult } from './server.ts';
 
 type Filters = Record<string, unknown>;
 
-/** The question of a gathering: filters, optionally split into parts, or a collection. */
+/** What a gathering reads: filters, optionally split into parts, or a collection. */
 export interface Question {
   filters?: Filters;
   split?: Filters[];
   collectionId?: string;
 }
 
-/** A tool call of a schedule. */
+/** A tool call in a schedule. */
 export type Call =
   | { gather: Question; fresh: boolean; maxAds: number; maxCredits: number }
   | { search: Filters; limit: number; fresh: boolean; isNext: boolean }
@@ -42,10 +42,10 @@ type Change =
   | { clockOf: 0 | 1; jumpMs: number }
   | { expireCursors: true };
 
-/** What happens while a page is in flight. A call goes to the process that requested the page. */
+/** An event while a page is in flight. A call goes to the process that requested the page. */
 type Interruption = 'cancel' | 'stop' | 'break off' | { change: Change } | { call: Call };
 
-/** One step of a schedule. Steps run in sequence. `by` selects the process that receives the call. */
+/** One step of a schedule. Steps run in sequence. `by` is the index of the called process. */
 type Step =
   | { call: Call; by: 0 | 1; during?: { page: number; happens: Interruption } | undefined }
   | { change: Change }
@@ -96,7 +96,7 @@ const change = weighted<Change>(
   [1, fc.constant({ expireCursors: true })],
 );
 
-/** Generates steps about a few questions, so that calls overlap. Some calls repeat the previous call. */
+/** Generates calls about a few questions, so that the calls overlap. Some calls repeat the previous one. */
 function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   const filters = questions.flatMap(({ filters = {}, split = [] }) => [
     filters,
@@ -129,7 +129,7 @@ function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   });
 }
 
-/** Generates a service, the place where the server stores its state, and a sequence of steps. */
+/** Generates an API, the place where the server stores its state, and a sequence of steps. */
 export const gatheringSchedules = fc.record({
   rule: fc.record({
     pageSize: fc.constantFrom(1, 2, 3, 5, 100),
@@ -150,21 +150,21 @@ const baseUrl = 'https://service.invalid';
 interface Scene {
   apiKey: string;
   service: GatheringService;
-  /** How far the clock of each process is ahead, in milliseconds. */
+  /** How far each process's clock is ahead, in milliseconds. */
   clockAdvances: [number, number];
-  /** The datasets of all processes, opened as another process opens them. */
+  /** The shared datasets, opened like in a separate process. */
   datasets: Datasets;
 }
 
-/** A running server. Every schedule calls the server with a key of its own. */
+/** A running server. Every schedule calls it with a new API key. */
 interface Server {
   app: App;
   isDead: boolean;
 }
 
-/** Starts the servers and reuses them for all schedules, which run in sequence. */
+/** Starts servers and reuses them for all schedules, which run in sequence. */
 export class GatheringServers {
-  /** The folder is in memory if the machine offers that, because the server syncs every write to the disk. */
+  /** A folder in memory if possible, because the server syncs every write to the disk. */
   readonly #files = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
   readonly #servers = new Map<string, Server>();
   #scene: Scene | undefined;
@@ -184,7 +184,7 @@ export class GatheringServers {
   }
 
   async server({ storedIn, hasCache }: GatheringSchedule, processIndex: number): Promise<Server> {
-    // A folder belongs to the one key of its process, so every schedule needs its own server.
+    // With a folder, a server has a single API key, so every schedule needs its own server.
     const name = `${storedIn} ${hasCache} ${processIndex} ${storedIn === 'files' ? this.#scenes : ''}`;
     const known = this.#servers.get(name);
     if (known && !known.isDead) return known;
@@ -213,10 +213,7 @@ export class GatheringServers {
   }
 }
 
-/**
- * Returns true if the service can tell the pages of two calls apart. An estimate requests one ad, and so may a small
- * gathering.
- */
+/** Returns true if the requests of two calls differ. An estimate requests one ad, and a small gathering may do the same. */
 const canDistinguishPages = (first: Call, other: Call): boolean =>
   ![
     [first, other],
@@ -228,7 +225,7 @@ const canDistinguishPages = (first: Call, other: Call): boolean =>
 
 /**
  * Runs a schedule on real servers, with a real client for each process.
- * @throws Error with all broken promises
+ * @throws Error that lists all violations
  */
 export async function assertGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<void> {
   const { storedIn, steps } = schedule;
@@ -304,7 +301,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
       if (typeof happens === 'object') {
         if ('change' in happens) {
           applyChange(happens.change);
-          // A call never lasts for hours. If time passes while a page is in flight, the call sees a clock that was set.
+          // A call never takes hours. If time passes while a page is in flight, the call sees a changed clock.
           oracle.hasClockJump ||= 'passMs' in happens.change;
         } else if (canDistinguishPages(call, happens.call)) {
           const other = beginCall(number, happens.call);
@@ -338,8 +335,8 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
     }
     await waitForQuietEventLoop();
     if (caller.signal.aborted) {
-      // A call that continues without its caller loads a module, and tsx compiles the module in a thread. Loading the
-      // module here first keeps the order of the steps.
+      // A call that continues after its cancellation imports this module, which tsx compiles in a thread. Import it
+      // first, so that the order of the steps stays the same.
       await import('../../src/api/client.ts');
       await waitForQuietEventLoop();
     }
@@ -376,7 +373,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   }
 }
 
-/** Resolves when all work in progress waits for the service or for a caller. */
+/** Resolves when all running work waits for the API or for a caller. */
 async function waitForQuietEventLoop(): Promise<void> {
   for (let turns = 0; turns < 6; turns++) {
     await nextTurn();

@@ -5,7 +5,7 @@ import { deriveUuid } from './derive-uuid.ts';
 
 type Filters = Record<string, unknown>;
 
-/** The fields of an ad at one moment. Searches omit the body, as the lists of the API do. */
+/** One version of an ad. Searches omit the body, like the lists of the API do. */
 export interface AdFields {
   id: string;
   headline: string;
@@ -16,7 +16,7 @@ export interface AdFields {
 }
 
 interface ServiceRule {
-  /** The largest page, in ads, for any requested limit. */
+  /** The maximum page size, in ads, for any requested limit. */
   pageSize: number;
   /** The price of each call, in credits. */
   perCall: number;
@@ -25,7 +25,7 @@ interface ServiceRule {
   statesTotals: boolean;
 }
 
-/** A page of a list, or a single ad, as the service sent it. */
+/** A page of a list, or a single ad, that the service sent. */
 export interface ServedPage {
   /** The filters as canonical JSON, or a collection id. Undefined for a single ad. */
   question: string | undefined;
@@ -35,9 +35,9 @@ export interface ServedPage {
   ids: string[];
   total: number | undefined;
   charged: number;
-  /** The position of the answer in the order of arrival, from 1. 0 until the answer arrives. */
+  /** The position of the response in the order of arrival, from 1. Until it arrives, 0. */
   arrived: number;
-  /** The time of arrival, in milliseconds of the service's clock. */
+  /** The time of arrival on the service's clock, in milliseconds. */
   arrivedAt: number;
 }
 
@@ -48,12 +48,12 @@ export const dayMs = 86_400_000;
 /** Returns the id of an ad. */
 export const adId = (ad: number): string => deriveUuid(`${ad}`);
 
-/** Replaces the network with a service whose ads appear, change and disappear. Records every page that it sends. */
+/** A fake API in place of the network, whose ads appear, change and disappear. Records every page it sends. */
 export class GatheringService {
   readonly pages: ServedPage[] = [];
-  /** Runs after the service charged a page and before it sends the page. Returns what happens to the answer. */
+  /** Runs after a page was charged and before it is sent. Returns what happens to the response. */
   inFlight: (page: ServedPage) => Promise<'sent' | 'broken off'> = async () => 'sent';
-  /** Receives the ads of each answer, in the order of arrival. */
+  /** Called with the ads of each response, in the order of arrival. */
   onArrival: (ads: readonly AdFields[], arrived: number) => void = () => {};
   time: number;
   arrived = 0;

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
 import { waitInBackground } from './deadline.ts';
 
-/** A running HTTP server of this process. */
+/** An HTTP server that runs in this process. */
 export type HttpServer = Awaited<ReturnType<typeof startHttp>>;
 
 /** Starts the HTTP server in this process. Tests reach it over real sockets. */
@@ -22,7 +22,7 @@ export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<
   };
 }
 
-/** Returns the headers of a valid request with a key, for protocol revisions before 2026-07-28. */
+/** Returns valid request headers with an API key, for protocol revisions before 2026-07-28. */
 export const validHeaders = (key = 'svc_live_caller'): Record<string, string> => ({
   authorization: `Bearer ${key}`,
   'content-type': 'application/json',
@@ -33,7 +33,7 @@ export const validHeaders = (key = 'svc_live_caller'): Record<string, string> =>
 export const toolCall = (name: string, args: object = {}, id: unknown = 1) =>
   ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }) as const;
 
-/** Opens a keep-alive connection. `connections()` counts how often the client had to connect. */
+/** Opens a keep-alive connection. `connections()` returns how often the client had to connect. */
 export function openConnection(origin: string) {
   const client = new Client(origin);
   const opened: unknown[] = [];
@@ -72,10 +72,7 @@ export function openRawSocket(port: number, localAddress?: string) {
   return {
     socket,
     received: () => received,
-    /**
-     * Resolves with all received text when the connection has closed. Rejects if the connection is still open a minute
-     * after the property was read.
-     */
+    /** Resolves with all received text when the connection has closed. Rejects after a minute. */
     get closed() {
       return waitInBackground(close, 'the connection to close');
     },

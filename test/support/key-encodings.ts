@@ -1,10 +1,10 @@
-/** A key with all characters that some encoding writes differently. */
+/** An API key that contains all characters that some encoding writes differently. */
 export const canaryKey = 'svc_live_CANARY+0123/4567~89-abc.DEF==';
 /** Returns the character code in hexadecimal digits. */
 export const toHex = (character: string) => character.charCodeAt(0).toString(16);
 const encodeEachCharacter = (write: (character: string) => string) => [...canaryKey].map(write).join('');
 
-/** The forms in which a service, a log, a URL or a page may write the key. The server masks every form. */
+/** All encodings in which an API, a log, a URL or a page may write the key. The server must mask each of them. */
 export const encodedKeys: Record<string, string> = {
   'as it is': canaryKey,
   'with JSON escapes': encodeEachCharacter((character) => `\\u00${toHex(character)}`),
@@ -17,10 +17,7 @@ export const encodedKeys: Record<string, string> = {
   'at the end of a text that is cut, in percent codes': `${'word '.repeat(30)}${encodeURIComponent(canaryKey)}${'x'.repeat(9000)}`,
 };
 
-/**
- * Returns the text of a value with all encodings of the key decoded. This code is independent of the masking code that
- * it tests.
- */
+/** Returns a value as JSON with all encodings of the key decoded. Does not use the masking code, which it helps to test. */
 export const decodeAllForms = (value: unknown): string =>
   JSON.stringify(value)
     .replace(/(?:%|\\+u00|&#x)([\da-f]{2});?/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))

@@ -3,12 +3,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import { workerData } from 'node:worker_threads';
 import { withLock } from '../../src/lock.ts';
 
-/**
- * Runs in a worker thread. Takes one lock after another in competition with other threads, and counts how often two
- * threads held the same lock.
- */
+/** A worker thread that competes with other threads for locks and counts how often two threads held the same lock. */
 const { paths, shared, threads } = workerData as { paths: string[]; shared: SharedArrayBuffer; threads: number };
-/** Delays every file operation by up to 20 milliseconds, because a busy machine can delay a thread at any step. */
+/** Delay every file operation by up to 20 ms, to simulate a busy machine that delays threads at any step. */
 const { openSync, readFileSync, rmSync } = fs;
 const waitRandomly = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * Math.random());
 Object.assign(fs, {

@@ -12,7 +12,7 @@ export async function listenOnLoopback(server: Server | TcpServer) {
   return { port, close };
 }
 
-/** Returns a port that is free at the moment of the call. */
+/** Returns a port that is currently free. */
 export async function freePort(): Promise<number> {
   const { port, close } = await listenOnLoopback(createServer());
   await close();

@@ -4,10 +4,10 @@ import { ad, json, type Upstream } from './faulty-upstream.ts';
 import { listenOnLoopback } from './loopback.ts';
 import type { TestServer } from './server.ts';
 
-/** The answer to a request for a picture: bytes that are sent unchanged, or a function that writes the response. */
+/** A picture response: the bytes to send, or a function that writes the response. */
 export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);
 
-/** Starts a picture host over real HTTP that answers each path as the test chooses. */
+/** Starts an HTTP host for pictures. Tests choose the response of each path. */
 export async function startPictureHost() {
   const answers: PictureAnswer[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
@@ -30,9 +30,9 @@ export async function startPictureHost() {
     host: { host: '127.0.0.1', port },
     serve: (answer: PictureAnswer) => `http://127.0.0.1:${port}/${answers.push(answer) - 1}`,
     requests,
-    /** The number of bytes that the network accepted for requests that have ended. */
+    /** Returns the number of bytes sent by requests that have ended. */
     sent: () => sentBytes,
-    /** The number of requests that have not ended. */
+    /** Returns the number of running requests. */
     open: () => openRequests,
     close,
   };
@@ -43,7 +43,7 @@ interface ServerAndUpstream {
   upstream: Pick<Upstream, 'respondWith'>;
 }
 let adCount = 0;
-/** Runs a search that returns ads with these fields. Pictures come only from the fields. Returns the ids of the ads. */
+/** Runs a search that returns ads with these fields and no other pictures. Returns the ids of the ads. */
 export async function loadAds({ server, upstream }: ServerAndUpstream, ...fields: object[]): Promise<string[]> {
   const items = fields.map((field) => ({
     ...ad,
@@ -57,7 +57,7 @@ export async function loadAds({ server, upstream }: ServerAndUpstream, ...fields
   return items.map(({ id }) => id);
 }
 
-/** Sends the same block of bytes until `bytes` are sent or the reader closes the connection. */
+/** Sends the same block repeatedly, until `bytes` bytes are sent or the reader closes the connection. */
 export const streamBytes =
   (bytes: number, headers: Record<string, string | number> = {}) =>
   (response: ServerResponse): void => {

@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { waitFor, waitInBackground } from './deadline.ts';
 
-/** How long a started command may take to write an expected text, in milliseconds. */
+/** How long a started command may take to print an expected text, in milliseconds. */
 const startLimitMs = 40_000;
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** Returns the Node.js flag that runs a script before the command. */
+/** Returns a Node.js flag that runs a script before the command. */
 export const importFlag = (script: string) => `--import=data:text/javascript,${encodeURIComponent(script)}`;
 
 /**
- * Flags that switch off the optimizing WebAssembly compiler. A process that runs only briefly spends half of its time
- * on optimized code. Benchmarks keep the optimizing compiler.
+ * Flags that disable the optimizing WebAssembly compiler in tests, because a short process would spend half of its time
+ * compiling. Benchmarks keep the compiler.
  */
 export const baselineCompilerFlags = process.env.VITEST
   ? [importFlag("import('node:v8').then((v8) => v8.setFlagsFromString('--liftoff-only'))")]
@@ -24,10 +24,7 @@ export const commandLine = (args: string[] = []) => ({
   args: [...baselineCompilerFlags, main, ...args],
 });
 
-/**
- * Environment variables without a writable home folder, so that exports of tests never reach the home folder of the
- * developer.
- */
+/** Environment variables without a writable home folder, so that tests never export into the developer's home folder. */
 export const unwritableHome = { HOME: '/nowhere', TMPDIR: '/nowhere' };
 
 /** The exit code and the output of a process that has ended. */
@@ -37,10 +34,7 @@ export interface CommandResult {
   stderr: string;
 }
 
-/**
- * Ends the process if the test run that started it was killed. The process notices this when its IPC channel closes.
- * Its worker threads have no channel.
- */
+/** Ends the process if the test run was killed, which closes its IPC channel. Worker threads have no channel. */
 const endsWithParent = importFlag(
   `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,
 );
@@ -65,7 +59,7 @@ export function startCommand(args: string[] = [], env: Record<string, string> = 
     stderr += text;
   });
   const end = new Promise<CommandResult>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
-  /** Resolves with the first match in standard error; rejects if the process ends first or the text does not come. */
+  /** Resolves with the first match in standard error. Rejects if the process ends first or the limit passes. */
   const waitForStderr = (pattern: RegExp) => {
     const match = new Promise<RegExpExecArray>((resolve, reject) => {
       const searchStderr = () => {
@@ -85,7 +79,7 @@ export function startCommand(args: string[] = [], env: Record<string, string> = 
     stdout: () => stdout,
     stderr: () => stderr,
     waitForStderr,
-    /** Resolves when the process has ended. Rejects if the process still runs a minute after the property was read. */
+    /** Resolves when the process has ended. Rejects after a minute. */
     get ended() {
       return waitInBackground(end, `the command "${args.join(' ')}" to end`);
     },

@@ -5,10 +5,7 @@ import { openConnection, toolCall, validHeaders } from './http.ts';
 import { importFlag, startHttpCommand } from './process.ts';
 import { readResult } from './server.ts';
 
-/**
- * The pause between two readiness checks, in milliseconds. Checks without a pause would take most of the processor
- * time.
- */
+/** The pause between two readiness checks, in milliseconds. Without a pause, the checks would use most of the CPU. */
 const readinessPollMs = 100;
 
 const replicaSecret = 'a secret of at least 32 characters';
@@ -19,7 +16,7 @@ interface ReplicasOptions {
   server: { url: string };
   args?: string[];
   environment?: Record<string, string>;
-  /** How far the clock of each replica is ahead, in minutes. By default, all clocks are right. */
+  /** How far each replica's clock is ahead, in minutes. By default, 0. */
   clockAdvanceMinutes?: readonly number[];
 }
 
@@ -33,7 +30,7 @@ export function startReplicasBeforeAll(options: ReplicasOptions) {
 
 let tenants = 0;
 
-/** Starts replicas of the built command in front of one service. */
+/** Starts replicas of the built command in front of one fake API. */
 async function startReplicas(options: ReplicasOptions) {
   const upstream = await startUpstream(documentedResponse);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
@@ -42,10 +39,7 @@ async function startReplicas(options: ReplicasOptions) {
   return {
     all,
     upstream,
-    /**
-     * Creates a key whose requests the service answers with `behaviour`. Tests with different keys do not influence
-     * each other.
-     */
+    /** Creates an API key and sets the API's behavior for it. Tests with different keys do not affect each other. */
     createTenant: (behaviour = documentedResponse) => {
       const key = `svc_live_tenant_${++tenants}`;
       const replicas = all.map((replica) => ({
@@ -55,13 +49,13 @@ async function startReplicas(options: ReplicasOptions) {
       }));
       return {
         upstream: upstream.forKey(key, behaviour),
-        /** All replicas. The type names three, the largest number that a test starts. */
+        /** All replicas. No test starts more than three. */
         replicas: replicas as unknown as [Replica, Replica, Replica],
-        /** Calls the next replica in turn, as a load balancer does. */
+        /** Calls the next replica in turn, like a load balancer. */
         call: (name: string, args?: object) => (all[next++ % all.length] as Replica).call(name, args, key),
       };
     },
-    /** Stops a replica as an update does, and starts another replica in its place. */
+    /** Stops a replica and starts a new one in its place, like an update. */
     restartReplica: async (index: number) => {
       await all[index]?.close();
       all[index] = await start(index);
@@ -86,10 +80,10 @@ const setClockFast = (minutes: number) => ({
 
 /** A running replica. */
 export type Replica = Awaited<ReturnType<typeof startReplica>>;
-/** A key, with the replicas as this key reaches them. */
+/** An API key, with replicas whose calls use this key. */
 export type Tenant = ReturnType<Awaited<ReturnType<typeof startReplicas>>['createTenant']>;
 
-/** Starts one of several processes behind a load balancer. */
+/** Starts one of several server processes that share their state. */
 async function startReplica(
   baseUrl: string,
   index: number,
@@ -100,7 +94,7 @@ async function startReplica(
     ...{ ...state, ...environment },
     ...(clockAdvanceMinutes && setClockFast(clockAdvanceMinutes[index] ?? 0)),
   });
-  // Each request has its own connection, because one connection would answer requests in sequence.
+  // Use a new connection for each request, because a single connection handles requests in sequence.
   const send = async (request: Parameters<ReturnType<typeof openConnection>['send']>[0]) => {
     const connection = openConnection(httpCommand.origin);
     try {
@@ -122,7 +116,7 @@ async function startReplica(
     },
     call: async (name: string, args: object = {}, key?: string) =>
       readResult(await postMessage(toolCall(name, args), key)),
-    /** Reads a resource as a host does. Rejects if the server returns an error. */
+    /** Reads a resource like a host. Rejects if the server returns an error. */
     read: async (uri: string, key?: string): Promise<string> =>
       (await postMessage({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,
     kill: async () => {

@@ -13,10 +13,10 @@ import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { mcpAppsCapabilities } from './capabilities.ts';
 
-/** A client of the real server, connected in this process. */
+/** A server in this process with a connected client. */
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
-/** An ad, a page or a collection, with the fields that tests read. */
+/** The fields of an ad, an advertiser page or a collection that tests read. */
 export interface ResultItem {
   id: string;
   pageId: string;
@@ -27,9 +27,7 @@ export interface ResultItem {
   [field: string]: unknown;
 }
 
-/**
- * The structured result of any tool. Reading a field that the tool does not return gives undefined, so the test fails.
- */
+/** The structured data of any tool's result. A field that the tool does not return is undefined at run time. */
 export interface ResultData {
   items: ResultItem[];
   cursor: string | null;
@@ -56,12 +54,12 @@ export interface ServerOptions {
   datasets?: Datasets;
 }
 
-/** Returns a shared state with these datasets, for a single server. */
+/** Returns an in-memory state that uses these datasets. */
 const shareDatasets = (datasets: Datasets): Partial<ReplicaState> => ({
   state: (options) => ({ ...openMemoryState(options), datasets }),
 });
 
-/** Starts the real server in this process and connects a client to it. Calls to the service go over the network. */
+/** Starts a server in this process and connects a client to it. Calls to the API go over the network. */
 export async function startServer({
   config = {},
   now = Date.now,
@@ -90,13 +88,13 @@ export async function startServer({
     // After `listTools`, the client checks every result against the listed output schema.
     await client.listTools();
     clients.push(client);
-    /** @param options `signal` cancels the call, as a host does when its user stops waiting */
+    /** @param options `signal` cancels the call, like a host whose user stops waiting */
     const call = async (name: string, args: Record<string, unknown> = {}, options: { signal?: AbortSignal } = {}) =>
       readResult(await client.callTool({ name, arguments: args }, undefined, options));
     return {
       client,
       call,
-      /** Runs a statement and returns its rows. */
+      /** Runs an SQL statement with `query_ads` and returns its rows. */
       queryRows: async (sql: string) =>
         (await call('query_ads', { sql, limit: 1000, cell: 20_000 })).data.rows as unknown[][],
       /** Reads a resource. */
@@ -110,7 +108,7 @@ export async function startServer({
   };
   return {
     ...(await connect(app.credentials)),
-    /** Connects another client with another key, as over HTTP. */
+    /** Connects another client with another API key, like over HTTP. */
     connectAs: (key: string, clientName?: string, capabilities?: ClientCapabilities) =>
       connect({ apiKey: key, tenantId: key }, clientName, capabilities),
     logLines,
@@ -123,10 +121,7 @@ export async function startServer({
   };
 }
 
-/**
- * Returns the text, the structured data and the error of a result, so that a test can check all forms that a host
- * reads.
- */
+/** Returns the text, the structured data and the error of a tool result, so that tests can check all of them. */
 export function readResult(result: unknown) {
   const raw = result as CallToolResult;
   return {

@@ -2,10 +2,10 @@ import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import type { KeyOptions } from '../../src/library/service/accounts.ts';
 import { listen } from '../../src/transports/http/server.ts';
 
-/** Starts the local library with demo data over real HTTP and records the requests that reach it. */
+/** Serves the local library with demo data over HTTP and records its requests. */
 export async function startService({ now = Date.now } = {}) {
   const { library, apiKey } = await openDemoLibrary({ now });
-  /** The requests in order of arrival, without those for `/filters.json`. */
+  /** The requests in order of arrival, except requests for `/filters.json`. */
   const requests: string[] = [];
   const listener = await listen(
     (request) => {
@@ -17,7 +17,7 @@ export async function startService({ now = Date.now } = {}) {
   );
   return {
     ...{ baseUrl: listener.url, apiKey, library, requests },
-    /** The number of requests that may cost credits. `GET /v1/credits` does not count. */
+    /** Returns the number of requests to paid operations. */
     countPaidRequests: () => requests.filter((request) => /\/(search|items)$|\/v1\/(ads|pages)\//.test(request)).length,
     createKey: (options?: KeyOptions) => library.keys.create(options).key,
     close: async () => {

@@ -12,7 +12,7 @@ import { readResult } from './server.ts';
 
 /** The value of `AD_LIBRARY_SIGN_IN_SECRET`. */
 export const signInSecret = 'a secret of sign-in, at least 32 characters';
-/** The only API key that the service accepts. */
+/** The only API key that the fake API accepts. */
 export const goodKey = 'svc_live_good.key';
 
 const acceptGoodKey: Behaviour = (request, response, body) => {
@@ -20,10 +20,10 @@ const acceptGoodKey: Behaviour = (request, response, body) => {
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
-/** A server with sign-in, and the requests of a host and its user. */
+/** A server with sign-in, and functions that send the requests of a host and its user. */
 export type SignInServer = ReturnType<typeof createSignInClient>;
 
-/** The callback address of the host. */
+/** The callback URL of the host. */
 export const redirectUri = 'https://host.example.com/callback';
 
 type Ways = Parameters<typeof startHttp>[1];
@@ -42,19 +42,19 @@ export async function startSignInServer(config: Partial<Config>, ways?: Ways) {
   return server;
 }
 
-/** Defines tests of one server with sign-in. At the beginning of each test, the service accepts only `goodKey`. */
+/** Defines tests of a shared server with sign-in. At the start of each test, the API accepts only `goodKey`. */
 export const signInTest = base
   .extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
     const server = await openSignInServer({ baseUrl: upstream.baseUrl });
     onCleanup(() => server.close(0));
     return server;
   })
-  // `beforeEach` would also run in other files that import helpers from this file.
+  // Use a fixture, because `beforeEach` would also run in files that only import helpers from this file.
   .extend('keyed', { auto: true }, ({ upstream }) => upstream.respondWith(acceptGoodKey));
 
 /**
- * Returns the requests that a host and its user send to sign in.
- * @param publicUrl the address at which people reach the server, if it differs from the server's own address
+ * Returns functions that send the sign-in requests of a host and its user.
+ * @param publicUrl the public URL of the server, if it differs from its own origin
  */
 export function createSignInClient<Server extends { origin: string; url: string }>(
   server: Server,
@@ -86,7 +86,7 @@ export function createSignInClient<Server extends { origin: string; url: string 
     const { result } = (await answer.json()) as { result: object };
     return { status: answer.status, result: readResult({ content: [], ...result }) };
   };
-  /** Signs in until the host has a code. Returns the token request for this code. */
+  /** Signs in until the host has an authorization code. Returns the token request for this code. */
   const requestCode = async (budget = '') => {
     const clientId = await register();
     const { request, verifier } = createAuthorizationRequest(clientId);
@@ -97,7 +97,7 @@ export function createSignInClient<Server extends { origin: string; url: string 
     ...{ send, register, submit: submitKey, token: requestToken, call, withCode: requestCode },
     refreshTokens: (refresh: string, clientId: string) =>
       requestToken({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId }),
-    /** Signs in as a host and its user do. Returns the client id and the tokens. */
+    /** Completes the sign-in. Returns the client id and the tokens. */
     signIn: async (budget = '') => {
       const grant = await requestCode(budget);
       const { access_token: access = '', refresh_token: refresh = '' } = (await requestToken(grant)).body;
@@ -106,7 +106,7 @@ export function createSignInClient<Server extends { origin: string; url: string 
   };
 }
 
-/** Returns the token request that exchanges a code for tokens. */
+/** Returns the token request that exchanges an authorization code for tokens. */
 export const createCodeGrant = (clientId: string, code: string, verifier: string, uri = redirectUri) => ({
   grant_type: 'authorization_code',
   ...{ code, client_id: clientId, redirect_uri: uri, code_verifier: verifier },
@@ -128,15 +128,13 @@ export function createAuthorizationRequest(clientId: string, more: Record<string
   return { request, verifier };
 }
 
-/** Returns the address to which a response redirects. */
+/** Returns the redirect target of a response. */
 export const readLocation = (answer: Response): URL => new URL(answer.headers.get('location') ?? 'about:blank');
 
-/** Returns the authorization code from the redirect of a response. */
+/** Returns the authorization code in the redirect target of a response. */
 export const readCode = (answer: Response): string => readLocation(answer).searchParams.get('code') ?? '';
 
-/**
- * Starts a web server that answers requests to every host name. The server under test fetches client metadata from it.
- */
+/** Starts a web server that stands in for every host name. The server under test fetches client metadata from it. */
 export async function startFakeWeb(listener: RequestListener): Promise<{ openAgent: () => Promise<Agent> }> {
   const { port, close } = await listenOnLoopback(createServer(listener));
   onTestFinished(close);

@@ -17,8 +17,8 @@ const isInstalled = (...binFolder: string[]) =>
   });
 
 /**
- * Defines tests that need an installed server program. Without the program, the tests are skipped, unless the
- * environment variable says `required`.
+ * Defines tests that need an installed server program. Without the program, the tests are skipped, or fail if the
+ * environment variable is `required`.
  */
 const describeWith =
   (isAvailable: boolean, variable: string, packages: string) =>
@@ -27,7 +27,7 @@ const describeWith =
     else describe.skip(`${name} (skipped: install ${packages} of Debian to run these tests)`, tests);
   };
 
-/** Starts a program. Resolves when the program writes the text that says that it accepts connections. */
+/** Starts a program. Resolves when its output matches `ready`, which means that it accepts connections. */
 async function startProgram(program: string, args: string[], ready: RegExp, options: SpawnOptions = {}) {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let written = '';
@@ -46,14 +46,12 @@ async function startProgram(program: string, args: string[], ready: RegExp, opti
 interface ServerProgram {
   folder: string;
   begin(): Promise<ChildProcess>;
-  /**
-   * The signal that ends the program with all its processes. Remaining processes would keep the next one from starting.
-   */
+  /** The signal that ends the program and its child processes, which would otherwise prevent a restart. */
   endSignal: NodeJS.Signals;
   childrenOf?(pid: number | undefined): number[];
 }
 
-/** Runs a program for the duration of a test. The test can kill, pause and restart the program. */
+/** Runs a server program that a test can kill, pause and restart. */
 async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => [] }: ServerProgram) {
   let child = await begin();
   const signalAll = (signal: NodeJS.Signals) => {
@@ -61,7 +59,7 @@ async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => []
     child.kill(signal);
     for (const pid of children) process.kill(pid, signal);
   };
-  /** Ends the program immediately, without an orderly shutdown. */
+  /** Kills the program without an orderly shutdown. */
   const kill = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exit = once(child, 'exit');
@@ -72,7 +70,7 @@ async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => []
     kill,
     pause: () => signalAll('SIGSTOP'),
     resume: () => signalAll('SIGCONT'),
-    /** Starts the program again on the same port, with the data that it wrote to its disk. */
+    /** Kills and restarts the program on the same port, with the data on its disk. */
     restart: async () => {
       await kill();
       child = await begin();
@@ -93,8 +91,8 @@ export const describeWithRedis = describeWith(hasRedis, 'AD_LIBRARY_TEST_REDIS',
 export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
 
 /**
- * Starts a Redis server. It writes data to its disk only on `SAVE`.
- * @param tls paths of the key and the certificate of a server that requires TLS
+ * Starts a Redis server that writes to its disk only on `SAVE`.
+ * @param tls the paths of the key and the certificate, for a server that requires TLS
  */
 export async function startRedis(options: readonly string[] = [], tls?: Record<'key' | 'certificate', string>) {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
@@ -132,9 +130,7 @@ export const describeWithPostgres = describeWith(
   'postgresql and pgbouncer, packages',
 );
 
-/**
- * The user that runs PostgreSQL and PgBouncer. Both refuse to run as root, which is the user of tests in containers.
- */
+/** The user for PostgreSQL and PgBouncer, which refuse to run as root. Tests in containers run as root. */
 const identity = process.getuid?.() === 0 ? { uid: readNobodyId('-u'), gid: readNobodyId('-g') } : {};
 function readNobodyId(flag: string): number {
   return Number(execFileSync('id', [flag, 'nobody']));
@@ -148,7 +144,7 @@ function createServerFolder(): string {
 
 const login = { user: 'ad_library', password: 'not a secret: p@ss/word', database: 'postgres' };
 
-/** Returns the address and the login of a server, for the settings and for a client. */
+/** Returns the URL and the login of a PostgreSQL server. */
 const endpoint = (port: number) => ({
   url: `postgres://${login.user}:${encodeURIComponent(login.password)}@127.0.0.1:${port}/${login.database}`,
   ...{ port, ...login },
@@ -157,9 +153,7 @@ const endpoint = (port: number) => ({
 /** A running PostgreSQL server. */
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
-/**
- * Starts a PostgreSQL server. With `isDurable`, it waits for its disk and uses the default buffers, as in production.
- */
+/** Starts a PostgreSQL server. With `isDurable`, it syncs to its disk and uses the default buffers, as in production. */
 export async function startPostgres({ isDurable = false } = {}) {
   const folder = createServerFolder();
   const port = await freePort();
@@ -191,7 +185,7 @@ export async function startPostgres({ isDurable = false } = {}) {
   };
 }
 
-/** Starts PgBouncer in front of a server, in the mode that assigns a connection for one transaction. */
+/** Starts PgBouncer in front of a server, in transaction pooling mode. */
 export async function startPgBouncer(port: number) {
   const folder = createServerFolder();
   const poolerPort = await freePort();

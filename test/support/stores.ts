@@ -18,14 +18,14 @@ import {
 } from './store-servers.ts';
 
 interface StartedStore {
-  /** Opens the store as another process does. All processes see the same data. */
+  /** Opens the store like a separate process. All processes see the same data. */
   open(): RemoteStore;
   close(): Promise<void>;
 }
 
 const ignore = () => {};
 
-/** Returns a store of this process with the methods of a remote store. */
+/** Adds the methods of a remote store to a store in this process. */
 const asRemoteStore = (store: Store): RemoteStore =>
   Object.assign(store, {
     connect: async () => {},
@@ -33,7 +33,7 @@ const asRemoteStore = (store: Store): RemoteStore =>
     isRefusal: () => false,
     close: async () => {},
   });
-/** Opens a new store in memory with the methods of a remote store. */
+/** Creates an in-memory store with the methods of a remote store. */
 export const openMemoryStore = () => asRemoteStore(new MemoryStore(Date.now));
 
 async function startPostgresStore(isPooled: boolean): Promise<StartedStore> {
@@ -61,7 +61,7 @@ async function startFolderStore(): Promise<StartedStore> {
   return { open: () => asRemoteStore(new FileStore(options)), close: () => rm(folder, { recursive: true }) };
 }
 
-/** Every kind of store that several processes can share. */
+/** All kinds of stores that several processes can share. */
 export const sharedStores = [
   { name: 'a folder', isInstalled: true, describe, start: startFolderStore },
   { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: startRedisStore },
@@ -75,7 +75,7 @@ export const sharedStores = [
 
 interface StoreKind {
   isReal: boolean;
-  /** Returns the driver with which a replica opens the store. The replica also closes it. */
+  /** Returns the driver that a replica uses to open the store. The replica also closes it. */
   driver(): StoreDriver;
 }
 
@@ -90,10 +90,10 @@ interface StoredValue {
 }
 
 async function startRedisServer({ isDurable = false } = {}) {
-  // `everysec` syncs once a second. On a busy disk, Redis can delay writes for two seconds, and a kill then loses them.
+  // With `everysec`, Redis can delay writes for two seconds on a busy disk. A kill then loses these writes.
   const options = ['--appendonly', 'yes', '--appendfsync', isDurable ? 'everysec' : 'no'];
   const { url, kill, pause, resume, restart, cli, close } = await startRedis(options);
-  /** Returns all stored values with their names, exactly as they are stored. */
+  /** Returns the raw stored values with their names. */
   const readAllValues = (): StoredValue[] =>
     JSON.parse(
       cli(
@@ -110,13 +110,13 @@ async function startRedisServer({ isDurable = false } = {}) {
       ),
     );
   const clear = () => void cli('FLUSHALL');
-  /** Saves a copy of all data. The returned function restores the copy. */
+  /** Copies all data. Returns a function that restores the copy. */
   const saveCopy = () => {
     cli('-n', '1', 'FLUSHDB');
     cli('EVAL', "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 1) end", '0');
     return () => void cli('SWAPDB', '0', '1');
   };
-  /** Saves a copy of the items of collections only. The returned function restores them. */
+  /** Copies only the items of collections. Returns a function that restores them. */
   const saveItemsCopy = () => {
     const collections = `for _, part in ipairs({ 'about', 'bodies', 'order' }) do
       for _, key in ipairs(redis.call('KEYS', '*:' .. part)) do redis.call('COPY', key, key, 'DB', ARGV[1], 'REPLACE') end end`;
@@ -174,7 +174,7 @@ async function startPostgresServer(options?: { isDurable?: boolean }): Promise<S
   const kinds = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
       SELECT key AS name, length(body) AS bytes, expires_at FROM ad_library.documents
       UNION ALL SELECT name, bytes, expires_at FROM ad_library.collections) AS one WHERE expires_at > now() GROUP BY substring(name from '}:([^:]+)')`;
-  // The database grows before PostgreSQL reuses the space of expired rows.
+  // The size includes expired rows whose space PostgreSQL has not yet reused.
   const measureBytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
     kinds: sortByBytes(server.sql(kinds).split('\n').filter(Boolean)),
@@ -207,9 +207,8 @@ export function describeEveryServer(name: string, tests: (server: StateServer) =
 }
 
 /**
- * Defines the same tests for every kind of store. A test that invents names for its accounts, documents and collections
- * shares them with no other test. By default, PostgreSQL is tested only behind a pooler, which allows fewer features
- * than a direct connection.
+ * Defines the same tests for every kind of store. Tests share the store, so each must use unique names. By default,
+ * PostgreSQL is tested only behind a pooler, which supports fewer features than a direct connection.
  */
 export function describeEveryStore(
   name: string,

@@ -5,7 +5,7 @@ import { afterAll } from 'vitest';
 
 /**
  * Creates a folder that is removed after the last test of the file.
- * @param inMemory uses a folder in memory if the machine has one, for tests that write and sync often
+ * @param inMemory uses `/dev/shm` if available, for tests that write and sync often
  */
 export function createTemporaryFolder({ inMemory = false } = {}): string {
   const folder = mkdtempSync(join(inMemory && existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
@@ -13,7 +13,7 @@ export function createTemporaryFolder({ inMemory = false } = {}): string {
   return folder;
 }
 
-/** Returns a function whose calls return paths of folders that do not exist yet. */
+/** Returns a function that returns the path of a new, not yet existing folder on each call. */
 export function createFolderSequence(): () => string {
   const root = createTemporaryFolder();
   let count = 0;

@@ -13,19 +13,15 @@ const messages = {
   wrong:
     /^(?:SQLite says: ".+"\. Correct the SQL|There is no (?:table|column|function) |Double quotes mark|Several tables)/,
 };
-/**
- * The outcome of a statement: refused before it runs, stopped while it runs, wrong, or answered because it is harmless.
- */
+/** The outcome of a statement: an error of one of the kinds in `messages`, or a result if the statement is harmless. */
 type Outcome = keyof typeof messages | 'answered';
 
 const ones = 'with recursive n(x) as (select 1 union all select x + 1 from n)';
 const deep = (depth: number, text: string, core = '1') => text.repeat(depth) + core + ')'.repeat(depth);
 
-/**
- * Statements that try to write, to access the system, to read data of others, or to use more resources than allowed.
- */
+/** Statements that try to write, to access the system, to read foreign data, or to exceed the resource limits. */
 const attacks: [Outcome, string][] = [
-  // Writing
+  // Statements that write
   ['refused', 'delete from ads'],
   ['refused', "insert into ads (id) values ('x') returning id"],
   ['refused', "update ads set body = 'x' returning *"],
@@ -41,7 +37,7 @@ const attacks: [Outcome, string][] = [
   ['wrong', 'with x as (delete from ads returning id) select * from x'],
   ['wrong', "update sqlite_master set sql = 'x'"],
   ['refused', "insert into sqlite_schema values ('table', 'x', 'x', 1, 'x')"],
-  // Access to the system
+  // Statements that access the system
   ['refused', "attach database 'file:/tmp/x?mode=rwc' as x"],
   ['refused', "attach ':memory:' as x"],
   ['refused', "vacuum into '/tmp/x.db'"],
@@ -53,7 +49,7 @@ const attacks: [Outcome, string][] = [
   ['wrong', "select edit('x')"],
   ['wrong', "select fts3_tokenizer('simple')"],
   ['wrong', "select * from fsdir('/')"],
-  // Transactions and internals of SQLite
+  // Transactions and SQLite internals
   ['refused', 'begin immediate'],
   ['refused', 'commit'],
   ['refused', 'analyze'],
@@ -69,7 +65,7 @@ const attacks: [Outcome, string][] = [
   ['refused', 'select sqlite_compileoption_get(1)'],
   ['refused', "select sqlite_log(1, 'x')"],
   ['refused', 'select sqlite_version()'],
-  // Several statements, or none
+  // Several statements or no statement
   ['refused', 'select 1; delete from ads'],
   ['more than one', 'select 1; select 2'],
   ['more than one', 'select 1\0; delete from ads'],
@@ -126,7 +122,7 @@ const attacks: [Outcome, string][] = [
     `with ${Array.from({ length: 300 }, (_, index) => `c${index} as (select * from c${index + 1})`).join()} select * from c0`,
   ],
   ['wrong', `select 1 where 1 in ${deep(200, '(select 1 where 1 in ', '(1)')}`],
-  // Patterns, JSON, dates
+  // Expensive patterns, JSON and dates
   ['wrong', `select '${'a'.repeat(3000)}' like '${'%a'.repeat(2000)}b'`],
   ['wrong', `select '${'a'.repeat(3000)}' glob '${'*a'.repeat(2000)}b'`],
   ['refused', "select body match 'x' from ads"],
@@ -142,7 +138,7 @@ const attacks: [Outcome, string][] = [
 
 const workingBytes = 32 * 2 ** 20;
 const pool = new SqlPool({ limits: { workingBytes } });
-/** A pool with a short time limit, for statements that use all of their time. */
+/** A pool with a short time limit, for statements that never end. */
 const hasty = new SqlPool({ limits: { statementMs: 400, workingBytes } });
 afterAll(() => Promise.all([pool.close(), hasty.close()]));
 const snapshot = createSnapshot('tenant', createAds(400));
@@ -163,13 +159,13 @@ test.each(attacks)('hostile SQL is %s and does not break the SQL engine: %j', as
   if (outcome === 'answered') expect(result).toHaveProperty('rows');
   else expect(result).toMatch(messages[outcome]);
   const counting = 'select count(*), max(duplicates), min(id) from ads';
-  // A busy machine may stop even this statement, so it is repeated.
+  // On a busy machine, even this statement may exceed the time limit, so retry it.
   await expect
     .poll(() => from.query(snapshot, { sql: counting }), { timeout: 60_000 })
     .toMatchObject({ rows: [[400, 399, 'ad-0']] });
 });
 
-/** Functions that were reviewed one by one. They read only their arguments, the clock or chance. */
+/** The reviewed SQLite functions. They read only their arguments, the clock or random numbers. */
 const harmless =
   '-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json json_array json_array_insert json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace json_set json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array jsonb_group_object jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont percentile_disc pi pow power printf quote radians random randomblob rank regexp replace round row_number rtrim sign sin sinh sqrt strftime string_agg substr substring subtype sum tan tanh time timediff total trim trunc typeof unhex unicode unistr unistr_quote unixepoch unlikely upper zeroblob';
 

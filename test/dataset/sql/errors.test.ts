@@ -8,7 +8,7 @@ const pool = new SqlPool();
 afterAll(() => pool.close());
 const snapshot = createSnapshot('tenant', createAds(3));
 
-/** Returns the text of the error with which a statement fails. */
+/** Runs a statement that must fail and returns its error message. */
 const readError = (sql: string): Promise<string> =>
   pool.query(snapshot, { sql }).then(
     () => 'no error',

@@ -3,7 +3,7 @@ import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/datase
 import { createGate } from '../../support/gate.ts';
 import { createAds, createSnapshot } from './snapshots.ts';
 
-/** The pool of all tests without special options. Each of these tests is a tenant of its own. */
+/** A pool shared by all tests that need no options. Each test uses its own tenant id. */
 const pool = new SqlPool();
 afterAll(() => pool.close());
 const opened: SqlPool[] = [];
@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 const endless = 'with recursive n(x) as (select 1 union all select x + 1 from n) select x from n';
-/** A single step of SQLite that takes longer than any time limit. */
+/** A statement whose single SQLite step takes longer than any time limit and cannot be interrupted. */
 const uninterruptible = "select instr(zeroblob(900000), cast(zeroblob(450000) || x'01' as blob))";
 const countAds = async (pool: SqlPool, snapshot: Snapshot) =>
   (await pool.query(snapshot, { sql: 'select count(*) from ads' })).rows[0]?.[0];
@@ -35,7 +35,7 @@ test('the SQL pool loads the tables of a dataset version only once', async () =>
   expect(first.wanted).toEqual([{ json: false }, { json: true }]);
   const second = createSnapshot('versions', createAds(5), '2');
   expect([await countAds(pool, second), await countAds(pool, second)]).toEqual([5, 5]);
-  // A tenant keeps the tables of one version at a time.
+  // The pool keeps only one version of a tenant's tables.
   expect(await countAds(pool, first)).toBe(3);
   expect(await countAds(pool, second)).toBe(5);
   expect(second.wanted).toHaveLength(2);

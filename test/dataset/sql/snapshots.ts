@@ -3,7 +3,7 @@ import type { Snapshot, TableRows } from '../../../src/dataset/sql/pool.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20);
 
-/** Creates a snapshot of ads that records the options with which its tables were requested. */
+/** Creates a snapshot of ads. `wanted` records the options of each request for its tables. */
 export function createSnapshot(tenantId: string, ads: object[], version = '1'): Snapshot & { wanted: object[] } {
   return {
     tenantId,

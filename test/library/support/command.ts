@@ -8,8 +8,8 @@ import { createGate } from '../../support/gate.ts';
 
 /**
  * Starts a `library` command in this process.
- * @param words the command line after the word `library`
- * @returns `end` has the effect of SIGTERM, and `exitCode` resolves when the command has ended
+ * @param words the arguments after `library`
+ * @returns `end` stops the command like SIGTERM, and `exitCode` resolves when it has ended
  */
 function startLibraryCommand(words: string[], { input = '' } = {}) {
   const output = { out: '', err: '' };
@@ -34,9 +34,7 @@ function startLibraryCommand(words: string[], { input = '' } = {}) {
   return { output, exitCode, end: stopRequest.open };
 }
 
-/**
- * Runs a `library` command to its end. Returns its exit code and what it wrote to standard output and standard error.
- */
+/** Runs a `library` command to its end. Returns its exit code, standard output and standard error. */
 export async function runLibraryCommand(words: string[], options?: { input: string }) {
   const { output, exitCode } = startLibraryCommand(words, options);
   return { code: await exitCode, ...output };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
 import { startLibraryServer } from './library-server.ts';
 
-/** A test with a library of its own, which is served over HTTP. */
+/** Defines tests that each get a new local library, served over HTTP. */
 // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of required fixtures from this pattern
 export const libraryTest = test.extend('libraryServer', async ({}, { onCleanup }) => {
   const libraryServer = await startLibraryServer();
@@ -12,10 +12,7 @@ export const libraryTest = test.extend('libraryServer', async ({}, { onCleanup }
   return libraryServer;
 });
 
-/**
- * A test with the path of a database in a new folder. The folder is deleted after the cleanup functions of the test
- * have run.
- */
+/** Defines tests that each get a database path in a new folder. The folder is deleted after the test's cleanup. */
 export const databaseTest = test
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of required fixtures from this pattern
   .extend('folder', async ({}) => {

@@ -11,13 +11,13 @@ interface RequestOptions {
   headers?: Record<string, string>;
 }
 
-/** Serves a library on this machine; by default on a free port. */
+/** Serves a library on the loopback interface, by default on a free port. */
 export async function serveOnLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
   const { url: address, close } = await listen(fetch, { host, port, requestTimeoutMs: 0 });
   return { address, close: () => close(5000) };
 }
 
-/** Starts a real HTTP server for a library in memory. The test can change `clock.now`. */
+/** Starts an HTTP server for an in-memory library. Tests can change `clock.now`. */
 export async function startLibraryServer() {
   const clock = { now: testStartTime };
   const errors: unknown[] = [];
@@ -25,7 +25,7 @@ export async function startLibraryServer() {
   const library = await openLibrary({ database: ':memory:', now: () => clock.now, onError });
   const { address: baseUrl, close } = await serveOnLoopback(library.fetch);
   const createKey = (options: KeyOptions = {}) => library.keys.create(options).key;
-  /** A key with practically unlimited credits. Requests use this key if the test names no other key. */
+  /** The default API key of requests, with practically unlimited credits. */
   const unlimitedKey = createKey({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 
   async function request(method: string, path: string, { key, body, headers }: RequestOptions = {}) {
@@ -49,7 +49,7 @@ export async function startLibraryServer() {
 
   return {
     ...{ library, clock, errors, baseUrl, createKey, unlimitedKey, request, get, search },
-    /** Requests all pages of a search. Returns all items, without `appUrl`. */
+    /** Requests all result pages of a search. Returns all items without `appUrl`. */
     async searchAll(filters: Record<string, unknown>, kind = 'ads') {
       const items = [];
       let cursor: string | null = null;
@@ -64,7 +64,7 @@ export async function startLibraryServer() {
       } while (cursor !== null);
       return { items, totalHits };
     },
-    /** Imports records as lines. A text is a line as it is, and any other value becomes a line of JSON. */
+    /** Imports one line per record. A string is used as is; other values are written as JSON. */
     importRecords: (...records: unknown[]) => library.import(toLines(records)),
     async close() {
       await close();
@@ -80,5 +80,5 @@ async function* toLines(records: unknown[]) {
   for (const record of records) yield `${typeof record === 'string' ? record : JSON.stringify(record)}\n`;
 }
 
-/** Returns the UUID that ends with a number. */
+/** Returns a UUID that ends with this number. */
 export const createUuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;

@@ -15,7 +15,7 @@ import { createTemporaryFolder } from '../../support/temporary-folder.ts';
 const folder = createTemporaryFolder();
 const unavailable = { failure: { kind: 'unavailable', storage: 'data' } };
 
-/** Connects a replica to a server. */
+/** Connects to a Redis server like a replica does. */
 async function connectStore(port: number, address: Partial<RedisConnection> = {}, waitMs = 5000) {
   const logged: string[] = [];
   const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields)}`);
@@ -38,7 +38,7 @@ async function startServer(...options: string[]): Promise<RedisServer> {
 }
 
 /**
- * Starts a TCP proxy that tests can disturb: `sockets` has both ends of all connections, and new connections go to the port
+ * Starts a TCP proxy that tests can disturb. `sockets` contains both ends of all connections. New connections go to
  * `target.port`.
  */
 async function startTcpProxy(port: number) {
@@ -102,7 +102,7 @@ describeWithRedis('The Redis store', () => {
     await waitUntil(() => !store.isUp());
     const began = performance.now();
     await expect(write()).rejects.toMatchObject(unavailable);
-    // The call must not wait for the time limit of a silent store.
+    // The call must fail at once, before the time limit for a silent store.
     expect(performance.now() - began).toBeLessThan(900);
     const late = await connectStore(redis.port, {}, 100);
     expect(late.logged.join('\n')).toContain('the shared state cannot be reached yet');
@@ -115,7 +115,7 @@ describeWithRedis('The Redis store', () => {
     const redis = await startServer();
     const proxy = await startTcpProxy(redis.port);
     const { store, write } = await connectStore(proxy.port);
-    // The bytes of the existing connection are lost, but new connections work.
+    // Drop all bytes of the existing connection. New connections still work.
     for (const socket of proxy.sockets) socket.unpipe().pause();
     await expect(write()).rejects.toMatchObject(unavailable);
     await waitUntil(() => store.isUp());
@@ -128,7 +128,7 @@ describeWithRedis('The Redis store', () => {
     redis.cli('REPLICAOF', '127.0.0.1', String(promoted.port));
     await expect(write()).rejects.toMatchObject(unavailable);
     expect(store.isUp()).toBe(false);
-    // The store is not up as long as it accepts no writes.
+    // The store counts as down until it accepts writes.
     await waitUntil(() => redis.cli('INFO', 'replication').includes('master_link_status:up'));
     expect(store.isUp()).toBe(false);
     proxy.target.port = promoted.port;

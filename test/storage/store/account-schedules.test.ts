@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { accountSchedules, assertOneLedger } from '../../support/account-schedule.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 
-/** The number of schedules that run at the same time in a shared store, each with its own account. */
+/** The number of schedules that run concurrently in a shared store, each with its own account. */
 const concurrentSchedules = 10;
 
 describeEveryStore('The shared ledger', (open, { isReal }) => {

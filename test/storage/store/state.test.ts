@@ -29,21 +29,21 @@ const randomText = (bytes: number) => randomBytes(bytes / 2).toString('hex');
 const readIds = async (dataset: Dataset) => (await dataset.readContents()).ads.map(({ id }) => id).toSorted();
 const createSignalWithoutAbort = () => new AbortController().signal;
 
-/** The deadline of the calls of a replica, in milliseconds. */
+/** The deadline of a replica's calls, in milliseconds. */
 const callMs = 60_000;
 
-/** Items with more bytes count as large. */
+/** Larger items, in bytes, count as large in the simulated faults. */
 const largeBytes = 10_000;
 
-/** The network between a replica and its store, which can fail in different ways. */
+/** Simulates the network between a replica and its store, with several kinds of faults. */
 class StoreNetwork {
   state: 'fine' | 'away' | 'answers are lost' | 'refused' | 'large items are refused' | 'large items hang' = 'fine';
   isNearlyFull = false;
-  /** The milliseconds by which the clock of the store appears to be fast. */
+  /** How far the store's clock appears to be ahead, in milliseconds. */
   clockOffsetMs = 0;
-  /** Changes the items on their way to the store, or drops some of them. */
+  /** Modifies or drops items on their way to the store. */
   transformChanges: (changes: readonly ItemChange[]) => readonly ItemChange[] = (changes) => changes;
-  /** The lifetimes of all documents that the replica has written. */
+  /** The lifetime of each document that the replica has written. */
   readonly ttlMs: number[] = [];
 
   wrapDriver({ hostAndPort: hosts, open }: StoreDriver): StoreDriver {
@@ -106,7 +106,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     const claim = (signal = createSignalWithoutAbort()) =>
       state.answers.claim(createCall('t', signal), adAnswerName, { onLost: async () => {} });
     const readCachedAnswer = async () => (await state.answers.get('t', adAnswerName))?.answer.raw;
-    /** Caches a new answer, even if there is one already. */
+    /** Caches a new response, even if one is already cached. */
     const cacheAnswerOf = async (raw: unknown) =>
       (await claimCall(state.answers, adAnswerName)).put({ answer: { ...answer, raw }, at: Date.now() });
     const isListCached = async () => {
@@ -205,7 +205,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
         await expect.poll(async () => (await (await dataset()).readContents()).gatherings).toHaveLength(1);
-        // The ads and the gathering wait as separate writes, so either can arrive first.
+        // The ads and the gathering are separate pending writes, so either can arrive first.
         await expect.poll(async () => readIds(await dataset())).toEqual(['before', 'during']);
       }
       (await one.slots.acquire('a', createSignalWithoutAbort()))();
@@ -251,7 +251,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     const [one, other] = await startTwoReplicas();
     await one.store({ id: '1', is: 'before' });
     Object.assign(one.network, problem);
-    // The times of two answers differ only after a millisecond.
+    // Wait, because timestamps of responses have a resolution of one millisecond.
     await wait(20);
     await one.store(raw);
     expect(await one.find()).toBe(raw);
@@ -354,7 +354,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     });
   });
 
-  // These tests do not depend on the store, so they run only once.
+  // Run these tests only once, because they do not depend on the kind of store.
   if (!isReal) {
     test('a nearly full store keeps fewer ads per dataset, the newest first', async () => {
       const one = await startReplica();
@@ -400,7 +400,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
         for (const id of ['x', 'y'])
           await addAds(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
         expect(lost()).toHaveLength(1);
-        // The queue reserves memory for small writes, so the settlement still fits.
+        // The full queue still accepts the settlement, because it reserves memory for small writes.
         await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
       });
       await expect.poll(() => one.ledger.read('t')).toMatchObject({ spent: 1 });

@@ -23,7 +23,7 @@ describeEveryStore(
     test('an expired document can be replaced only by a swap that expects none', async () => {
       const store = await open();
       const key = newKey();
-      // On a busy machine, the first document may have expired before the second swap.
+      // Retry, because the first document may expire before the second swap on a busy machine.
       for (let isDone = false; !isDone; ) {
         await store.swapDocument(key, '', createDocument('1', 'short', 150));
         ({ isDone } = await store.swapDocument(key, '1', createDocument('2', 'longer', minute)));

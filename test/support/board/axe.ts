@@ -4,7 +4,7 @@ import type { Locator } from 'playwright-core';
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Runs axe on a page and returns each violated rule with its first element. Works on pages that forbid scripts. */
+/** Runs axe on a page and returns each violated rule with its first element. Also works if the page forbids scripts. */
 export const findViolations = (html: Locator) =>
   html.evaluate(async (_, axe) => {
     const axeOf = new Function(`${axe}; return axe`);

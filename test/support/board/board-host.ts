@@ -8,22 +8,22 @@ interface HostClient {
 
 type Result = Record<string, unknown>;
 
-/** How the host opens the board. */
+/** Options of the host that opens the board. */
 export interface HostOptions {
   width?: number;
   height?: number;
-  /** The `hostContext` in the answer to `ui/initialize`. */
+  /** The `hostContext` that the host returns from `ui/initialize`. */
   context?: object;
-  /** The `hostCapabilities` in the answer to `ui/initialize`, in addition to tools. */
+  /** The `hostCapabilities` that the host returns from `ui/initialize`, in addition to tools. */
   capabilities?: object;
   /** The tool whose result the board shows. */
   tool: string;
   args?: Record<string, unknown>;
-  /** Changes a result before the board receives it, as some hosts do. */
+  /** Modifies a result before the board receives it, like some hosts do. */
   passOn?: (result: Result) => Result;
-  /** Runs before each call that the board makes. If it throws, the host refuses the call. */
+  /** Runs before each tool call of the board. If it throws, the host rejects the call. */
   beforeCall?: (call: BoardCall) => unknown;
-  /** A script that runs in the board before the board's own script. */
+  /** A script that runs in the board page before the board's own script. */
   script?: string;
 }
 
@@ -37,22 +37,22 @@ interface BoardCall {
   arguments: Record<string, unknown>;
 }
 
-/** A board in a browser, with the messages that it exchanged with its host. */
+/** A board in a browser, and the messages it exchanged with its host. */
 export type ShownBoard = Awaited<ReturnType<Awaited<ReturnType<typeof openHostPage>>['show']>>;
 
 const hostUrl = 'http://host.example/';
 const fullCapabilities = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
 
-/** Opens a browser page in which a host shows one board after another. */
+/** Opens a browser page with a host that can show boards one after another. */
 export async function openHostPage(browser: Browser) {
   const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
-  // A busy machine can take long for an action that is instant for a person.
+  // Allow 30 seconds for each action, because a busy machine can be slow.
   page.setDefaultTimeout(30_000);
   const inHost = (run: string, ...args: unknown[]): Promise<unknown> =>
     page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
   let current = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
-  /** What the current board has called, requested and reported. */
+  /** The tool calls, network requests and console messages of the current board. */
   let [calls, requests, problems]: [BoardCall[], string[], string[]] = [[], [], []];
   const passOn = (result: Result) => current.options.passOn?.(result) ?? result;
   await page.route('**/*', (route) => {
@@ -83,7 +83,7 @@ export async function openHostPage(browser: Browser) {
   return {
     /** Shows the board of a real server in the browser. */
     show: async (client: HostClient, options: HostOptions) => {
-      // The previous board may still make calls, which must not count for the next board.
+      // Leave the previous board first, so that its late calls do not count for this board.
       await page.goto('about:blank');
       const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
       const { tool, args = {}, script, width = 1180, height = 820 } = options;
@@ -102,15 +102,15 @@ export async function openHostPage(browser: Browser) {
             (message) => method === undefined || message.method === method,
           ),
         calls,
-        /** The addresses that the page requested, except the host's own page. */
+        /** The URLs that the page requested, except the host's own page. */
         requests,
-        /** The errors and warnings of the browser's console, and uncaught errors. */
+        /** Uncaught errors, and errors and warnings in the browser console. */
         problems,
         notify: (method: string, params: object) => inHost('notify', method, params),
         ask: (method: string) => inHost('ask', method),
-        /** Makes the host answer a method with an error. */
+        /** Makes the host return an error for a method. */
         refuse: (method: string, message: string) => inHost('refuse', method, message),
-        /** Makes the host never answer a method. */
+        /** Makes the host never respond to a method. */
         ignore: (method: string) => inHost('ignore', method),
       };
     },

@@ -6,19 +6,19 @@ import { listen } from '../../../src/transports/http/server.ts';
 import { deriveUuid } from '../derive-uuid.ts';
 import { startServer, type TestServer } from '../server.ts';
 
-/** The time of all tests: 20 November 2026, 09:00 UTC. */
+/** The current time in all board tests: 20 November 2026, 09:00 UTC. */
 export const now = Date.UTC(2026, 10, 20, 9);
 
 /** A running local library with pictures. */
 export type BoardService = Awaited<ReturnType<typeof startBoardService>>;
 
-/** Starts the local library over real HTTP, with the ads that the test chooses and pictures for them. */
+/** Serves a local library over HTTP with these ads, and with pictures for them. */
 export async function startBoardService(ads: (mediaUrl: string) => readonly object[]) {
   const library = await openLibrary({ database: ':memory:', now: () => now });
   const canvas = new Canvas(40, 40);
   canvas.data.fill(200);
   const jpeg = await encodeJpeg(canvas, 80);
-  /** The paths of requested pictures, and all other requests. */
+  /** The paths of picture requests, and of all other requests. */
   const [pictures, requests]: [string[], string[]] = [[], []];
   const listener = await listen(
     (request) => {
@@ -57,7 +57,7 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   };
 }
 
-/** Returns the token of the page from its HTML. */
+/** Reads the page token from the HTML of the board. */
 export const readPageToken = (page: string): string =>
   /<meta name="ad-library-page" content="([^"]+)"/.exec(page)?.[1] ?? '';
 
@@ -75,7 +75,7 @@ export const createAdId = (index: number): string => deriveUuid(`board ${index}`
 export const createAds = (count: number) => (mediaUrl: string) =>
   Array.from({ length: count }, (_, index) => ({
     id: createAdId(index),
-    // Each ad has a page of its own, because near-equal ads of one page would count as variants.
+    // Give each ad its own advertiser page, because similar ads of one page would form a variant.
     pageId: `page-${index}`,
     page: { pageName: advertisers[index % 3] },
     headline: `Offer ${index}`,

@@ -6,13 +6,13 @@ import { type HostOptions, openHostPage, type ShownBoard } from './board-host.ts
 import { type BoardService, startBoardService } from './board-service.ts';
 import { launchChromium } from './launch-chromium.ts';
 
-/** All tests of a file share one browser and one page. */
+/** The browser and the page that all tests of a file share. */
 let browser: Browser | undefined;
 let hostPage: Awaited<ReturnType<typeof openHostPage>> | undefined;
 
 /**
- * Starts one service for the tests of a group. After each test, checks that the page made no outside requests and that
- * the browser reported no errors.
+ * Starts one service for a group of tests. After each test, verifies that the page requested nothing from other hosts and
+ * that the browser reported no errors.
  */
 export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
   let service: BoardService;
@@ -52,7 +52,7 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
   };
 }
 
-/** Closes the browser of the file. */
+/** Closes the browser that the tests of this file share. */
 export const closeBrowser = async (): Promise<void> => void (await browser?.close());
 
 /** Finds a button of the board by its name. */
@@ -63,7 +63,7 @@ export const waitForStatus = ({ board }: ShownBoard, text: string | RegExp) =>
   board.getByRole('status').getByText(text).waitFor();
 /** Reads the text of the first element that matches the selector. */
 export const readText = ({ board }: ShownBoard, selector: string) => board.locator(selector).first().textContent();
-/** Waits until the board states this number of ads, which appears together with the last ad. */
+/** Waits until the board shows this ad count, which appears together with the last ad. */
 export const waitForAdCount = ({ board }: ShownBoard, ads: string) =>
   board.locator('#count', { hasText: new RegExp(`^${ads}$`) }).waitFor();
 /** Finds the checkbox that selects an ad. */
