@@ -102,7 +102,8 @@ export interface CreditLedger {
   /**
    * Reserves credits if the budget allows the call to start now. Otherwise tells the caller to wait, or refuses the
    * call. Rejects with `unavailable` if the store cannot be reached.
-   * @param buildRequest builds the request from the current state of the account, because the price depends on this state
+   * @param buildRequest builds the request from the current state of the account, because the price depends on this
+   *   state
    */
   reserve(tenantId: string, buildRequest: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
   /**

@@ -257,7 +257,9 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
     .slice(-maxListedCharges);
 }
 
-/** Returns the highest charge of an operation. Returns undefined if no charge, not even 0, was seen for the operation. */
+/**
+ * Returns the highest charge of an operation. Returns undefined if no charge, not even 0, was seen for the operation.
+ */
 export function getMaxPrice(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
   return table && getMaxCharge(table);

@@ -38,37 +38,42 @@ import {
 import { findPublicUrl, listReach, readPayers } from './transparency.ts';
 import { VariantIndex } from './variants.ts';
 
-/** The facts about an ad that coverage, summaries and launches need beside its row. */
+/**
+ * Facts about an ad that are computed once per dataset version. Coverage, summaries and launch counts use them without
+ * building the ad's row.
+ */
 export interface KnownAdFacts {
   pageId: string | null;
   pageName: string | null;
   language: string | null;
   /**
-   * The id of the variant: ads of one page with nearly the same text share the id. Null for an ad without visible text.
+   * The id of the ad's variant. Ads of one advertiser page with nearly the same text have the same variant. Null for an
+   * ad without visible text.
    */
   variant: string | null;
-  /** When the service last saw the ad, in milliseconds since the epoch. */
+  /** When the service last saw the ad running, in milliseconds since the epoch. */
   lastSeenAt: number | null;
-  /** When the last answer with the ad arrived, in milliseconds since the epoch. */
+  /** When the latest API response with the ad arrived, in milliseconds since the epoch. */
   readAt: number;
-  /** Those of `chartedFields` that the ad has. */
+  /** The fields in `chartedFields` for which the ad has a value. */
   chartedFields: readonly ChartedField[];
 }
 
-/** The fields by which the board draws charts and filters ads. */
+/** The fields that the board shows in charts and filters. */
 export const chartedFields = ['displayFormat', 'ctaType', 'startedAt', 'country'] as const;
 type ChartedField = (typeof chartedFields)[number];
 
-/** Values that are read once from the JSON of an ad and then stay in memory. */
+/** Values that are parsed once from the JSON of an ad and then cached. */
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   hash: string;
-  print: string | undefined;
-  /** The values by which services sort ads. */
+  perceptualHash: string | undefined;
+  /** The values by which a service might sort ads. */
   orderValues: OrderValues;
 }
 
 /**
- * The variants of one advertiser's ads. `hashes` and `variants` are parallel, in the order in which the ads arrived.
+ * The variants of the ads of one advertiser page. `hashes[i]` and `variants[i]` belong to the same ad. Ads are in the
+ * order in which they arrived.
  */
 interface PageVariants {
   hashes: string[];
@@ -76,7 +81,7 @@ interface PageVariants {
   index: VariantIndex;
 }
 
-/** The facts about all ads of one version of a dataset. */
+/** The facts about all ads in one version of a dataset. */
 interface KnownFacts {
   version: string;
   facts: ReadonlyMap<string, KnownAdFacts>;
@@ -84,8 +89,9 @@ interface KnownFacts {
 }
 
 /**
- * When the ads of each gathering were last seen, the gathering that read each ad last, and the orders in which the
- * service listed the ads of incomplete gatherings. Gatherings are found by their ids.
+ * Facts that are computed per gathering. `orders` and `ranges` are maps by gathering id: the order in which the service
+ * listed the ads of an incomplete gathering, and the dates on which a gathering's ads were last seen. `lastGatherings`
+ * maps each ad to the gathering that read it last.
  */
 interface SeenFacts {
   orders: ReadonlyMap<string, ListingOrder | undefined>;
@@ -95,19 +101,19 @@ interface SeenFacts {
 
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
 
-/** How many tenants keep their facts in memory. It equals the number of tenants whose tables stay open for SQL. */
+/** The number of tenants whose facts stay in memory. Equals the number of tenants whose SQL tables stay loaded. */
 const maxTenants = 2;
-/** How many ads are processed before the event loop may run other calls. */
+/** The number of ads that are processed before the event loop can run other calls. */
 const adsPerBatch = 10;
 
-/** How many detected languages stay in memory. */
+/** The number of detected languages that are cached. */
 const maxCachedLanguages = 20_000;
 
 const decoder = new TextDecoder();
 
 /**
- * Opens the memory that all tenants share. Its keys are text hashes and stored objects, so no tenant sees another's
- * data.
+ * Creates the caches that all tenants share. Their keys are text hashes and stored objects, so no tenant can see the
+ * data of another one.
  */
 const createAdMemory = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
@@ -116,8 +122,8 @@ const createAdMemory = () => ({
 type AdMemory = ReturnType<typeof createAdMemory>;
 
 /**
- * Returns the readers of all tenants. Each tenant has one reader, which keeps its facts between calls.
- * @param now returns milliseconds since the epoch, which decide which addresses of pictures have expired
+ * Creates one `AdRowReader` per tenant. A tenant's reader caches facts between calls.
+ * @param now returns milliseconds since the epoch; decides which picture URLs have expired
  */
 export function createAdRowReaders(now: () => number) {
   const memory = createAdMemory();
@@ -128,12 +134,12 @@ export function createAdRowReaders(now: () => number) {
   return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
 }
 
-/** The readers of all tenants, as `createAdRowReaders` returns them. */
+/** The row readers of all tenants. */
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /**
- * Reads the rows of one tenant's ads. Variants depend only on the stored ads and their order, so every process finds
- * the same variants.
+ * Reads the rows of one tenant's ads. Variants depend only on the stored ads and on the order in which they arrived, so
+ * every process computes the same variants.
  */
 export class AdRowReader {
   readonly #memory: AdMemory;
@@ -149,8 +155,7 @@ export class AdRowReader {
   }
 
   /**
-   * Returns a text that changes when rows may change although the dataset did not: each day, because addresses of
-   * pictures expire.
+   * Returns a string that changes once a day. Rows depend on it as well as on the dataset, because picture URLs expire.
    */
   getTimeVersion(): string {
     return String(Math.floor(this.#now() / dayMs));
@@ -158,8 +163,8 @@ export class AdRowReader {
 
   /**
    * Yields the rows of ads in batches.
-   * @param options `json`: whether rows hold the ad as the service sent it. `ids`: the ads to read, as `normalizeAdId` writes
-   *   their ids; by default all ads.
+   * @param options `json`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read;
+   *   default: all ads.
    */
   async *readRows(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
@@ -190,20 +195,20 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the perceptual hashes of pictures by `normalizeAdId`, in the form that `picturePrint` writes. A hash is known if
-   * this server fetched the picture, or if a local library stores it. The value of a picture that did not come is
+   * Returns the perceptual hashes of ad pictures, by the normalized id of the ad. A hash is known if this server has
+   * fetched the picture, or if a local library stores it. For a picture that could not be fetched, the value is
    * `failedPicture`.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const storedHashes = ads.flatMap((item) => {
-      const { print } = this.#parseAd(item);
-      return print === undefined ? [] : [[normalizeAdId(item.id), print] as const];
+      const { perceptualHash } = this.#parseAd(item);
+      return perceptualHash === undefined ? [] : [[normalizeAdId(item.id), perceptualHash] as const];
     });
-    // A local library may have stored a picture that did not come earlier.
+    // Hashes from a local library override `failedPicture`, because the library may have stored the picture since then.
     return new Map<string, unknown>([...pictures, ...storedHashes]);
   }
 
-  /** Returns when the ads of each gathering were last seen, by the id of the gathering. */
+  /** Returns when the ads of each gathering were last seen running, by the id of the gathering. */
   async readSeenRanges(contents: AdContents): Promise<SeenFacts['ranges']> {
     return (await this.#readSeenFacts(contents)).ranges;
   }
@@ -237,8 +242,8 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the facts about each ad, by `normalizeAdId`. Calls run one after another, because each call extends the variants
-   * that the call before it found.
+   * Returns the facts about each ad, by the normalized id of the ad. Calls run one at a time, because each call extends
+   * the variants that the previous call has found.
    */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
     const nextFacts = this.#knownFacts.then((previousFacts) =>
@@ -263,8 +268,8 @@ export class AdRowReader {
     const variantsByPage = new Map<string | null, PageVariants>();
     const variants = new Map<StoredItem, string | null>();
     for (const [pageId, items] of groupBy(adsByArrival, (item) => this.#parseAd(item).pageId)) {
-      const members = items.map((item) => ({ item, hash: `${item.id} ${this.#parseAd(item).hash}` }));
-      const page = await extendVariants(members, previousFacts?.variantsByPage.get(pageId), pause);
+      const hashedAds = items.map((item) => ({ item, hash: `${item.id} ${this.#parseAd(item).hash}` }));
+      const page = await extendVariants(hashedAds, previousFacts?.variantsByPage.get(pageId), pause);
       variantsByPage.set(pageId, page);
       for (const [index, item] of items.entries()) variants.set(item, page.variants[index] ?? null);
     }
@@ -297,7 +302,7 @@ export class AdRowReader {
       pageName: readPageName(ad),
       lastSeenAt: parseTime(ad.lastSeenAt) ?? null,
       hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
-      print: readPerceptualHash(ad),
+      perceptualHash: readPerceptualHash(ad),
       orderValues: readOrderValues(ad, at),
       chartedFields: listChartedFields(ad),
     };
@@ -313,8 +318,8 @@ const listChartedFields = (ad: Fields): ChartedField[] =>
   });
 
 /**
- * Returns the variants of one advertiser's ads. If ads were only appended since the last call, the existing variants
- * are extended. Otherwise they are built again.
+ * Assigns variants to the ads of one advertiser page. If ads were only appended since the last call, extends the
+ * existing variants. Otherwise computes all variants again.
  */
 async function extendVariants(
   members: readonly { item: StoredItem; hash: string }[],
@@ -331,35 +336,35 @@ async function extendVariants(
   return page;
 }
 
-/** Returns the rows of a stored ad. */
+/** Builds the rows of a stored ad. */
 function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
   return buildAdRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
-/** Values of a row that do not come from the ad itself. */
+/** Values of a row that are not fields of the ad itself. */
 interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> & GroupedPicture> {
   /**
    * When this version of the ad arrived, in milliseconds since the epoch. `daysRunning` and `active` refer to this
    * time.
    */
   gatheredAt: number;
-  /** When the first version of the ad arrived, in milliseconds since the epoch. By default `gatheredAt`. */
+  /** When the first version of the ad arrived, in milliseconds since the epoch. Default: `gatheredAt`. */
   firstGatheredAt?: number;
-  /** The last time at which the gathering of the ad saw any ad, as ISO text. */
+  /** The latest date on which the service saw any ad of the same gathering running, as ISO text. */
   lastSeenTo?: string | null | undefined;
-  /** What is known about the picture of the ad. Without it, `pictureState` is null. */
+  /** The known facts about the ad's picture. If undefined, `pictureState` is null. */
   pictureAttempt?: Parameters<typeof findPictureState>[1];
-  /** The JSON text of the ad as the service sent it. By default, the object is serialized again. */
+  /** The JSON of the ad as the service sent it. Default: the serialized object. */
   json?: string;
 }
 
-/** The rows of one ad in all tables that hold ads. */
+/** The rows of one ad in all tables that contain ads. */
 export interface AdRows {
   ad: AdRow;
   /** The ad as the service sent it. */
-  sent: object;
+  originalAd: object;
   countries: Row<'ad_countries'>[];
   platforms: Row<'ad_platforms'>[];
   reach: Row<'ad_reach'>[];
@@ -367,8 +372,8 @@ export interface AdRows {
 }
 
 /**
- * Builds the rows of an ad in all tables. Any field of the ad may be missing or have another type than the API document
- * says.
+ * Builds the rows of an ad in all tables. Accepts ads whose fields are missing or have a type other than the API
+ * document states.
  */
 export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const fields = ad as Fields;
@@ -376,8 +381,9 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const texts = extractAdTexts(fields);
   const links = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
   return {
-    sent: ad,
-    // An object literal with two spreads takes ten times as long as `Object.assign`, and rows are made by the thousand.
+    originalAd: ad,
+    // Use `Object.assign`: an object literal with two spreads takes ten times as long, and this function runs for
+    // thousands of ads.
     ad: Object.assign(buildSentColumns(fields, id), buildDerivedColumns(fields, texts, facts), readPayers(fields), {
       json: toJsonCell(facts.json ?? JSON.stringify(ad)),
     }),
@@ -389,14 +395,14 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
 }
 
 /**
- * Returns the text from which the language of an ad is detected. Template texts are left out, because only the ad
- * network knows the words that replace them. Returns null if no text remains.
+ * Returns the text that is used to detect the language of an ad, or null if there is none. Templates such as
+ * `{{product.name}}` are left out, because the ad network replaces them with other words.
  */
 export function extractLanguageText(ad: object): string | null {
   return joinAdTexts(dropTemplates(extractAdTexts(ad as Fields)));
 }
 
-/** Returns the texts of an ad without template texts. */
+/** Replaces texts that are templates with null. */
 const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
   headline: dropTemplate(headline),
   body: dropTemplate(body),
@@ -405,7 +411,10 @@ const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
 
 const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
 
-/** Returns whether a text of an ad is a template, which the ad library shows instead of the words that people saw. */
+/**
+ * Returns true if any text of an ad is a template. The ad library then shows the template instead of the text that
+ * people saw.
+ */
 const hasTemplate = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
   [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
 
@@ -414,15 +423,13 @@ const readSentCells = createCellReader(adFields);
 const buildSentColumns = (ad: Fields, id: string) =>
   Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readSentCells(ad));
 
-/**
- * Returns the name of the ad's page without surrounding spaces. With spaces, the same advertiser would count as two.
- */
+/** Returns the name of the ad's advertiser page, trimmed. Otherwise the same advertiser could be counted twice. */
 function readPageName(ad: Fields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
   return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
-/** Returns the columns of `ads` that the API does not name. */
+/** Builds the columns of `ads` that are computed rather than copied from API fields. */
 function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,
@@ -474,7 +481,7 @@ export const extractAdTexts = (ad: Fields) => ({
   })),
 });
 
-/** Joins all texts of an ad with line breaks. Equal texts appear once. Returns null if the ad has no text. */
+/** Joins all distinct texts of an ad with line breaks. Returns null if the ad has no text. */
 function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
   const fullText = [...new Set(texts.filter((text) => text !== null))].join('\n');
@@ -482,8 +489,8 @@ function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
 }
 
 /**
- * Returns the line of the ad that a reader sees first. Templates such as `{{product.name}}` are skipped, because no
- * reader sees them.
+ * Returns the first line that a person would read. Templates such as `{{product.name}}` are skipped, because people
+ * never see them.
  */
 function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
@@ -498,13 +505,13 @@ function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | nul
 }
 
 /**
- * Returns the text that decides to which variant an ad belongs: headline and body, or the texts of the cards if the ad
- * has neither. Template texts do not count, because ads of different products share them.
+ * Returns the text that determines an ad's variant: headline and body, or the card texts if both are missing. Templates
+ * are left out, because ads for different products share them.
  */
 export function selectVariantText(texts: AdTexts): string | null {
   const { headline, body, cards } = dropTemplates(texts);
-  const ownText = joinAdTexts({ headline, body, cards: [] });
-  return ownText !== null && sanitize(ownText).trim() !== ''
-    ? ownText
+  const mainText = joinAdTexts({ headline, body, cards: [] });
+  return mainText !== null && sanitize(mainText).trim() !== ''
+    ? mainText
     : joinAdTexts({ headline: null, body: null, cards });
 }

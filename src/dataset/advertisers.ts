@@ -3,11 +3,12 @@ import type { KnownAdFacts } from './ad-rows.ts';
 type AdvertiserFields = Pick<KnownAdFacts, 'pageId' | 'pageName'>;
 
 /**
- * Returns a function that finds the key of an ad's advertiser, or null for an ad that names none.
+ * Returns a function that identifies the advertiser of an ad. It returns a key, or null if the ad has neither a page id
+ * nor a page name.
  *
- * An advertiser is a page, whatever names its ads carry: a page may have been renamed, or only some of its ads may name
- * it. An ad with a name but no page id belongs to the page of that name, if exactly one page has the name. Upper and
- * lower case do not matter.
+ * An advertiser is a page, whatever page names its ads contain: the page may have been renamed, and some ads may lack
+ * the name. If an ad has a name but no page id, the name is used, ignoring case. If exactly one page has this name, the
+ * ad belongs to that page.
  */
 export function createAdvertiserKeyFinder(ads: Iterable<AdvertiserFields>): (ad: AdvertiserFields) => string | null {
   const idsByName = new Map<string, Set<string>>();

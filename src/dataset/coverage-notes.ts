@@ -7,44 +7,44 @@ import type { OneDayAdvertiser } from './one-day.ts';
 import type { ReadFields } from './sql/statement.ts';
 
 /*
- * The sentences that say what the ads cannot support: which part of a gathering is missing, which advertisers were seen
- * on one day only, and which fields are unknown for many ads. Results, charts, reports, files and the board use these
- * sentences. If nothing is missing, there is no sentence.
+ * Notes that warn readers about gaps in the data: ads missing from a gathering, advertisers whose ads were nearly all
+ * last seen on one day, and fields that many ads lack. Results, charts, reports, files and the board show these notes.
+ * If nothing is missing, there is no note.
  */
 
-/** The part of a gathering that was read. */
+/** How much of a gathering was read, and what is missing. */
 export interface IncompleteReading {
-  /** The number of ads that were read, and of ads that match. Null if the number is unknown. */
+  /** The number of ads that were read, and the number of ads that match. `found` is null if unknown. */
   read: number;
   found: number | null;
-  /** The number of matching ads in words, if only some parts of the question state theirs. */
+  /** The number of matching ads as a phrase, if only some parts of the question state a total. */
   foundInParts?: string | undefined;
-  /** How many ads `found` counts again, because parts of the question overlap. */
+  /** How many ads `found` counts more than once, because parts of the question overlap. */
   repeats: number;
-  /** How many ads were read and then removed to make room. */
+  /** The number of ads that were read and later evicted to make room. */
   removed: number;
-  /** True if the last page was reached. */
+  /** True if the last result page was reached. */
   isEnded: boolean;
-  /** True if the service repeats its pages, so that no call can read the rest. */
+  /** True if the service repeats result pages, so that the remaining ads cannot be read. */
   isStuck: boolean;
   order: ListingOrder | undefined;
-  /** The parts of the question that are not complete, in words. */
+  /** Descriptions of the parts of the question that are not complete. */
   missingParts: readonly string[];
-  /** The day of an earlier gathering of the same question that is complete. */
+  /** The day of an earlier complete gathering of the same question, if there is one. */
   earlierCompleteDay: string | undefined;
-  /** The price of the rest. Undefined if it is unknown. */
+  /** The price of reading the remaining ads. Undefined if unknown. */
   rest: RestPrice | undefined;
 }
 
-/** The bounds of a price in credits. Without `atMost`, the price is unknown. */
+/** The lowest and the highest price, in credits. If `atMost` is undefined, the price is unknown. */
 export interface RestPrice {
   atLeast: number;
   atMost?: number | undefined;
 }
 
 /**
- * Formats what was read of a gathering, for example `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to 2026-07-01.
- * Older ads are missing. Reading the rest costs 144 credits.`
+ * Describes an incomplete gathering, e.g. `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to 2026-07-01. Older ads
+ * are missing. Reading the rest costs 144 credits.`
  */
 export function formatIncompleteReading(reading: IncompleteReading): string {
   const { read, removed, isEnded, order, missingParts, earlierCompleteDay } = reading;
@@ -59,7 +59,7 @@ export function formatIncompleteReading(reading: IncompleteReading): string {
     .join(' ');
 }
 
-/** Formats how many of the matching ads were read. */
+/** Formats how many of the matching ads were read, e.g. `4,000 of 5,437 ads`. */
 function formatTotal({ read, found, foundInParts, repeats }: IncompleteReading): string {
   const total = found === null ? foundInParts : formatCount(found, 'ad');
   if (total === undefined) return `${formatCount(read, 'ad')} of an unknown number`;
@@ -69,7 +69,7 @@ function formatTotal({ read, found, foundInParts, repeats }: IncompleteReading):
 
 const nothingRead = { phrase: '', missing: undefined };
 
-/** The words for an order by date: how it is called, and which ads are missing. Descending orders come first. */
+/** Phrases for an order by date: the name of the order, and which ads are missing. Descending orders come first. */
 const dateOrders: Partial<Record<ListingOrder['field'], readonly [string, string][]>> = {
   startedAt: [
     ['newest first', 'Older ads are missing.'],
@@ -99,7 +99,7 @@ function describeOrder(order: ListingOrder | undefined) {
 
 const formatValue = (value: string | number): string => (typeof value === 'number' ? formatNumber(value) : value);
 
-/** Formats the price of the ads that were not read. */
+/** Formats the price of reading the remaining ads. */
 function formatRest({ isStuck, rest }: Pick<IncompleteReading, 'isStuck' | 'rest'>): string {
   if (isStuck) return 'The service repeats its pages, so the rest cannot be read.';
   const { atLeast = 0, atMost } = rest ?? {};
@@ -112,8 +112,10 @@ const maxNamedAdvertisers = 3;
 const nameTokens = 20;
 
 /**
- * Formats which advertisers were seen on one day only, and what this means. Returns undefined if there are none.
- * @param options `hasNames`: whether to name the advertisers. A chart has no letters for some names.
+ * Names the advertisers whose ads were nearly all last seen on one day, and explains the consequence. Returns undefined
+ * if there are none.
+ * @param options `hasNames`: false to count the advertisers without naming them, because the font of a chart may lack
+ *   the letters of a name
  */
 export function formatOneDayAdvertisers(
   advertisers: readonly OneDayAdvertiser[],
@@ -139,13 +141,13 @@ export function formatOneDayAdvertisers(
   return `Last seen on one day: ${all}. ${meaning}`;
 }
 
-/** A field that less than this share of the ads have is a gap. */
+/** If fewer ads than this fraction have a value for a field, the field counts as a gap. */
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
 
 /**
- * Formats which fields of a statement many ads lack, for example `Known for some of the 5,437 ads only: country (776),
- * endDate (45) and 2 more fields.` The largest gap comes first. Returns undefined if there is no gap.
+ * Lists the fields of a statement that many ads lack, the largest gap first. Example: `Known for some of the 5,437 ads
+ * only: country (776), endDate (45) and 2 more fields.` Returns undefined if there is no gap.
  */
 export function formatFieldGaps({ ads, fields }: ReadFields): string | undefined {
   const gaps = fields
@@ -158,17 +160,18 @@ export function formatFieldGaps({ ads, fields }: ReadFields): string | undefined
   return `Known for some of the ${formatCount(ads, 'ad')} only: ${all}.`;
 }
 
-/** Columns whose meaning changes for ads that were seen on one day only. */
+/** Columns that are misleading for advertisers whose ads were nearly all last seen on one day. */
 const timeColumns = new Set(['startedAt', 'startedMonth', 'lastSeenAt', 'daysRunning', 'active', 'activeWhenLastRead']);
 
-/** Returns whether a statement reads how long ads ran or when they started. */
+/** Returns true if a statement reads when ads started or how long they ran. */
 export const readsRunningTimes = ({ fields }: ReadFields): boolean => fields.some(({ name }) => timeColumns.has(name));
 
-/** Returns the fields of several statements, each once. */
+/** Merges the fields that several statements read. Each field is listed once. */
 export function mergeReadFields(all: readonly (ReadFields | undefined)[]): ReadFields | undefined {
   const known = all.filter((read) => read !== undefined);
   if (known.length === 0) return undefined;
-  // Statements over current_ads count fewer ads. The fields of all ads then describe the report best.
+  // Statements over `current_ads` read fewer ads. Use the statements that read the most ads: they describe the report
+  // best.
   const ads = Math.max(...known.map((read) => read.ads));
   const fields = new Map(
     known.filter((read) => read.ads === ads).flatMap((read) => read.fields.map((one) => [one.name, one])),

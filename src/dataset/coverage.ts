@@ -31,13 +31,13 @@ import type { ListingOrder } from './listing-order.ts';
 import { findOneDayAdvertisers } from './one-day.ts';
 import { cleanCell, type ReadFields } from './sql/statement.ts';
 
-/** The number of matching ads in the parts of a gathering, as `formatFoundInParts` writes it. */
+/** The schema for the number of matching ads in the parts of a gathering. See `formatFoundInParts`. */
 export const FoundInPartsView = z
   .string()
   .optional()
   .describe('If found is null: the number of ads in the parts whose number is known, in words.');
 
-/** A gathering that is not complete, as results state it. */
+/** The schema for a gathering that is not complete. */
 const PartialView = z
   .looseObject({
     gathering: z.string().describe('Id of the gathering.'),
@@ -54,7 +54,7 @@ const PartialView = z
   .meta({ title: 'Partial' });
 type PartialView = DataOf<typeof PartialView>;
 
-/** An advertiser with ads that no complete gathering read. */
+/** The schema for an advertiser with ads that no complete gathering contains. */
 const UncoveredView = z
   .looseObject({
     pageId: z.string().optional().describe('Id of the advertiser page.'),
@@ -65,7 +65,7 @@ const UncoveredView = z
   .meta({ title: 'Uncovered' });
 type UncoveredView = DataOf<typeof UncoveredView>;
 
-/** The ads in the view `current_ads`, and the days on which they were read. */
+/** The schema for the number of ads in the view `current_ads` and the days on which they were read. */
 const CurrentView = z
   .looseObject({
     ads: z.number().describe('Number of ads.'),
@@ -74,7 +74,7 @@ const CurrentView = z
   })
   .meta({ title: 'Current' });
 
-/** The coverage of the dataset behind an answer: its ads, its gatherings and its gaps. */
+/** The schema of `coverage`: which ads and gatherings a result is based on, and what is missing. */
 export const CoverageView = z
   .looseObject({
     ads: z.number().describe('Number of ads in the dataset.'),
@@ -93,39 +93,39 @@ export const CoverageView = z
 export type CoverageView = DataOf<typeof CoverageView>;
 
 /**
- * The schema of `coverage` for tools that write files. Only `query_ads` lists the fields, to keep the list of tools
- * small.
+ * The schema of `coverage` for tools that write files. It omits the fields to keep the tool list small; only
+ * `query_ads` describes them.
  */
 export const FileCoverageView = z
   .looseObject({})
   .describe('Which ads the file is based on, and what is missing. The fields are as in query_ads.');
 
-/** The dataset and the result whose coverage is stated. */
+/** The dataset, and the result whose coverage is computed. */
 export interface CoverageInput {
   contents: DatasetContents;
-  /** The facts about each ad of the dataset, by `normalizeAdId`. */
+  /** The facts about each ad of the dataset, by normalized ad id. */
   facts: ReadonlyMap<string, KnownAdFacts>;
-  /** The columns and rows of the result. Without them, coverage describes the whole dataset. */
+  /** The columns and rows of the result. If undefined, the coverage describes the whole dataset. */
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
-  /** The length to which cells of the rows were cut, in characters. */
+  /** The number of characters to which the cells in `rows` were cut. */
   maxCellChars?: number;
-  /** The fields of ads that the statement reads. */
+  /** The ad fields that the statement reads. */
   read?: ReadFields | undefined;
-  /** The orders in which the service listed ads, and the prices of the rests, by the ids of gatherings. */
+  /** By gathering id: the order in which the service listed the ads, and the price of reading the remaining ads. */
   orders?: ReadonlyMap<string, ListingOrder | undefined>;
   prices?: ReadonlyMap<string, RestPrice | undefined>;
 }
 
-/** The most incomplete gatherings that coverage lists. */
+/** The maximum number of incomplete gatherings in a coverage. */
 export const maxPartial = 5;
 const maxAdvertisers = 10;
 const nameTokens = 20;
 const aboutTokens = 40;
 
 /**
- * Builds the coverage of an answer. Only the newest gathering of each question counts. A gathering that is a part of
- * another one is not listed by itself.
+ * Computes the coverage of a result. Only the newest gathering of each question counts. Gatherings that are parts of
+ * another gathering are not listed separately.
  */
 export function viewCoverage(answered: CoverageInput): CoverageView {
   const { contents } = answered;
@@ -155,27 +155,30 @@ export function viewCoverage(answered: CoverageInput): CoverageView {
   };
 }
 
-/** Returns the newest gathering of each question, without the parts of other gatherings. */
+/** Returns the newest gathering of each question. Leaves out parts of other gatherings. */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   const newest = selectNewestGatherings(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   return newest.filter(({ id }) => !parts.has(id));
 }
 
-/** Returns the gatherings that are not complete, the newest first. */
+/** Returns the incomplete gatherings, the newest first. */
 export const selectIncompleteGatherings = (contents: DatasetContents): Gathering[] =>
   selectTopLevelGatherings(contents)
     .filter(({ complete }) => !complete)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 
-/** Returns the advertisers that were seen on one day only, if the statement reads how long ads ran. */
+/**
+ * Returns the advertisers whose ads were nearly all last seen on one day. Returns an empty list if the statement does
+ * not read how long ads ran.
+ */
 function listOneDayAdvertisers({ facts, read }: CoverageInput, { byKey, isNamedInRows }: Advertisers) {
   if (read === undefined || !readsRunningTimes(read)) return [];
   const found = [...findOneDayAdvertisers([...facts.values()])];
   return found.flatMap(([key, advertiser]) => (isNamedInRows && !byKey.get(key)?.isInRows ? [] : advertiser));
 }
 
-/** Returns the sentences of the coverage for the caption of a chart, which names no advertiser. */
+/** Returns the coverage notes for the caption of a chart. They do not name advertisers. */
 export function listCaptionNotes(answered: CoverageInput): string[] {
   const incomplete = selectIncompleteGatherings(answered.contents);
   const [newest] = incomplete;
@@ -190,8 +193,8 @@ export function listCaptionNotes(answered: CoverageInput): string[] {
 }
 
 /**
- * Returns the sentences about one gathering: `missing` if it is not complete, `oneDay` if its advertisers were seen on
- * one day only, and `fieldGaps` if many ads lack a field by which the board filters.
+ * Returns notes about one gathering. `missing` is set if the gathering is not complete, `oneDay` if some advertisers'
+ * ads were nearly all last seen on one day, and `fieldGaps` if many ads lack a field that the board uses for filters.
  */
 export function describeGathering(gathering: Gathering, answered: CoverageInput) {
   const { complete, adIds } = gathering;
@@ -209,7 +212,7 @@ export function describeGathering(gathering: Gathering, answered: CoverageInput)
   };
 }
 
-/** Describes the part of a gathering that was read. */
+/** Describes how much of a gathering was read. */
 function describeReading(
   gathering: Gathering,
   { contents, orders, prices }: Pick<CoverageInput, 'contents' | 'orders' | 'prices'>,
@@ -234,7 +237,7 @@ function describeReading(
   };
 }
 
-/** Returns the order that all parts of a question have, with the range of their values. */
+/** Combines the listing orders of all parts of a question. Returns undefined unless all parts have the same order. */
 function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
   const [first, ...others] = orders;
   if (first === undefined) return undefined;
@@ -249,7 +252,7 @@ function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder
 
 const maxMissingParts = 3;
 
-/** Returns the parts of a question that are not complete, for example `"{"countries":["FR"]}" 40 of 90 ads`. */
+/** Describes the parts of a question that are not complete, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
 function listMissingParts(gathering: Gathering): string[] {
   const { split } = getQuestion(gathering);
   if (split === undefined) return [];
@@ -265,7 +268,7 @@ function listMissingParts(gathering: Gathering): string[] {
   return more > 0 ? [...missingParts.slice(0, maxMissingParts), `${formatCount(more, 'more part')}`] : missingParts;
 }
 
-/** Returns how many ads the newest complete gatherings list, and on which days these were read. */
+/** Returns the number of ads in the newest complete gatherings, and the days on which they were read. */
 function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
   const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
@@ -274,7 +277,7 @@ function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> |
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
 }
 
-/** Builds the view of an incomplete gathering. */
+/** Builds the result fields of an incomplete gathering. */
 function viewPartial(gathering: Gathering, answered: CoverageInput): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
   const reading = describeReading(gathering, answered);
@@ -295,18 +298,18 @@ function viewPartial(gathering: Gathering, answered: CoverageInput): PartialView
 
 interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   ads: number;
-  /** The number of its ads that no complete gathering read. */
+  /** The number of the advertiser's ads that no complete gathering contains. */
   outside: number;
   isInRows: boolean;
 }
 
 interface Advertisers {
   byKey: ReadonlyMap<string, Advertiser>;
-  /** True if the rows have ids of ads or advertisers. */
+  /** True if the rows contain ids of ads, or ids or names of advertisers. */
   isNamedInRows: boolean;
 }
 
-/** Collects the advertisers of the dataset, and finds out which of them the rows name. */
+/** Groups the ads of the dataset by advertiser, and marks the advertisers that the rows mention. */
 function collectAdvertisers({
   contents,
   facts,
@@ -326,7 +329,7 @@ function collectAdvertisers({
     const advertiserKey = findAdvertiserKey({ pageId, pageName });
     if (advertiserKey === null) continue;
     const advertiser = advertisers.get(advertiserKey) ?? { pageId, pageName, ads: 0, outside: 0, isInRows: false };
-    // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
+    // Ads are sorted by the time of their newest version, so a renamed page gets its newest name.
     advertiser.pageId ??= pageId;
     advertiser.pageName = pageName ?? advertiser.pageName;
     advertiser.ads++;
@@ -334,15 +337,15 @@ function collectAdvertisers({
     advertiser.isInRows ||= idsInRows.has(key) || isInNames(pageId) || isInNames(pageName);
     advertisers.set(advertiserKey, advertiser);
   }
-  // The ids of a table such as `gatherings` are not ids of ads, so they do not point to an advertiser.
+  // The ids in a table such as `gatherings` are not ad ids, so they do not identify an advertiser.
   const hasAdIds = columns.some((column) => column === 'id' || column === 'adId') && areAdIds(idsInRows, facts);
   const isNamedInRows = hasAdIds || columns.some((column) => column === 'pageId' || column === 'pageName');
   return { byKey: advertisers, isNamedInRows };
 }
 
 /**
- * Finds the advertisers with ads that no complete gathering read. If the rows have ids of ads or advertisers, only the
- * advertisers in the rows count, and they are named. Otherwise all advertisers of the dataset count, and none is named.
+ * Finds advertisers with ads that no complete gathering contains. If the rows mention ads or advertisers, only these
+ * advertisers are considered, and they are named. Otherwise all advertisers of the dataset are counted, without names.
  */
 function findUncovered({ byKey, isNamedInRows }: Advertisers) {
   const uncovered = [...byKey.values()].filter(({ outside }) => outside > 0);
@@ -356,7 +359,7 @@ function findUncovered({ byKey, isNamedInRows }: Advertisers) {
   };
 }
 
-/** Returns whether the ids in the rows are ids of ads. A result without rows counts as a result of ads. */
+/** Returns true if the ids in the rows are ad ids. An empty set counts as ad ids. */
 const areAdIds = (ids: ReadonlySet<string>, facts: CoverageInput['facts']): boolean =>
   ids.size === 0 || [...ids].some((id) => facts.has(id));
 
@@ -367,7 +370,7 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
   outside,
 });
 
-/** Formats the coverage for the text of a result. */
+/** Formats the coverage as text for a result. */
 export const formatCoverage = (coverage: CoverageView): string =>
   [
     `${formatGatherings(coverage)}${formatCurrent(coverage)}${formatUncovered(coverage)}`,
@@ -382,7 +385,7 @@ function formatCurrent({ current, gatherings }: CoverageView): string {
   return ` current_ads: ${formatCount(ads, 'ad')} that the newest complete gathering of each question listed, read ${days}.`;
 }
 
-/** Formats the advertisers that no complete gathering covers. Returns an empty text if there are none. */
+/** Lists the advertisers that no complete gathering covers. Returns an empty string if there are none. */
 export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
@@ -415,8 +418,8 @@ const formatPartial = ({ gathering, about, gatheredAt, note }: PartialView): str
   `${gathering} ${quote(about)}, ${gatheredAt}: ${note}`;
 
 /**
- * Returns the sentences with which an empty result begins, because the rows may be among the missing ads. A question
- * that an earlier gathering covers completely misses nothing.
+ * Returns the notes that come first in an empty result, because the rows may be among the missing ads. Skips gatherings
+ * whose question has an earlier complete gathering.
  */
 export const listNotesOfEmptyResult = ({ partial = [] }: CoverageView): string[] =>
   partial.filter(({ earlierComplete }) => earlierComplete === undefined).map(({ note }) => note);

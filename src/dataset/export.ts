@@ -6,51 +6,54 @@ import type { SqlExport } from './sql/pool.ts';
 import { type Cell, getColumnNames, measureCells } from './tables.ts';
 import type { Sheet, SheetCell } from './workbook.ts';
 
-/** The formats of exported files. */
+/** The file formats of an export. */
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 
-/** Runs the statement from its beginning and passes its rows to `read`. Returns what `read` returns. */
+/** Runs a statement from the beginning and passes the result to `read`. Resolves to the value that `read` returns. */
 export type RunStatement = <Result>(read: (exported: SqlExport) => Promise<Result>) => Promise<Result>;
 
-/** One statement of an export. In a workbook, `name` is the name of its sheet. */
+/** One statement of an export. `name` is the sheet name in a workbook. */
 export interface Statement {
   name: string;
   sql: string;
   run: RunStatement;
 }
 
-/** The columns, counts and first rows of one exported statement. */
+/** Columns, row count and first rows of an exported statement. */
 export interface ExportCounts extends Omit<Statement, 'run'> {
   columns: readonly string[];
   rowCount: number;
-  /** The first rows, so that a model can check the result without reading the file. */
+  /** The first rows. With them, a model can check the export without reading the file. */
   firstRows: Cell[][];
-  /** The number of cells that were cut because Excel allows no longer text. */
+  /** The number of cells that were cut to the maximum cell length of Excel. */
   truncatedCells: number;
-  /** The fields of ads that the statement reads. */
+  /** The ad fields that the statement reads. */
   read: SqlExport['read'];
-  /** The distinct values of the column `id` or `adId`; undefined without such a column. They need not be ids of ads. */
+  /**
+   * The distinct values of the column `id` or `adId`. They are not necessarily ad ids. Undefined if there is no such
+   * column.
+   */
   ids: Set<Cell> | undefined;
 }
 
 interface ExportTarget {
   format: ExportFormat;
-  /** Writes the next bytes. The next rows are read only after the returned promise resolves. */
+  /** Writes a chunk of the file. More rows are read only after the returned promise resolves. */
   write(bytes: Uint8Array): void | Promise<void>;
-  /** The largest size of the whole file. */
+  /** The maximum size of the file in bytes. */
   maxBytes: number;
-  /** Returns the rows of the last sheet of a workbook. Called after the other sheets are written. */
+  /** Returns the rows of the "Method" sheet of a workbook. Called after all other sheets are written. */
   method(counts: readonly ExportCounts[]): SheetCell[][];
 }
 
-/** The default statement of an export: every ad with all columns except `json`, in the order of arrival. */
+/** The default statement of an export. Selects all ads in the order of arrival, with all columns except `json`. */
 export const allAdsSql = `SELECT ${getColumnNames('ads')
   .filter((name) => name !== 'json')
   .join(', ')} FROM ads ORDER BY rowid`;
 
 /**
- * Writes the rows of statements to a file as they arrive, so that they are never all in memory. A workbook has one
- * sheet for each statement.
+ * Runs statements and writes their rows to a file as they arrive, so that the rows are never all in memory. A workbook
+ * gets one sheet per statement.
  * @throws AdLibraryError `invalid_request` if the file would exceed `maxBytes` or a limit of its format
  */
 export async function writeExport(statements: readonly Statement[], { format, method, ...target }: ExportTarget) {
@@ -89,7 +92,7 @@ export async function writeExport(statements: readonly Statement[], { format, me
 
 const maxFirstRows = 3;
 
-/** Passes rows on and counts them. A statement may run twice, so the counts start again at the first row. */
+/** Counts rows while passing them on. Starts counting again on each call, because a statement may run twice. */
 async function* countRows({ columns, rows, read }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
   const column = columns.findIndex((name) => name === 'id' || name === 'adId');
   const ids: ExportCounts['ids'] = column < 0 ? undefined : new Set();
@@ -118,12 +121,12 @@ async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, 
   }
 }
 
-/** The byte order mark, which tells spreadsheets that the text is UTF-8. */
+/** The byte order mark. It makes spreadsheet applications read the file as UTF-8. */
 const byteOrderMark = '\ufeff';
 
 /**
- * Returns a row as a line of CSV (RFC 4180). A text is also quoted if it contains a character that some spreadsheet
- * uses as its list separator.
+ * Formats a row as a line of CSV (RFC 4180). Quotes texts that contain a character which any spreadsheet uses as its
+ * list separator.
  */
 async function formatCsvLine(row: readonly Cell[], pause: Pause): Promise<string> {
   const signsToEscape = row.some((cell) => typeof cell === 'string' && functionCall.test(cell))
@@ -136,32 +139,33 @@ async function formatCsvLine(row: readonly Cell[], pause: Pause): Promise<string
 }
 
 /**
- * Returns a text as a cell of CSV, with an apostrophe before each place that a spreadsheet would run as a formula. A
- * spreadsheet with another list separator does not recognize our quotes: it starts new cells inside a text and
- * continues them in the next cell of the row. If no cell of the row calls a function, lines such as `- item of a list`
- * are harmless and stay as they are.
+ * Formats a text as a CSV cell. Inserts an apostrophe at each place from which a spreadsheet would run a formula.
+ *
+ * A spreadsheet with another list separator does not recognize the quotes. It splits a text into several cells, so a
+ * formula may begin inside the text. If no cell of the row can call a function, lines such as `- item of a list` are
+ * harmless and stay unchanged.
  */
 async function formatCsvText(cell: string, signs: RegExp, pause: Pause): Promise<string> {
   if (isDate(cell)) return formatDate(cell);
-  const pieces: string[] = [];
-  for (const piece of splitAtSeparators(cell)) {
-    pieces.push(piece.replace(signs, "$&'").replaceAll('"', '""'));
-    if (piece.length > shortChars) await pause();
+  const escapedParts: string[] = [];
+  for (const textPart of splitAtSeparators(cell)) {
+    escapedParts.push(textPart.replace(signs, "$&'").replaceAll('"', '""'));
+    if (textPart.length > shortChars) await pause();
   }
-  const text = `${formula.test(cell) ? "'" : ''}${pieces.join('')}`;
+  const text = `${formula.test(cell) ? "'" : ''}${escapedParts.join('')}`;
   return needsQuotes.test(cell) ? `"${text}"` : text;
 }
 
 /**
- * The number of characters that are escaped at once. Escaping this many takes a few milliseconds. Below `shortChars`,
- * the time is negligible, so the event loop gets no pause.
+ * `pieceChars` is the number of characters that are escaped without a pause, which takes a few milliseconds. Texts up
+ * to `shortChars` take negligible time, so no pause follows them.
  */
 const pieceChars = 32_768;
 const shortChars = 1000;
 
 /**
- * Splits a long text before list separators. No match of the `signs` pattern spans two pieces, because a match begins
- * with a list separator and contains no other.
+ * Splits a long text in front of list separators. A match of the `signs` pattern never spans two pieces, because it
+ * begins with a list separator and contains no other one.
  */
 function* splitAtSeparators(text: string): Generator<string> {
   const separator = /[;|\t\r\n]/g;
@@ -175,18 +179,18 @@ function* splitAtSeparators(text: string): Generator<string> {
   yield text.slice(start);
 }
 
-/** Formats a date in UTC as people and spreadsheets write it, for example `2026-06-14 12:30:05`. */
+/** Formats a date in UTC for people and spreadsheets, e.g. `2026-06-14 12:30:05`. */
 const formatDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
-/** Matches a text that must be quoted in CSV. */
+/** Matches texts that must be quoted in CSV. */
 const needsQuotes = /[",;|\t\r\n]/;
-/** Matches a text that may call a function or start a program (DDE). */
+/** Matches texts that could call a function or start a program (DDE). */
 const functionCall = /[|(]/;
-/** Matches the start of a text that a spreadsheet would run as a formula. Full-width signs count, too. */
+/** Matches the beginning of a text that a spreadsheet would run as a formula. Includes full-width signs. */
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-/** Matches a list separator before a sign that starts a formula. */
+/** Matches a list separator in front of a sign that starts a formula. */
 const formulaSign = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-/** Like `formulaSign`, but `+` and `-` before a space do not match, because they mark items of lists. */
+/** Like `formulaSign`, but does not match `+` and `-` in front of a space, because these mark list items. */
 const formulaSignExceptListItem = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
 const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly Cell[]) =>
@@ -196,28 +200,28 @@ type Write = (bytes: Uint8Array) => Promise<void>;
 type Pause = ReturnType<typeof createEventLoopYielder>;
 
 /**
- * The most rows of a sheet below its header, and the most characters of a cell. Source: Excel's specifications and
+ * The maximum number of rows below the header of a sheet, and of characters in a cell. Source: Excel specifications and
  * limits.
  */
 const maxSheetRows = 1_048_575;
 const maxSheetCellChars = 32_767;
-/** The largest whole number that Excel stores exactly. Excel keeps 15 digits. */
+/** The largest integer that Excel stores exactly. Excel has 15 significant digits. */
 const maxSheetInteger = 999_999_999_999_999;
-/** The first date that Excel counts correctly. Before it, Excel counts 29 February 1900, which never existed. */
+/** The first date that Excel counts correctly. Excel includes 29 February 1900 in its count, which never existed. */
 const firstSheetDate = '1900-03-01';
-/** The number that Excel uses for 1 January 1970: it counts days from the start of 1900. */
+/** The serial number of 1 January 1970 in Excel, which counts days from the beginning of 1900. */
 const excelDayOf1970 = 25_569;
 
 /**
- * A column of the result with its type. The type is known only after the last row, so the statement runs twice: once
- * for the types, once to write the rows.
+ * A column of the result with its type. The type is known only after the last row. Therefore the statement runs twice:
+ * first to determine the types, then to write the rows.
  */
 interface TypedColumn {
   name: string;
   type: ColumnType;
-  /** True if all dates of the column are at midnight, so that they are written without a time. */
+  /** True if all dates of the column are at midnight. They are then written without a time. */
   isDaysOnly: boolean;
-  /** The characters of the longest cell, up to `maxWidth`. */
+  /** The length of the longest cell in characters, at most `maxWidth`. */
   width: number;
 }
 
@@ -225,17 +229,18 @@ type ColumnType = 'nothing' | 'date' | 'integer' | 'number' | 'text';
 
 const maxWidth = 60;
 
-/** Reads all rows of a statement and returns the type of each column and the number of rows. */
+/** Reads all rows of a statement. Returns the type of each column, and the number of rows. */
 async function readTypes({ columns, rows }: SqlExport): Promise<{ columns: TypedColumn[]; rows: number }> {
-  const typed = columns.map(
+  const typedColumns = columns.map(
     (name): TypedColumn => ({ name, type: 'nothing', isDaysOnly: true, width: Math.min(name.length + 3, maxWidth) }),
   );
   let count = 0;
   for await (const batch of rows) {
     count += batch.length;
-    for (const row of batch) for (const [index, column] of typed.entries()) addCellToColumn(column, row[index] ?? null);
+    for (const row of batch)
+      for (const [index, column] of typedColumns.entries()) addCellToColumn(column, row[index] ?? null);
   }
-  return { columns: typed, rows: count };
+  return { columns: typedColumns, rows: count };
 }
 
 function addCellToColumn(column: TypedColumn, cell: Cell): void {
@@ -258,7 +263,7 @@ const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isDate = (cell: Cell): cell is string =>
   typeof cell === 'string' && datePattern.test(cell) && cell >= firstSheetDate && !Number.isNaN(Date.parse(cell));
 
-/** Writes an Excel workbook with one sheet for each statement and a last sheet about the method. */
+/** Writes an Excel workbook with one sheet per statement, followed by the "Method" sheet. */
 async function writeWorkbook(
   statements: readonly { counts: ExportCounts; run: RunStatement }[],
   method: () => SheetCell[][],
@@ -278,7 +283,7 @@ async function writeWorkbook(
   await workbook.end();
 }
 
-/** The name of the last sheet of a workbook. Other sheets may not use it. */
+/** The name of the last sheet of a workbook. Other sheets must not use this name. */
 export const methodSheetName = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
@@ -310,7 +315,10 @@ function buildSheet(columns: TypedColumn[], batches: SqlExport['rows'], counts: 
 const isExactInExcel = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
-/** The most cells and characters of a Parquet row group. Writing a group blocks the event loop, so groups are small. */
+/**
+ * The maximum number of cells and of characters in a Parquet row group. Writing a group blocks the event loop, so
+ * groups are small.
+ */
 const groupCells = 40_000;
 const groupChars = 2_000_000;
 

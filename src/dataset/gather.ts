@@ -26,111 +26,118 @@ import {
 } from './gatherings.ts';
 import { classifyFailure, isCallAbandoned, type Stop, type StopSignals } from './stops.ts';
 
-/** The request of a call: its question and its limits. */
+/** What a call should read: a question, and the limits of the call. */
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
-  /** The most credits of this call. If undefined, reading ends with the first page that the service charges for. */
+  /**
+   * The maximum number of credits that this call may spend. If undefined, reading ends with the first result page that
+   * the service charges for.
+   */
   maxCredits: number | undefined;
-  /** Whether to read all pages again instead of continuing an earlier gathering. */
+  /** True to read all result pages again instead of continuing an earlier gathering. */
   fresh: boolean;
 }
 
-/** The parts of a tool call that gathering uses. */
+/** The parts of a tool call's context that gathering needs. */
 export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
-  /** Returns the caller's dataset, including what other processes added. */
+  /** Opens the caller's dataset. It includes ads that other processes have added. */
   dataset(): Promise<Dataset>;
-  /** Returns whether the answer of a call is cached. A cached answer costs nothing. */
+  /** Returns true if the response to a request is cached, so that the request costs nothing. */
   isCached(request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean>;
-  /** Returns how many ads match, if a cached answer states it. */
+  /** Returns the number of matching ads, if a cached response states it. */
   cachedTotal(filters: object): Promise<CachedTotal | undefined>;
   /**
-   * Opens a credit limit for the API calls of this tool call. Without `maxCredits`, the limit is reached with the first
-   * charge.
+   * Opens a credit limit for the API calls of this tool call. Without `maxCredits`, the first charge reaches the limit.
    */
   callBudget(maxCredits?: number): Promise<CallBudget>;
-  /** Waits for a lock of the caller by its name. Returns a function that releases the lock. */
+  /** Waits for a named lock of the caller. Resolves to a function that releases the lock. */
   acquireLock(name: string): Promise<() => void>;
-  /** Milliseconds since the epoch. */
+  /** When the call started, in milliseconds since the epoch. */
   now: number;
-  /** Returns milliseconds since the epoch that never go backwards. */
+  /** Returns the current time in milliseconds since the epoch. The time never goes backwards. */
   clock(): number;
-  /** The deadline of the call, in the milliseconds of `clock`. */
+  /** The time by which the call must end, as returned by `clock`. */
   deadline: number;
   onProgress?: ReportProgress;
 }
 
-/** The progress of a long call. `progress` grows with each report. */
+/** The progress of a long call. `progress` increases with each report. */
 export interface Progress {
   progress: number;
   total?: number;
   message: string;
 }
 
-/** Reports progress to the caller. */
+/** Sends a progress notification to the caller. */
 export type ReportProgress = (progress: Progress) => void;
 
-/** The outcome of a call that gathered ads. */
+/** The outcome of a call that gathers ads. */
 export interface GatherOutcome {
-  /** Why the call stopped reading. */
+  /** The reason why the call stopped reading. */
   stop: Stop;
-  /** Undefined if nothing of the gathering is stored. */
+  /** The gathering as it is stored. Undefined if nothing of it is stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
-  /** The number of ads that this call and earlier calls read for the gathering. */
+  /** The number of ads that this call and earlier calls have read for the gathering. */
   readCount: number;
-  /** Ids of the ads that this call read, as `normalizeAdId` writes them. */
+  /** The normalized ids of the ads that this call has read. */
   idsReadByCall: ReadonlySet<string>;
-  /** Credits that this call spent on the gathering. A charge that is not known yet counts with its highest value. */
+  /**
+   * The credits that this call has spent on the gathering. Charges that are still unknown count with their highest
+   * possible value.
+   */
   spentCredits: number;
   /**
-   * Whether the call started the gathering again, because an earlier gathering with `fresh` stopped too long ago to be
-   * continued.
+   * True if the call started the gathering again, because an earlier gathering with `fresh` had stopped too long ago to
+   * be continued.
    */
   hasStartedOver: boolean;
-  /** Stores that the caller received the result, so that a later call with `fresh` starts over. */
+  /**
+   * Records that the caller has received the result. A later call with `fresh` then starts over instead of continuing.
+   */
   markReturned(): Promise<void>;
 }
 
-/** A gathering that is ready to be read, with the contents of the dataset at that moment. */
+/** A gathering that is ready to be read, with a snapshot of the dataset. */
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
- * Opens the gathering of a question and passes it to `work`, which may read the missing pages. Calls of one caller for
- * the same question run one after another.
- * @param before the contents of the dataset when the call arrived
- * @param work receives the gathering and a function that reads the missing pages
+ * Opens the gathering of a question and passes it to `work`, which may read the missing result pages. Calls of the same
+ * caller for the same question run one at a time.
+ * @param contentsBefore snapshot of the dataset from the beginning of the call
+ * @param work receives the gathering, and a function that reads the missing result pages
  */
 export async function withOpenedGathering<Result>(
   { question, ...limits }: GatherRequest,
-  before: DatasetContents,
+  contentsBefore: DatasetContents,
   context: GatherContext,
   work: (opened: OpenedGathering, read: () => Promise<GatherOutcome>) => Promise<Result>,
 ): Promise<Result> {
   const request = { ...limits, question: removeDuplicateParts(question) };
   const releaseLock = await context.acquireLock(getQuestionKey(request.question));
   try {
-    const open = () => openCurrentGathering(request, before, context);
-    const opened = await open();
-    return await work(opened, () => GatheringRun.read(request, opened, open, context));
+    const openCurrent = () => openCurrentGathering(request, contentsBefore, context);
+    const openedGathering = await openCurrent();
+    return await work(openedGathering, () => GatheringRun.read(request, openedGathering, openCurrent, context));
   } finally {
     releaseLock();
   }
 }
 
-/** The longest age at which a call with `fresh` continues a gathering that such a call began: one day. */
+/** How long a call with `fresh` may continue a gathering that another call with `fresh` started, in milliseconds. */
 const maxFreshAge = dayMs;
 
 async function openCurrentGathering(
   { question, fresh }: GatherRequest,
-  before: DatasetContents,
+  contentsBefore: DatasetContents,
   context: GatherContext,
 ) {
   const contents = await (await context.dataset()).readContents();
   const [newest] = findGatherings(contents, question);
-  const startsOver = fresh && !(newest && isFresh(newest, before, context.now));
+  const startsOver = fresh && !(newest && isFresh(newest, contentsBefore, context.now));
   const open = openGathering(question, contents, startsOver, context.clock());
   /** True if an earlier gathering with `fresh` stopped too long ago to be continued. */
   const isTooOld = startsOver && newest?.fresh === true && !newest.ended;
@@ -138,76 +145,84 @@ async function openCurrentGathering(
 }
 
 /**
- * Returns whether a call with `fresh` may continue a gathering. It may if the gathering began after the call arrived.
- * It also may if another call with `fresh` began the gathering within a day, and no call has returned its end yet.
+ * Returns true if a call with `fresh` may continue a gathering. This is the case in two situations:
+ *
+ * - The gathering started after the call arrived.
+ * - Another call with `fresh` started the gathering less than a day ago, and no caller has received its end yet.
  */
-function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number): boolean {
-  const byId = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
+function isFresh({ id, parts }: Gathering, contentsBefore: DatasetContents, now: number): boolean {
+  const byId = new Map(contentsBefore.gatherings.map((gathering) => [gathering.id, gathering]));
   const gathering = byId.get(id);
   if (gathering === undefined) return parts.every((part) => !byId.has(part));
   return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
 }
 
 /**
- * After this number of ads, pages are not cached: the dataset holds the ads already, and a second copy would take too
- * much memory.
+ * Result pages are cached only until the gathering has this many ads. The dataset already contains the ads, and a
+ * second copy would use too much memory.
  */
 const maxCachedAds = 1000;
 /**
- * The most ids of one gathering, counted in each part. Up to this number, the dataset evicts no id of a gathering that
- * is being read.
+ * The maximum number of ad ids in one gathering, added up over its parts. Within this limit, the dataset evicts no ids
+ * of a gathering that is being read.
  */
 const maxInParts = 100_000;
-/** The number of consecutive pages without a new ad after which a part counts as repeating itself. */
+/** After this many consecutive result pages without a new ad, the service is considered to repeat itself. */
 const maxIdlePages = 3;
-/** A page is requested only if the remaining time is this many times the duration of the slowest page so far. */
+/** A result page is requested only if the remaining time is at least this multiple of the slowest page's duration. */
 const slowestPageFactor = 1.5;
-/** The time to reserve for the summary, in milliseconds: a constant part, and a part for each ad. */
+/** The time to reserve for building the summary, in milliseconds: a fixed amount, plus an amount per ad. */
 const summaryMs = { all: 300, each: 0.6 };
 
-/** Where a page starts and how many ads it may have. */
+/** The cursor of a result page, and its maximum number of ads. */
 interface PagePosition {
   limit: number;
   cursor: string | null;
 }
 
-/** A part of a gathering while this call reads it. */
+/** The state of a part while this call reads it. */
 interface PartRun extends GatheringPart {
-  /** Whether to request pages again although their answers are cached. */
+  /** True to request result pages even if their responses are cached. */
   fresh: boolean;
-  /** Ids of all ads of the part, as `normalizeAdId` writes them. */
+  /** The normalized ids of all ads in the part. */
   ids: Set<string>;
-  /** Ids on the pages that this call read. An ad that only an earlier call read still counts as new to this call. */
+  /**
+   * The ids on the result pages that this call has read. An ad that only an earlier call has read still counts as new
+   * here.
+   */
   listedIds: Set<string>;
-  /** The number of consecutive pages that contained only known ads. */
+  /** The number of consecutive result pages without a new ad. */
   idlePages: number;
-  /** All requests that may be charged. Each promise settles when its request ends, even after the call was cancelled. */
+  /**
+   * All requests that may be charged. Each promise settles when its request ends, even if the call was cancelled
+   * before.
+   */
   requests: Promise<unknown>[];
 }
 
 type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 
-/** Reads the missing pages of a gathering, part after part, within the limits of one call. */
+/** Reads the missing result pages of a gathering, one part at a time, within the limits of one call. */
 class GatheringRun {
   readonly #request: GatherRequest;
   readonly #context: GatherContext;
   readonly #reopen: () => Promise<OpenedGathering>;
   readonly #dataset: Dataset;
   readonly #callBudget: CallBudget;
-  /** The gathering and its parts, with the last known progress of each. */
+  /** The gathering and its parts, each with its latest known progress. */
   #openedGathering: OpenedGathering;
-  /** Ids of the ads that any call read, in all parts, as `normalizeAdId` writes them. */
+  /** The normalized ids of the ads that any call has read, in all parts. */
   readonly #adIds = new Set<string>();
-  /** Ids of the ads that this call read, as `normalizeAdId` writes them. */
+  /** The normalized ids of the ads that this call has read. */
   readonly #idsReadByCall = new Set<string>();
-  /** The number of ads that the parts listed. An ad of two parts counts twice. */
+  /** The number of ads listed in all parts. An ad that is in two parts counts twice. */
   #listedCount = 0;
   /**
-   * The most ads that the gathering may have. Besides the request, the size of the stored ads limits it, because the
-   * dataset has a fixed number of bytes.
+   * The maximum number of ads in the gathering: the limit of the request, or the number of ads that fit into the
+   * dataset, whichever is lower.
    */
   #maxAds = 0;
-  /** The largest page size that may be accepted, and the largest page size that the service has accepted so far. */
+  /** The largest page size to try, and the largest page size that the service has accepted so far. */
   readonly #pageSizes: { max: number; accepted: number };
   #slowestPageMs = 0;
 
@@ -226,7 +241,7 @@ class GatheringRun {
     this.#pageSizes = { max: getMaxPageSize(request.question, context.adFilters), accepted: 0 };
   }
 
-  /** Reads the missing pages and returns the outcome. */
+  /** Reads the missing result pages and returns the outcome. */
   static async read(
     request: GatherRequest,
     opened: OpenedGathering,
@@ -267,7 +282,7 @@ class GatheringRun {
     for (const { state } of this.#openedGathering.parts) {
       if (this.#findPart(state.question)?.state.ended !== false) continue;
       const stop = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
-      // If one part repeats its pages, the other parts can still be read.
+      // If one part repeats its result pages, continue with the other parts.
       if (stop.deadEnd === 'repeats') repeatingStop ??= stop;
       else if (stop.reason !== 'end') return stop;
     }
@@ -277,7 +292,10 @@ class GatheringRun {
     return { reason: 'end' };
   }
 
-  /** Reads a part while no other call reads it. The lock is released when the last request of the part has ended. */
+  /**
+   * Reads a part while holding its lock, so that no other call reads the same part. The lock is released after the last
+   * request of the part has ended.
+   */
   async #readPartWithLock(question: string): Promise<Stop> {
     const releaseLock = await this.#context
       .acquireLock(`pages of ${question}`)
@@ -285,7 +303,7 @@ class GatheringRun {
     if (typeof releaseLock !== 'function') return releaseLock;
     const requests: Promise<unknown>[] = [];
     try {
-      // While this call waited for the lock, other calls may have read pages of the part.
+      // Other calls may have read pages of the part while this call waited for the lock.
       this.#continueFrom(await this.#reopen());
       const part = this.#findPart(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
@@ -295,24 +313,25 @@ class GatheringRun {
       if (stop.deadEnd) await this.#saveSplitGathering({ fresh: false });
       return stop;
     } finally {
-      // Requests continue after their caller has left. The lock makes the next call wait for them and continue after
-      // their pages.
+      // Requests continue after their caller has left. Hold the lock until they end, so that the next call continues
+      // after their result pages.
       void Promise.all(requests).then(releaseLock);
     }
   }
 
-  /** Reads pages of a part until the part ends or a limit is reached. */
+  /** Reads result pages of a part until the part ends or a limit is reached. */
   async #readPart(part: PartRun): Promise<Stop> {
     if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEnd: 'repeats' };
     const total = part.state.found === null ? await this.#findTotal(part) : undefined;
     const cursors = new Set([part.state.cursor]);
-    let isTotalTrue = true;
+    let isTotalPlausible = true;
     for (;;) {
       const limit = this.#findReachedLimit();
       if (limit) return limit;
       const totalAds = part.state.found ?? total?.ads;
-      // Some services charge for the requested number of ads, so the last page requests only as many as remain.
-      const remainingAds = isTotalTrue && totalAds !== undefined ? Math.max(1, totalAds - part.state.listed) : Infinity;
+      // Some services charge for the requested number of ads. So the last page requests only as many ads as remain.
+      const remainingAds =
+        isTotalPlausible && totalAds !== undefined ? Math.max(1, totalAds - part.state.listed) : Infinity;
       try {
         await this.#readPage(part, remainingAds);
       } catch (error) {
@@ -321,11 +340,12 @@ class GatheringRun {
       }
       await this.#updateMaxAds();
       this.#reportProgress(part.state.found);
-      // A service inside this process answers without waiting, so other work would never run between two pages.
+      // A service inside this process responds without any I/O. Yield to the event loop, so that other work can run
+      // between two pages.
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
-      isTotalTrue &&= totalAds === undefined || state.listed < totalAds;
+      isTotalPlausible &&= totalAds === undefined || state.listed < totalAds;
       if (cursors.has(state.cursor) || part.idlePages >= maxIdlePages)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
       cursors.add(state.cursor);
@@ -336,7 +356,7 @@ class GatheringRun {
     return findKnownTotal(question, this.#openedGathering.contents, this.#context);
   }
 
-  /** Stores that continuing the part is useless, so that a later call with `fresh` starts over. */
+  /** Records that continuing this part is useless, so that a later call with `fresh` starts over. */
   async #endPart({ state }: PartRun, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<Stop> {
     const stuck = deadEnd === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
@@ -344,7 +364,7 @@ class GatheringRun {
     return { reason: 'error', error, deadEnd };
   }
 
-  /** Reads the next page of a part. If the service refuses the page size, smaller sizes are tried. */
+  /** Reads the next result page of a part. If the service refuses the page size, tries smaller sizes. */
   async #readPage(part: PartRun, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
     const operation = getListOperation(part.question);
@@ -365,38 +385,38 @@ class GatheringRun {
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
-        const smaller = smallerPageSizes.find((size) => size < limit);
-        // The service may refuse a page because it is too small, so the largest size is tried once.
+        const smallerSize = smallerPageSizes.find((size) => size < limit);
+        // The service may have refused the page because it is too small, so try the largest size once.
         if (limit === max && limit < sizes.max) max = Infinity;
-        else if (smaller === undefined || limit <= sizes.accepted) throw error;
-        else sizes.max = smaller;
+        else if (smallerSize === undefined || limit <= sizes.accepted) throw error;
+        else sizes.max = smallerSize;
       } finally {
         this.#slowestPageMs = Math.max(this.#slowestPageMs, this.#context.clock() - startedAt);
       }
     }
   }
 
-  /** Requests a page and stores it. The page is stored even if the caller leaves before the service answers. */
+  /** Requests a result page and stores it. The page is stored even if the caller leaves before the response arrives. */
   async #requestPage(part: PartRun, position: PagePosition): Promise<void> {
-    let added: Promise<void> | undefined;
+    let pageStoring: Promise<void> | undefined;
     const storePageOnce = (answer: ListAnswer) => {
-      added ??= this.#storePage(part, answer);
-      return added;
+      pageStoring ??= this.#storePage(part, answer);
+      return pageStoring;
     };
-    // The service charges for a page that it has sent, even if the caller has left. So the page is stored in any case.
+    // The service charges for a page that it has sent, even if the caller has left. Store the page in any case.
     const onSending = (sending: Promise<Answer>) => {
-      // If storing fails here, the call to `storePageOnce` at the end of this method throws the same error.
-      const stored = sending.then((answer) => storePageOnce(answer as ListAnswer)).catch(() => {});
-      part.requests.push(stored);
-      return stored;
+      // Ignore errors here: `storePageOnce` at the end of this method throws the same error.
+      const storingPage = sending.then((answer) => storePageOnce(answer as ListAnswer)).catch(() => {});
+      part.requests.push(storingPage);
+      return storingPage;
     };
     const listedBy = getListOperation(part.question);
     const uncached = this.#adIds.size >= maxCachedAds;
     const callOptions = { fresh: part.fresh, uncached, creditLimit: this.#callBudget, onSending };
     const answer = await this.#context.api[listedBy]({ ...buildPageRequest(part.question, position), ...callOptions });
-    // An answer without a number counts as older than every numbered one.
+    // A response without a sequence number counts as older than every response with one.
     const { order = 0, receipt, raw } = answer;
-    // The dataset may have evicted the ads of a cached answer, so they are added again.
+    // The dataset may have evicted the ads of a cached response, so add them again.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
@@ -406,7 +426,7 @@ class GatheringRun {
     await storePageOnce(answer);
   }
 
-  /** Stores the progress of a part after a page, with the ids of the page. */
+  /** Stores the progress of a part after a result page, including the ad ids on the page. */
   async #storePage(part: PartRun, answer: ListAnswer): Promise<void> {
     const { state, listedIds } = part;
     const { ids, found } = await readListAnswer(part.question, answer);
@@ -421,7 +441,7 @@ class GatheringRun {
     const nextState = {
       ...state,
       found: found ?? state.found,
-      // Earlier pages may have listed ads that were evicted since, so the number of stored ids can be too low.
+      // `listed` can exceed the number of stored ids, because the gathering may have lost ids of earlier pages.
       listed: Math.max(state.listed, idsBefore) + added,
       ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,
@@ -436,9 +456,9 @@ class GatheringRun {
   }
 
   /**
-   * Stores the state of a gathering with several parts. A gathering without `split` is its own only part and needs no
-   * second record. The first page stores the record, because a gathering without any page must not replace an earlier
-   * gathering.
+   * Stores the state of the whole gathering if its question has `split`. Without `split`, the gathering is its own only
+   * part, and storing the part is enough. Called for the first time after the first result page: a gathering without
+   * pages must not replace an earlier one.
    */
   async #saveSplitGathering(change: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
@@ -475,14 +495,16 @@ class GatheringRun {
 
   #reportProgress(found: number | null): void {
     const { size } = this.#adIds;
-    const isWhole = found !== null && this.#openedGathering.parts.length === 1;
-    const message = `${formatCount(size, 'ad')} read${isWhole && found >= size ? ` of ${formatNumber(found)}` : ''}`;
-    const total = isWhole && { total: Math.max(size, Math.min(found, this.#maxAds)) };
+    const isTotalKnown = found !== null && this.#openedGathering.parts.length === 1;
+    const message = `${formatCount(size, 'ad')} read${isTotalKnown && found >= size ? ` of ${formatNumber(found)}` : ''}`;
+    const total = isTotalKnown && { total: Math.max(size, Math.min(found, this.#maxAds)) };
     this.#context.onProgress?.({ progress: size, ...total, message });
   }
 }
 
-/** Returns the total of a question, from a stored gathering or from a cached answer, whichever is newer. */
+/**
+ * Returns the number of ads that match a question, from a stored gathering or a cached response, whichever is newer.
+ */
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =
     question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
@@ -495,7 +517,7 @@ export async function findKnownTotal(question: GatheringQuestion, contents: Data
 export const getListOperation = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
-/** Builds the API request for a page of a question. */
+/** Builds the API request for a result page of a question. */
 function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
   const position = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
@@ -503,7 +525,7 @@ function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit,
 }
 
 async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListAnswer) {
-  // The API client is loaded with the first call, which keeps the start of the process short.
+  // Import the API client on first use, which shortens the start of the process.
   const { readAds } = await import('../api/client.ts');
   const collectionAnswer = answer as ApiAnswer<'listCollectionItems'>;
   const ids = readAds(collectionAnswer).map(({ id }) => id);
@@ -516,12 +538,15 @@ async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListA
   };
 }
 
-/** Returns when the service gave an answer, in milliseconds since the epoch. A cached answer has an age. */
+/**
+ * Returns when the service sent a response, in milliseconds since the epoch. Subtracts the age of a cached response.
+ */
 export const getAnswerTime = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: number): number =>
   now - (receipt.age ?? 0);
 
 /**
- * Returns the largest page size for a question, from the description of the filter `limit` or from the API document.
+ * Returns the maximum page size for a question, from the described maximum of the filter `limit` or from the API
+ * document.
  */
 export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return maxPageSize;
@@ -529,7 +554,9 @@ export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: rea
   return Math.max(1, Math.min(maxPageSize, Math.floor(describedMax)));
 }
 
-/** The page sizes to try in turn after the service refused a larger one. A refusal costs nothing. */
+/**
+ * The page sizes to try, in this order, after the service has refused a larger one. A refused request costs nothing.
+ */
 const smallerPageSizes = [50, 20, 10];
 
 const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>

@@ -18,13 +18,13 @@ import {
 import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** The counters of ads that changed, such as `{ duplicates: { rose: 6, fell: 1 } }`. */
+/** The schema of counter changes, e.g. `{ duplicates: { rose: 6, fell: 1 } }`. */
 export const CounterChangesView = z
   .looseObject({})
   .optional()
   .describe('For each counter, such as duplicates: the number of ads for which it rose and fell.');
 
-/** The changes since the last complete gathering of the same question. `fresh` counts new ads. */
+/** The schema of changes since the last complete gathering of the same question. `fresh` is the number of new ads. */
 const SinceLast = z
   .looseObject({
     gatheredAt: z.string().describe('Time of the last complete gathering of this question.'),
@@ -35,14 +35,14 @@ const SinceLast = z
   })
   .meta({ title: 'SinceLast' });
 
-/** The descriptions of the credit fields of every estimate. */
+/** Descriptions of the credit fields, which all estimates share. */
 export const estimateMeanings = {
   credits: 'Expected credits. null if unknown.',
   atLeast: 'Least credits that the calls may cost.',
   atMost: 'Most credits that the calls may cost. Missing if unknown.',
 };
 
-/** The estimated price of the ads that are not read yet. */
+/** The schema of the estimated price of reading the remaining ads. */
 export const EstimateView = z
   .looseObject({
     ads: z
@@ -58,21 +58,21 @@ export const EstimateView = z
 export type EstimateView = DataOf<typeof EstimateView>;
 
 /**
- * Builds the credit fields of an estimate. The sums are rounded, because adding binary fractions leaves rounding
- * errors. `credits` is null if the two bounds differ.
+ * Builds the credit fields of an estimate. `credits` is null if the lowest and the highest price differ. Sums are
+ * rounded, because adding fractional credits causes floating-point errors.
  */
 export function buildCreditRange(least: number, most: number | undefined) {
   const [atLeast, atMost] = [roundCredits(least), most === undefined ? undefined : roundCredits(most)];
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
 
-/** The fields of a result that an error ended early. */
+/** Result fields that are set if an error ended the call early. */
 export const StopView = {
   error: z.string().optional().describe('Kind of the error that ended the call.'),
   problem: z.string().optional().describe('Text of the error.'),
 };
 
-/** The structured result of `gather_ads`. */
+/** The schema of the structured result of `gather_ads`. */
 export const GatherOutput = z.looseObject({
   gathering: z
     .string()
@@ -106,12 +106,12 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-/** The most ids that `gone` lists. */
+/** The maximum number of ids in `gone`. */
 const maxListedGoneIds = 40;
 
 /**
  * Builds the structured result of a call that gathered ads.
- * @param options `before`: the contents of the dataset when the call arrived
+ * @param options `before`: snapshot of the dataset from the beginning of the call
  */
 export async function buildGatherOutput(
   gathering: Gathering,
@@ -119,25 +119,26 @@ export async function buildGatherOutput(
   context: RowContext,
 ) {
   const { adIds: ids, found, complete } = gathering;
-  const [inParts, unlisted, repeats] = [
+  const [foundInParts, unlisted, repeats] = [
     formatFoundInParts(gathering),
     countUnlistedAds(gathering),
     countRepeats(gathering),
   ];
-  const read = contents.ads.filter(({ id }) => idsReadByCall.has(normalizeAdId(id)));
+  const itemsReadByCall = contents.ads.filter(({ id }) => idsReadByCall.has(normalizeAdId(id)));
   const earlierItems = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const missing = ids.size - rows.ads.length;
   const { oneDay } = describeGathering(gathering, { contents, facts: await context.adRows().readFacts(contents) });
-  const last = complete ? findPreviousComplete(gathering, contents) : undefined;
-  const changes = last && compareGatherings(last, gathering, contents);
+  const previousGathering = complete ? findPreviousComplete(gathering, contents) : undefined;
+  const changes = previousGathering && compareGatherings(previousGathering, gathering, contents);
   return {
     gathering: gathering.id,
     found,
-    ...(inParts && { foundInParts: inParts }),
+    ...(foundInParts && { foundInParts }),
     read: ids.size,
-    added: read.filter(({ id }) => !earlierItems.has(normalizeAdId(id))).length,
-    updated: read.filter((item) => !hasSameContent(earlierItems.get(normalizeAdId(item.id)) ?? item, item)).length,
+    added: itemsReadByCall.filter(({ id }) => !earlierItems.has(normalizeAdId(id))).length,
+    updated: itemsReadByCall.filter((item) => !hasSameContent(earlierItems.get(normalizeAdId(item.id)) ?? item, item))
+      .length,
     gone: changes?.goneIds.slice(0, maxListedGoneIds).map(sanitizeId) ?? null,
     complete,
     gatheredAt: formatIsoTime(gathering.gatheredAt),
@@ -146,13 +147,17 @@ export async function buildGatherOutput(
     ...(repeats > 0 && { repeats }),
     ...(changes && {
       sinceLast: {
-        gatheredAt: formatIsoTime(last.gatheredAt),
+        gatheredAt: formatIsoTime(previousGathering.gatheredAt),
         fresh: changes.newIds.length,
         updated: changes.updatedIds.length,
         gone: changes.goneIds.length,
         ...(Object.keys(changes.counters).length > 0 && { counters: changes.counters }),
       },
     }),
-    summary: joinLines([changes && formatDifferences(last.gatheredAt, changes), formatSummary(rows), oneDay]),
+    summary: joinLines([
+      changes && formatDifferences(previousGathering.gatheredAt, changes),
+      formatSummary(rows),
+      oneDay,
+    ]),
   };
 }

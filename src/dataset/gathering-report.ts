@@ -6,16 +6,16 @@ import { joinLines } from '../views/safe-text.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
 import type { Stop } from './stops.ts';
 
-/** Formats an estimate, for example `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
+/** Formats an estimate, e.g. `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
 export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
   const total = formatCount(ads ?? 0, 'ad');
-  const all = read === 0 ? total : `${formatNumber(Math.max(0, (ads ?? 0) - read))} of ${total}`;
+  const countText = read === 0 ? total : `${formatNumber(Math.max(0, (ads ?? 0) - read))} of ${total}`;
   const price = formatPrice({ atLeast, atMost });
-  return `${all} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
+  return `${countText} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
 
-/** Formats the result of `gather_ads` as text. */
+/** Formats the result of `gather_ads` as text for a model. */
 export function formatGathering(output: GatherOutput): string {
   const { estimate, summary, gathering, added, updated, problem, next, note, read, complete } = output;
   if (gathering === null) return joinLines([summary, next]);
@@ -30,7 +30,7 @@ export function formatGathering(output: GatherOutput): string {
   ]);
 }
 
-/** Formats the first line of the text: what was read, and whether the gathering is complete. */
+/** Formats the first line: how many ads were read, and whether the gathering is complete. */
 function formatHeadline(output: GatherOutput): string {
   const {
     gathering,
@@ -45,7 +45,7 @@ function formatHeadline(output: GatherOutput): string {
     unlisted,
     repeats,
   } = output;
-  // The first line of an incomplete gathering says that a limit ended it, what is missing, and what the rest costs.
+  // For an incomplete gathering, state first that a limit stopped it, which ads are missing, and the price of the rest.
   if (incomplete)
     return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
   const total = found === null ? foundInParts : `${formatNumber(found)} found`;
@@ -61,16 +61,16 @@ const unlistedText = (ads: number) =>
 
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
-/** The note of a call that started over instead of continuing an old gathering. */
+/** A note for calls that started over instead of continuing an old gathering. */
 export const restartNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
-/** Says how to read the ads of a complete gathering again. */
+/** Explains how to read the ads of a complete gathering again. */
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
 /**
- * Formats the note that the dataset has no space for more ads of the gathering. Returns undefined if another limit
- * ended the call.
+ * Formats a note that the dataset cannot take more ads of the gathering. Returns undefined if another limit ended the
+ * call.
  */
 export function formatDatasetLimit(
   { maxAds = Infinity, maxInParts }: Stop,
@@ -81,7 +81,7 @@ export function formatDatasetLimit(
   return `The dataset has room for ${limitText}. Narrow the filters to read others.`;
 }
 
-/** Builds the fields of a result that say why the call stopped and what to do next. */
+/** Builds the result fields that state why the call stopped and how to continue. */
 export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: ErrorContext) {
   const next = deadEnd ? startOverHint : nextSteps[reason];
   const isOwnLimit = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
@@ -94,12 +94,12 @@ export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: E
   };
 }
 
-/** Explains errors in words, for results that also hold ads which were read before the error. */
+/** Explains errors in words. Used when a result contains both an error and the ads that were read before the error. */
 export interface ErrorContext {
   explain(thrown: unknown): { kind: ErrorKind; text: string };
 }
 
-/** The advice for each reason to stop. */
+/** How to continue, for each reason to stop. */
 const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,

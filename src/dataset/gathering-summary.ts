@@ -9,24 +9,24 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { type Differences, formatCounterChanges } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
-/** The context in which the rows of a gathering are read. */
+/** Gives access to the reader of ad rows. */
 export interface RowContext {
   adRows(): AdRowReader;
 }
 
 /**
- * Replaces the long texts of an ad. All ads of a gathering are in memory at once, and a summary does not count these
- * texts.
+ * Replaces the long texts of an ad with null. A summary does not need them, and all ads of a gathering are in memory at
+ * once.
  */
 const noTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
-/** The rows from which a summary is computed. */
+/** The rows that a summary is computed from. */
 interface GatheredRows {
   ads: readonly AdRow[];
   countries: readonly Row<'ad_countries'>[];
 }
 
-/** Reads the rows of a gathering from which its summary is computed. */
+/** Reads the rows of a gathering's ads for its summary. */
 export async function readGatheredRows(ids: ReadonlySet<string>, contents: DatasetContents, { adRows }: RowContext) {
   const ads: AdRow[] = [];
   const countryRows: Row<'ad_countries'>[] = [];
@@ -39,8 +39,8 @@ export async function readGatheredRows(ids: ReadonlySet<string>, contents: Datas
 }
 
 /**
- * Formats what changed since the last complete gathering.
- * @param at when the last complete gathering was read, in milliseconds since the epoch
+ * Formats the changes since the last complete gathering of the same question.
+ * @param at when that gathering was read, in milliseconds since the epoch
  */
 export function formatDifferences(at: number, { newIds, updatedIds, goneIds, counters }: Differences): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
@@ -55,7 +55,9 @@ export function formatDifferences(at: number, { newIds, updatedIds, goneIds, cou
 
 const maxIdsInText = 12;
 
-/** Formats a line of ids. The line names the first ids and counts the others. Returns undefined without ids. */
+/**
+ * Formats a line that lists the first ids and states how many more there are. Returns undefined if there are no ids.
+ */
 function formatIdsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
   const shownIds = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
@@ -64,8 +66,8 @@ function formatIdsLine(label: string, ids: readonly string[]): string | undefine
 }
 
 /**
- * Formats the summary of a gathering: counts of ads by property, one property on each line. The values are third-party
- * texts, so they are cleaned and cut.
+ * Formats the summary of a gathering: the number of ads by property, with one property per line. Values come from third
+ * parties, so they are sanitized and shortened.
  */
 export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   const lines = buildSummaryLines(rows);
@@ -75,7 +77,7 @@ export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   }
 }
 
-/** A line of the summary, or a function that formats the line with a share of its values, from 0 to 1. */
+/** A line of the summary, or a function that formats the line with a fraction of its values, from 0 to 1. */
 type Line = string | ((share: number) => string);
 
 function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
@@ -85,7 +87,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   const videoSeconds = ads.flatMap(({ videoSeconds, videoCount }) =>
     (videoSeconds ?? videoCount) ? [videoSeconds] : [],
   );
-  const countWith = (value: (ad: AdRow) => number | null) =>
+  const countAdsWith = (value: (ad: AdRow) => number | null) =>
     formatNumber(ads.filter((ad) => value(ad) !== null).length);
   const selectAdsByState = (state: number | null) => ads.filter((ad) => ad.active === state);
   const [running, ended, unknown] = [
@@ -96,7 +98,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   const lastSeen = findSeenDays(selectAdsByState(null));
   const days = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastRead = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // If the state of all ads is known, the number of running ads says the same.
+  // If the state of every ad is known, `running` already states this number.
   const runningText =
     unknown > 0 && runningWhenLastRead > 0 ? `; ${formatNumber(runningWhenLastRead)} running when last read` : '';
   const placeholders = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
@@ -114,8 +116,8 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
     countValues('Languages of the copy', readValues('language'), 12, quoteUnlessWord),
     formatNumbers('Days running', days),
     ...(videoSeconds.some((seconds) => seconds !== null) ? [formatNumbers('Seconds of video', videoSeconds)] : []),
-    `Ads with data: reach ${countWith(({ audienceReach }) => audienceReach)}, spend ${countWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    // An ad has a variant exactly if it has visible text.
+    `Ads with data: reach ${countAdsWith(({ audienceReach }) => audienceReach)}, spend ${countAdsWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countAdsWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
+    // Every ad with visible text has a variant.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
     countValues('First lines', readValues('firstLine'), 6, quote),
     ...(placeholders > 0
@@ -126,7 +128,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   ];
 }
 
-/** Formats how many ads lack a date. Returns no line if all ads have their dates. */
+/** Formats how many ads lack a date. Returns an empty list if no date is missing. */
 function formatUnknownDates(ads: GatheredRows['ads']): string[] {
   const counts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
     const unknown = ads.filter((ad) => ad[name] === null).length;
@@ -137,43 +139,43 @@ function formatUnknownDates(ads: GatheredRows['ads']): string[] {
 
 const pictureStates = ['available', 'expired', 'none', 'failed'];
 
-/** Formats whether the pictures of ads can be shown. Returns no line if nothing is known against any of them. */
+/** Formats for how many ads a picture can be shown. Returns an empty list if no picture is known to be missing. */
 function formatPictureStates(ads: GatheredRows['ads']): string[] {
   const counts = new Map(pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]));
-  const tried = sumOf([...counts.values()]);
-  if (tried === (counts.get('available') ?? 0)) return [];
-  const known = [...counts].flatMap(([state, number]) => (number > 0 ? `${state} ${formatNumber(number)}` : []));
-  const rest = ads.length - tried;
-  return [`Pictures: ${[...known, ...(rest > 0 ? [`not tried ${formatNumber(rest)}`] : [])].join(', ')}`];
+  const triedCount = sumOf([...counts.values()]);
+  if (triedCount === (counts.get('available') ?? 0)) return [];
+  const knownValues = [...counts].flatMap(([state, number]) => (number > 0 ? `${state} ${formatNumber(number)}` : []));
+  const rest = ads.length - triedCount;
+  return [`Pictures: ${[...knownValues, ...(rest > 0 ? [`not tried ${formatNumber(rest)}`] : [])].join(', ')}`];
 }
 
-/** A value of an ad. Values with the same key count as one value, and the summary shows the most frequent spelling. */
+/** A value of an ad. Values with the same `key` are counted together under their most frequent spelling. */
 type Value = { key: string; spelling: string } | null;
 
 const toValue = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
 
 /**
- * For codes such as `VIDEO` and `DE`, whose case does not matter. SQL and the filters of a local library ignore case,
- * too.
+ * Creates a value from a case-insensitive code such as `VIDEO` or `DE`. SQL and the filters of a local library ignore
+ * the case of such codes in the same way.
  */
 const toCodeValue = (cell: Cell): Value =>
   cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` };
 
 /**
- * Returns the advertiser of each ad, named by the page name if any of its ads has one, and otherwise by the page id.
+ * Returns the advertiser of each ad. The page name is used if any ad of the advertiser has one, otherwise the page id.
  */
 function listAdvertisers(ads: GatheredRows['ads']): Value[] {
-  const keyOf = createAdvertiserKeyFinder(ads);
-  const named = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (keyOf(ad) ?? []))));
+  const findAdvertiserKey = createAdvertiserKeyFinder(ads);
+  const namedKeys = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (findAdvertiserKey(ad) ?? []))));
   return ads.map((ad) => {
-    const key = keyOf(ad);
+    const key = findAdvertiserKey(ad);
     if (key === null) return null;
-    // An empty spelling is never shown, so the id appears only if no ad of the page has the name.
-    return { key, spelling: ad.pageName ?? (named.has(key) ? '' : (ad.pageId ?? '')) };
+    // Empty spellings are never shown, so the page id appears only if no ad of the page has a name.
+    return { key, spelling: ad.pageName ?? (namedKeys.has(key) ? '' : (ad.pageId ?? '')) };
   });
 }
 
-/** Returns the countries of all ads, and null for each ad without a country. */
+/** Returns the countries of all ads, plus null for each ad without a country. */
 function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): Value[] {
   const ids = new Set(ads.map(({ id }) => id));
   const known = countries.filter(({ id }) => id !== null && ids.has(id));
@@ -188,12 +190,12 @@ const compareNames: Order = ([left], [right]) => (left < right ? -1 : 1);
 const compareByFrequency: Order = (left, right) => right[1] - left[1] || compareNames(left, right);
 const compareNewestFirst: Order = (left, right) => compareNames(right, left);
 
-/** Returns a line that counts the ads of each value, for example `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
+/** Returns a line with the number of ads per value, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
 function countValues(
   label: string,
   values: readonly Value[],
   max: number,
-  show: (value: string) => string,
+  formatName: (value: string) => string,
   order = compareByFrequency,
 ): Line {
   const known = values.filter((value) => value !== null);
@@ -205,8 +207,8 @@ function countValues(
     const shownValues = selectShownValues(sorted, Math.round(share * Math.min(max, sorted.length)));
     const otherValues = sorted.filter((value) => !shownValues.includes(value));
     const parts = [
-      // Values are cut after counting, because two values may differ only behind the cut.
-      ...shownValues.map(([value, ads]) => `${show(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
+      // Shorten values only after counting, because two values may differ only beyond the cut.
+      ...shownValues.map(([value, ads]) => `${formatName(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
       ...(otherValues.length > 0
         ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumOf(otherValues.map(([, ads]) => ads)))}`]
         : []),
@@ -217,8 +219,8 @@ function countValues(
 }
 
 /**
- * Returns the most frequent values in their order, so that no hidden value is more frequent than a shown one. A single
- * remaining value is shown, too, because its name is as short as "1 other".
+ * Returns the most frequent values in their sorted order. No omitted value is more frequent than a returned one. If
+ * only one value would be omitted, it is returned as well, because its name takes no more space than "1 other".
  */
 function selectShownValues(sorted: readonly Counted[], max: number): readonly Counted[] {
   if (max >= sorted.length - 1 && max > 0) return sorted;
@@ -227,15 +229,17 @@ function selectShownValues(sorted: readonly Counted[], max: number): readonly Co
 }
 
 function findMostFrequentSpelling(values: readonly NonNullable<Value>[]): string {
-  const spelled = groupBy(
+  const valuesBySpelling = groupBy(
     values.filter(({ spelling }) => spelling !== ''),
     ({ spelling }) => spelling,
   );
-  const [[spelling] = ['']] = [...spelled].map(([text, same]): Counted => [text, same.length]).sort(compareByFrequency);
+  const [[spelling] = ['']] = [...valuesBySpelling]
+    .map(([text, same]): Counted => [text, same.length])
+    .sort(compareByFrequency);
   return spelling;
 }
 
-/** The most tokens of a value. */
+/** The maximum length of a value in tokens. */
 const valueTokens = 24;
 
 /** Formats the minimum, median, 90th percentile and maximum of the known values. */

@@ -8,7 +8,7 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
-/** The question of a gathering: filters with an optional split into parts, or a collection. */
+/** The question of a gathering: filters, optionally with a `split` into parts, or a collection. */
 export interface GatheringQuestion {
   filters?: Filters | undefined;
   split?: readonly Filters[] | undefined;
@@ -22,7 +22,7 @@ export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQ
 const listParts = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
-/** Returns the question without repeated parts in its split. */
+/** Removes repeated parts from the `split` of a question. */
 export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
   const keys = listParts(question).map(getQuestionKey);
   const split = question.split?.filter((_, index) => keys.indexOf(keys[index] ?? '') === index);
@@ -30,8 +30,8 @@ export function removeDuplicateParts(question: GatheringQuestion): GatheringQues
 }
 
 /**
- * Creates the state of a new gathering. Its id follows from the question and the sequence number, so two processes that
- * start the same gathering create the same id.
+ * Creates the state of a new gathering. Its id is derived from the question and the sequence number, so two processes
+ * that start the same gathering create the same id.
  * @param at when the gathering starts, in milliseconds since the epoch
  * @param order the sequence number of the gathering
  */
@@ -59,22 +59,22 @@ export function createGathering(question: GatheringQuestion, at: number, order =
   };
 }
 
-/** A part of a gathering: its question and its progress. */
+/** A part of a gathering, with its question and its progress. */
 export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
-  /** The stored gathering of the part; undefined if nothing of it is stored. */
+  /** The stored gathering of the part. Undefined if nothing of the part is stored. */
   stored: Gathering | undefined;
 }
 
 /**
- * Returns the gathering of a question, either the newest stored one or a new one, and the progress of each part. A
+ * Opens the gathering of a question: the newest stored one, or a new one. Also returns the progress of each part. A
  * gathering without `split` is its own only part.
- * @param fresh whether to start a new gathering even if an earlier one exists
+ * @param fresh true to start a new gathering even if an earlier one exists
  */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newest] = fresh ? [] : findGatherings(contents, question);
-  // The new gathering sorts after all others, even if other processes have clocks that are ahead.
+  // The new gathering must sort after all others, even if other processes have clocks that are ahead.
   const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
   const state = newest ? newest.state : createGathering(question, now, order, fresh);
   if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newest }] };
@@ -89,11 +89,15 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
 }
 
 /**
- * Returns where a part continues: at a complete gathering of the part, of any age, or otherwise at what the whole
- * gathering has begun. A gathering with `fresh` ignores everything that began before it.
+ * Determines where reading of a part continues. Prefers a complete gathering of the part, however old, then the one
+ * that `all` has started for the part, then the newest. If `all` has `fresh`, gatherings older than `all` are ignored.
  */
-function findPartState(question: GatheringQuestion, all: GatheringState, contents: DatasetContents): GatheringPart {
-  const { fresh, order, startedAt, parts } = all;
+function findPartState(
+  question: GatheringQuestion,
+  wholeGathering: GatheringState,
+  contents: DatasetContents,
+): GatheringPart {
+  const { fresh, order, startedAt, parts } = wholeGathering;
   const usableGatherings = findGatherings(contents, question).filter((one) => !fresh || one.order >= order);
   const stored =
     usableGatherings.find(({ complete }) => complete) ??
@@ -117,8 +121,8 @@ export const findGatherings = ({ gatherings }: DatasetContents, question: Gather
 };
 
 /**
- * Returns the newest complete gathering of a broader question, or undefined. A question is broader if each of its filters
- * is also a filter of this question, with the same value.
+ * Returns the newest complete gathering of a broader question, or undefined. A question is broader if all of its
+ * filters are also filters of this question, with the same values.
  */
 export function findBroaderGathering(
   { gatherings }: Pick<DatasetContents, 'gatherings'>,
@@ -141,8 +145,8 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
 ];
 
 /**
- * Returns the newest complete gathering of each question: the ads that they list are what the service listed last. A
- * gathering in parts is left out as soon as one of its parts was read again.
+ * Returns the newest complete gathering of each question. These gatherings contain the ads that the service listed most
+ * recently. A gathering with `split` is left out once one of its parts was read again.
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
   const newest = new Map(gatherings.filter(({ complete }) => complete).map((one) => [one.question, one]));
@@ -150,22 +154,24 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   return [...newest.values()].filter(({ storedParts }) => storedParts.every(isNewest));
 }
 
-/** Returns the number of ads that only searches or earlier gatherings returned. Returns 0 if nothing was gathered. */
+/**
+ * Returns the number of ads that come only from searches or from earlier gatherings. Returns 0 if nothing was gathered.
+ */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
   const gatheredIds = new Set(selectNewestGatherings(contents).flatMap(({ adIds }) => [...adIds]));
   return contents.ads.filter(({ id }) => !gatheredIds.has(normalizeAdId(id))).length;
 }
 
-/** Returns how many ads of the dataset a gathering has read. */
+/** Returns the number of ads in the dataset that are part of any gathering. */
 export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads' | 'gatherings'>): number {
-  const gathered = new Set(gatherings.flatMap(({ adIds }) => [...adIds]));
-  return ads.filter(({ id }) => gathered.has(normalizeAdId(id))).length;
+  const gatheredIds = new Set(gatherings.flatMap(({ adIds }) => [...adIds]));
+  return ads.filter(({ id }) => gatheredIds.has(normalizeAdId(id))).length;
 }
 
 /**
- * Returns the credits that all gatherings of the dataset cost. The sum is exact if the service stated all charges, and
- * no gathering was removed to make room.
+ * Adds up the credits charged for all gatherings of the dataset. The sum is exact if the service stated every charge
+ * and no gathering was evicted.
  */
 export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
   const charges = gatherings.map(({ charged }) => charged);
@@ -173,33 +179,43 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
   return { credits: roundCredits(sumOf(charges.map((charged) => charged ?? 0))), isExact };
 }
 
-/** Returns the gatherings that hold the ids: the parts of a split gathering, or the gathering itself. */
+/**
+ * Returns the gatherings that contain the ad ids: the stored parts if the question has `split`, otherwise the gathering
+ * itself.
+ */
 const listReadParts = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
-/** Formats the total if only some parts state one. Returns undefined otherwise. */
+/**
+ * Formats the number of matching ads if only some parts state a total, e.g. `90 found in 2 of 3 parts`. Otherwise
+ * returns undefined.
+ */
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
   const totals = storedParts.flatMap((part) => part.found ?? []);
   if (found !== null || totals.length === 0) return undefined;
   return `${formatNumber(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`;
 }
 
-/** Returns how many listings of an ad repeat a listing of another part. `found` counts such an ad several times. */
+/** Returns how many ads `found` counts more than once, because they are in several parts. */
 export const countRepeats = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
-/** Returns how many ads the service counted but did not list, although its last page was reached. */
+/** Returns how many ads the service counted but did not list, although the last result page was reached. */
 export const countUnlistedAds = (gathering: Gathering): number =>
   gathering.ended ? sumOf(listReadParts(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0;
 
-/** Returns whether all listed ids are still stored, even if some of their ads were evicted. */
+/**
+ * Returns true if the gathering has ended and the ids of all listed ads are still stored. The ads themselves may have
+ * been evicted.
+ */
 export const hasAllIds = (gathering: Gathering): boolean =>
   gathering.ended &&
   gathering.storedParts.length === new Set(gathering.parts).size &&
   listReadParts(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
- * Returns, for each id as `normalizeAdId` writes it, the sequence number of the last answer that may contain the ad.
+ * Maps each normalized ad id of a gathering to the sequence number of the last API response that may have contained the
+ * ad.
  */
 export function findLastAnswers(gathering: Gathering): ReadonlyMap<string, number> {
   const orders = new Map<string, number>();
@@ -208,17 +224,17 @@ export function findLastAnswers(gathering: Gathering): ReadonlyMap<string, numbe
   return orders;
 }
 
-/** A period between two times in milliseconds since the epoch. */
+/** A period of time. Both ends are in milliseconds since the epoch. */
 interface Period {
   from: number;
   to: number;
 }
 
-/** Returns the time of the first and the last reading of all gatherings. Returns undefined if nothing was gathered. */
+/** Returns the period in which all gatherings were read. Returns undefined if nothing was gathered. */
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // The time of a split gathering is the time of its oldest part, so the newest time is in its state.
+  // For a gathering with `split`, `gatheredAt` is the time of its oldest part. The newest time is in `state`.
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
     period.to = Math.max(period.to, state.gatheredAt);
@@ -227,10 +243,14 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
 }
 
 /**
- * Returns the times up to which launches of ads are known, in milliseconds since the epoch. `complete` is the earliest
- * time at which a question was last read. `partial` is the time of the last answer. Between the two times, launches are
- * missing from questions that were not read again. Without gatherings, both are the time of the last answer. Returns
- * undefined for an empty dataset.
+ * Returns the times up to which launches of ads are known, in milliseconds since the epoch.
+ *
+ * - `complete`: the earliest of the times at which each question was last read. Launches up to this time are known for
+ *   all questions.
+ * - `partial`: the time of the latest API response. Between the two times, launches are known only for questions that
+ *   were read again.
+ *
+ * Without gatherings, both are the time of the latest API response. Returns undefined for an empty dataset.
  */
 export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
   const readings = contents.gatherings.filter(({ parts }) => parts.length === 0);
@@ -247,8 +267,8 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
 }
 
 /**
- * Returns the newest gathering of each question, the newest first. A part of another gathering is included only if the
- * part was also paid for by itself.
+ * Returns the newest gathering of each question, the newest first. Includes a part of another gathering only if the
+ * part was also paid for separately.
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newest = selectNewestGatherings(contents);
@@ -262,7 +282,7 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
 export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;
 
-/** Formats a question for people, for example `countries: US; active: true (in 3 parts)`. */
+/** Formats a question for people, e.g. `countries: US; active: true (in 3 parts)`. */
 export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
   const { filters, collectionId, parts } = gathering;
   if (collectionId !== null) return `collection ${collectionId}`;
@@ -275,46 +295,52 @@ function formatFilterValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? toCanonicalJson(value) : String(value);
 }
 
-/** The differences between two gatherings of a question. All lists hold ids of ads. */
+/** The differences between two gatherings of the same question. All lists contain ad ids. */
 export interface Differences {
   newIds: string[];
   /**
-   * Ids of ads whose content changed since the earlier gathering read them, even if another call saw the change first.
+   * Ads whose content has changed since the earlier gathering read them. It does not matter which call read the change
+   * first.
    */
   updatedIds: string[];
   goneIds: string[];
-  /** How many of the ads in both gatherings have a counter of the service that rose or fell. */
+  /** Changes of the service's counters for ads that are in both gatherings. */
   counters: CounterChanges;
 }
 
-/** For each counter, the number of ads for which it rose and fell. */
+/** The number of ads for which each counter rose or fell. */
 export type CounterChanges = Partial<Record<Counter, { rose: number; fell: number }>>;
 
-/** Returns the last complete gathering of the same question before this one. */
+/** Returns the last complete gathering of the same question before `gathering`. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
-  const earlier = contents.gatherings.filter((other) => other.question === question && other.order < order);
-  return earlier.findLast(({ complete }) => complete);
+  const earlierGatherings = contents.gatherings.filter((other) => other.question === question && other.order < order);
+  return earlierGatherings.findLast(({ complete }) => complete);
 }
 
 /** Compares a gathering with an earlier one of the same question. */
-export function compareGatherings(before: Gathering, gathering: Gathering, contents: DatasetContents): Differences {
+export function compareGatherings(
+  earlierGathering: Gathering,
+  gathering: Gathering,
+  contents: DatasetContents,
+): Differences {
   const { adIds: ids } = gathering;
-  const read = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
-  const orders = findLastAnswers(before);
-  const updated: StoredItem[] = [];
+  const readItems = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
+  const orders = findLastAnswers(earlierGathering);
+  const updatedItems: StoredItem[] = [];
   const counters: CounterChanges = {};
-  for (const item of read) {
+  for (const item of readItems) {
     const order = orders.get(normalizeAdId(item.id));
-    // An ad that was evicted and read again has lost its old version, so a change cannot be detected.
+    // An ad that was evicted and then read again has lost its earlier versions, so changes cannot be detected.
     if (order === undefined || item.firstOrder > order) continue;
-    const then = findVersionAt(order, item);
-    if (then === undefined || !hasSameContent(then, item)) updated.push(item);
-    if (then !== undefined && then !== item) addCounterChanges(counters, readCounts(then), readCounts(item));
+    const versionBefore = findVersionAt(order, item);
+    if (versionBefore === undefined || !hasSameContent(versionBefore, item)) updatedItems.push(item);
+    if (versionBefore !== undefined && versionBefore !== item)
+      addCounterChanges(counters, readCounts(versionBefore), readCounts(item));
   }
   return {
-    newIds: listIds(read.filter(({ id }) => !orders.has(normalizeAdId(id)))),
-    updatedIds: listIds(updated),
+    newIds: listIds(readItems.filter(({ id }) => !orders.has(normalizeAdId(id)))),
+    updatedIds: listIds(updatedItems),
     goneIds: [...orders.keys()].filter((id) => !ids.has(id)),
     counters,
   };
@@ -330,8 +356,8 @@ function addCounterChanges(counters: CounterChanges, before: CounterValues, now:
 }
 
 /**
- * Formats changed counters: `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.` Returns
- * an empty text if no counter changed.
+ * Formats counter changes, e.g. `The service's counters: duplicates rose for 6 and fell for 1; reach rose for 12.`
+ * Returns an empty string if no counter changed.
  */
 export function formatCounterChanges(counters: CounterChanges): string {
   const parts = Object.entries(counters).map(([name, { rose, fell }]) => {

@@ -5,39 +5,39 @@ import { groupBy } from '../views/lists.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** A note on an ad: a name, and a value if it has one. */
+/** A label that the user has put on an ad. The value is null if the label has only a name. */
 export interface Label {
   label: string;
   value: string | null;
 }
 
 interface AdLabel extends Label {
-  /** The id of the ad, as `normalizeAdId` writes it. */
+  /** The normalized id of the ad. */
   adId: string;
   labelledAt: string;
 }
 
-/** The most characters of a label's name. */
+/** The maximum length of a label name, in characters. */
 export const maxLabelChars = 40;
-/** The most characters of a label's value. */
+/** The maximum length of a label value, in characters. */
 export const maxLabelValueChars = 200;
 
-/** Returns a name without invisible characters, on one line and in NFC, so that names which look the same are equal. */
+/** Normalizes a name: one line, no invisible characters, Unicode form NFC. Names that look the same are then equal. */
 export const normalizeLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /**
- * Builds the key under which a label is stored. An ad has one label of each name. A name has no line break, so the key
- * is unambiguous.
+ * Returns the record id of a label. An ad has at most one label of each name. The id is unambiguous, because names have
+ * no line breaks.
  */
 export const buildLabelId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
-/** A label as it is stored. `at` is in milliseconds since the epoch. */
+/** The stored form of a label. `at` is in milliseconds since the epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
-/** Builds the record of a label. */
+/** Creates the stored form of a label. */
 export const buildStoredLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 
 /**
- * Returns the labels by ad id.
- * @param selectedIds the ids of the ads whose labels are returned; by default all
+ * Groups labels by ad id.
+ * @param selectedIds ids of the ads whose labels are returned; default: all
  */
 export function groupLabelsByAd(
   { labels }: { labels: RecordsById },
@@ -52,7 +52,7 @@ export function groupLabelsByAd(
 }
 
 /**
- * Formats labels, for example `hook: question`. If there are more than `max`, the last text says how many are left out.
+ * Formats labels, e.g. `hook: question`. If there are more than `max`, the last string states how many were omitted.
  */
 export function formatLabels(labels: readonly Label[] = [], max = 12): string[] {
   const texts = labels.slice(0, max).map(({ label, value }) => (value === null ? label : `${label}: ${value}`));

@@ -2,16 +2,19 @@ import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** The first and the last time at which any ad of a gathering was seen, as cells. Null if no ad has such a date. */
+/**
+ * The first and the last date on which the service saw any ad of a gathering running, as table cells. Null if no ad has
+ * such a date.
+ */
 export interface SeenRange {
   lastSeenFrom: string | null;
   lastSeenTo: string | null;
 }
 
 /**
- * Returns when the ads of each gathering were last seen, by the id of the gathering. A time after the reading counts as
- * the time of the reading, because another call may have read the ad again since.
- * @param lastSeenById the time at which each ad was last seen, in milliseconds since the epoch, by `normalizeAdId`
+ * Returns when the ads of each gathering were last seen running, by the id of the gathering. A date after the gathering
+ * was read is replaced by the time of reading, because another call may have read the ad again since then.
+ * @param lastSeenById returns when an ad was last seen, in milliseconds since the epoch, for a normalized ad id
  */
 export async function findSeenRanges(
   gatherings: readonly Gathering[],
@@ -20,18 +23,18 @@ export async function findSeenRanges(
   const ranges = new Map<string, SeenRange>();
   const pause = createEventLoopYielder();
   for (const { id, adIds, state } of gatherings) {
-    let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    let [earliest, latest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (const adId of adIds) {
       const seenAt = lastSeenById(adId);
       if (typeof seenAt !== 'number') continue;
       const time = Math.min(seenAt, state.gatheredAt);
-      first = Math.min(first, time);
-      last = Math.max(last, time);
+      earliest = Math.min(earliest, time);
+      latest = Math.max(latest, time);
     }
-    const isKnown = first <= last;
+    const isKnown = earliest <= latest;
     ranges.set(id, {
-      lastSeenFrom: isKnown ? formatIsoTime(first) : null,
-      lastSeenTo: isKnown ? formatIsoTime(last) : null,
+      lastSeenFrom: isKnown ? formatIsoTime(earliest) : null,
+      lastSeenTo: isKnown ? formatIsoTime(latest) : null,
     });
     await pause();
   }
@@ -39,8 +42,8 @@ export async function findSeenRanges(
 }
 
 /**
- * Returns the gathering that read each ad last, by `normalizeAdId`. An ad of a question in parts belongs to the whole
- * question, because only the whole question shows until when the service saw ads.
+ * Returns, by normalized ad id, the gathering that read each ad last. For a question with `split`, this is the
+ * gathering of the whole question, because only the whole question shows up to which date the service saw ads.
  */
 export async function findLastGatherings({
   gatherings,
@@ -59,9 +62,11 @@ export async function findLastGatherings({
 }
 
 /**
- * Returns whether an ad was running when its gathering read it, measured against the last day on which the gathering
- * saw any ad. A service that sends an archive may have stopped looking months before the reading, so `active` is unknown
- * for most of its ads. Returns null if the day is unknown.
+ * Computes whether an ad was running when its gathering was read: 1, 0, or null if unknown. Compares the ad's dates
+ * with `lastSeenTo`, the last day on which any ad of the gathering was seen.
+ *
+ * A service with archived ads may have stopped observing them months before the gathering. `active` is then unknown for
+ * most ads, while this value is known.
  */
 export function computeActiveWhenLastRead(
   { lastSeenAt, endDate }: { lastSeenAt: string | null; endDate: string | null },
@@ -73,5 +78,5 @@ export function computeActiveWhenLastRead(
   return lastSeenAt === null ? null : Number(getDay(lastSeenAt) >= lastDay);
 }
 
-/** Returns the day of an ISO date and time. */
+/** Returns the date part of an ISO date and time. */
 const getDay = (time: string): string => time.slice(0, 10);

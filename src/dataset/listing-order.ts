@@ -7,7 +7,7 @@ import { formatIsoTime } from './tables.ts';
 export interface ListingOrder {
   field: OrderField;
   isDescending: boolean;
-  /** The smallest and the largest value among the listed ads. A date is an ISO day. */
+  /** The smallest and the largest value among the listed ads. Dates are ISO days. */
   from: string | number;
   to: string | number;
 }
@@ -15,8 +15,8 @@ export interface ListingOrder {
 type OrderField = (typeof orderFields)[number];
 
 /**
- * The fields by which services sort. If several explain the order, the first one is named: a start says most about the
- * ads that are missing.
+ * The fields by which a service may sort. If several fields match the order, the first one in this list is reported.
+ * Start dates come first because they say most about which ads are missing.
  */
 export const orderFields = [
   'startedAt',
@@ -35,11 +35,11 @@ export const orderFields = [
 
 const dateFields = new Set<string>(['startedAt', 'lastSeenAt', 'endDate']);
 
-/** The values of one ad in the order of `orderFields`. Dates are milliseconds since the epoch. */
+/** The values of one ad, one per field in `orderFields`. Dates are in milliseconds since the epoch. */
 export type OrderValues = readonly (number | null)[];
 
 /**
- * Reads the values by which services sort.
+ * Reads the values of the fields in `orderFields`.
  * @param readAt when the ad was read, in milliseconds since the epoch
  */
 export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
@@ -48,19 +48,19 @@ export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
     return (dateFields.has(field) ? parseTime(ad[field]) : readNumber(ad[field])) ?? null;
   });
 
-/** The share of the ads that must have a value, and the share of neighbours that may be out of order. */
+/** The fraction of ads that must have a value, and the fraction of neighboring ads that may be out of order. */
 const minKnownShare = 0.8;
 const maxInversionShare = 0.01;
 /**
- * An order counts only if ads in random order would show it in at most one of 1,000 cases. A few ads, or ads that nearly
- * all have the same value, are often sorted by chance.
+ * An order is reported only if a random order of the ads would show it with a probability of at most 1 in 1,000. Lists
+ * of a few ads, or of ads with mostly equal values, are often sorted by chance.
  */
 const minSurprise = Math.log(1000);
 
 /**
- * Finds the field by which the ads of a listing are sorted. Returns undefined if no field explains the order. A value
- * may have changed since the ad was listed, so one in a hundred ads may be out of order.
- * @param listing the values of the ads as the service listed them
+ * Finds the field by which the listed ads are sorted. Returns undefined if no field matches the order. A value may have
+ * changed since the ad was listed, so 1 % of neighboring ads may be out of order.
+ * @param listing the values of each ad, in the order in which the service listed the ads
  */
 export function findListingOrder(listing: readonly OrderValues[]): ListingOrder | undefined {
   for (const [index, field] of orderFields.entries()) {
@@ -76,7 +76,7 @@ export function findListingOrder(listing: readonly OrderValues[]): ListingOrder 
   }
 }
 
-/** Counts the neighbours whose second value is larger, and those whose second value is smaller. */
+/** Counts how often a value is larger, and how often it is smaller, than the value before it. */
 function countSteps(values: readonly number[]): [rising: number, falling: number] {
   let [rising, falling] = [0, 0];
   for (const [index, value] of values.entries()) {
@@ -87,7 +87,10 @@ function countSteps(values: readonly number[]): [rising: number, falling: number
   return [rising, falling];
 }
 
-/** Returns the logarithm of the number of different orders that the values have. Equal values can change places. */
+/**
+ * Returns the natural logarithm of the number of distinct orders of the values. Swapping equal values does not count as
+ * another order.
+ */
 function measureSurprise(values: readonly number[]): number {
   const counts = new Map<number, number>();
   let orders = 0;

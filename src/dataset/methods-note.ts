@@ -6,18 +6,18 @@ import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } fro
 import { describeColumns, formatIsoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
-/** The data that the note about the method describes. */
+/** The data that the method note of an export describes. */
 interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;
   exported: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
-  /** Ids of the ads in the exported rows, as `normalizeAdId` writes them; undefined if the rows have no such ids. */
+  /** The normalized ids of the ads in the exported rows. Undefined if the rows contain no ad ids. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
   version: string;
 }
 
-/** A section of the note. All its contents are optional. */
+/** A section of the method note. All fields except the heading are optional. */
 interface NotePart {
   heading: string;
   paragraphs?: string[];
@@ -26,7 +26,7 @@ interface NotePart {
   points?: string[];
 }
 
-/** Builds the note that explains how the exported ads were gathered and what the columns mean. */
+/** Builds the method note of an export. The note explains how the ads were gathered and what the columns mean. */
 export function buildMethodNote(options: MethodNoteInput): NotePart[] {
   const { contents, coverage, exported, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
@@ -80,7 +80,7 @@ const buildTableRow = (gathering: Gathering): (string | number)[] => {
   return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
 };
 
-/** Renders the note as Markdown. */
+/** Renders the method note as Markdown. */
 export const renderNoteMarkdown = (parts: readonly NotePart[]): string =>
   parts
     .flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }, index) => [
@@ -100,7 +100,7 @@ const formatTableLine = (cells: readonly (string | number)[]) =>
   `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${removeTableSyntax(cell)}\`` : removeTableSyntax(cell))).join(' | ')} |`;
 const removeTableSyntax = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
-/** Builds the rows of the note for a sheet of a workbook. */
+/** Converts the method note into rows of a worksheet. */
 export const buildNoteRows = (parts: readonly NotePart[]): SheetCell[][] =>
   parts.flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }): SheetCell[][] => [
     [{ bold: heading }],

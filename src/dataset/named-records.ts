@@ -5,9 +5,9 @@ import { quoteUntrusted } from '../views/tokens.ts';
 import { normalizeLabel } from './labels.ts';
 
 /**
- * Returns the stored records with these names, each once.
- * @param kind the noun for the records in the error, such as `watch`
- * @throws AdLibraryError `invalid_request` for an unknown name; the error suggests a similar name or lists the stored
+ * Returns the stored records with the given names, each once.
+ * @param kind the noun for a record in the error message, e.g. `watch`
+ * @throws AdLibraryError `invalid_request` for an unknown name; the message suggests a similar name or lists the stored
  *   names
  */
 export function findRecordsByName<Named extends { name: string }>(

@@ -5,28 +5,28 @@ import { type AdPicture, selectPicture } from '../views/ad-media.ts';
 import type { Fields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
-/** The picture of an ad with its group. */
+/** The perceptual hash of an ad's picture, and the group of similar pictures. */
 export interface GroupedPicture {
-  /** The difference hash of the picture, as 16 hexadecimal digits. */
+  /** The perceptual hash of the picture (a difference hash), as 16 hexadecimal digits. */
   picture: string;
-  /** The id of the ad whose picture started the group; null for a nearly plain picture. */
+  /** The id of the ad whose picture started the group. Null for a picture that is nearly a single color. */
   group: string | null;
 }
 
-/** Matches a perceptual hash as `picturePrint` writes it: two halves, and `-` for a nearly plain picture. */
+/** Matches the result of `computePerceptualHash`: two halves, and `-` if the picture is nearly a single color. */
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
-/** The number of bits in which the pictures of a group may differ from the first one. */
+/** The maximum number of bits in which a picture may differ from the first picture of its group. */
 const maxDistance = 8;
 
-/** Compares items by the order in which they first arrived. */
+/** Compares ads by the order in which they first arrived. */
 export const compareArrival = (left: StoredItem, right: StoredItem): number =>
   left.firstOrder - right.firstOrder || (normalizeAdId(left.id) < normalizeAdId(right.id) ? -1 : 1);
 
 /**
- * Groups the pictures of ads that look nearly the same. Ads are processed in the order of their arrival, so every
- * process builds the same groups.
- * @param perceptualHashes perceptual hashes by `normalizeAdId`
- * @returns the grouped pictures by `normalizeAdId`
+ * Groups ads whose pictures look nearly the same. Processes ads in the order of their arrival, so that every process
+ * builds the same groups.
+ * @param perceptualHashes perceptual hashes by normalized ad id
+ * @returns the grouped pictures by normalized ad id
  */
 export async function groupPictures(ads: DatasetContents['ads'], perceptualHashes: ReadonlyMap<string, unknown>) {
   const groupByHash = new Map<string, string>();
@@ -58,8 +58,8 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
 }
 
 /**
- * Returns the id of the nearest group within `maxDistance`. Thousands of pictures are compared with thousands of
- * groups, so each hash is stored as two numbers of 32 bits in one array.
+ * Returns the id of the nearest group within `maxDistance`. Compares thousands of pictures with thousands of groups, so
+ * each hash is stored as two 32-bit numbers in a single array.
  */
 function findNearestGroup(
   { ids, halves }: { ids: string[]; halves: Int32Array },
@@ -74,35 +74,36 @@ function findNearestGroup(
   return nearestId;
 }
 
-/** Counts the bits of a number of 32 bits that are set. */
+/** Counts the bits that are set in a 32-bit number. */
 function countBits(number: number): number {
   const pairs = number - ((number >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** A picture that a tool call tried to fetch. */
+/** A picture that a tool call tried to fetch, with the result of the attempt. */
 export interface FetchedPicture {
   adId: string;
   picture: AdPicture;
   fetched: { perceptualHash?: string; reason?: string; isLate?: boolean } | undefined;
 }
 
-/**
- * Returns whether a picture represents the ad. The profile picture of the advertiser and pictures of later cards do
- * not.
- */
+/** Returns true if a picture represents the ad. Profile pictures of advertisers and pictures of later cards do not. */
 function representsAd(picture: AdPicture): picture is Extract<AdPicture, { address: string }> {
   if ('reason' in picture || picture.shows === 'portrait') return false;
   return typeof picture.shows !== 'object' || picture.shows.card === 1;
 }
 
-/** The stored value of an ad whose picture could not be fetched. It is not a perceptual hash. */
+/** Stored instead of a perceptual hash for an ad whose picture could not be fetched. */
 export const failedPicture = 'failed';
 
 /**
- * Returns whether the picture of an ad can be shown: `none` if the ad has no picture of its own, `expired` if its
- * addresses no longer work, `available` or `failed` if it was fetched or did not come, and null if it was not tried.
+ * Returns whether the picture of an ad can be shown:
+ *
+ * - `none`: the ad has no picture of its own.
+ * - `expired`: the picture URLs of the ad no longer work.
+ * - `available` or `failed`: the picture was fetched, or could not be fetched.
+ * - null: nobody has tried to fetch the picture.
  */
 export function findPictureState(
   ad: Fields,
@@ -115,7 +116,10 @@ export function findPictureState(
   return perceptualHash === failedPicture ? 'failed' : 'available';
 }
 
-/** Returns the perceptual hash of an ad's picture, if a local library stores the picture: its URL contains the hash. */
+/**
+ * Returns the perceptual hash of an ad's picture if a local library stores the picture. The picture's URL then contains
+ * the hash.
+ */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
   return representsAd(picture) ? storedPictureUrl.exec(picture.address)?.[1] : undefined;
@@ -124,9 +128,9 @@ export function readPerceptualHash(ad: Fields): string | undefined {
 const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
- * Stores the perceptual hashes of pictures, and which pictures did not come. If there are too many, the oldest hashes are removed. If storing fails, the
- * call continues, because the pictures can be fetched again.
- * @returns the perceptual hashes by `normalizeAdId`
+ * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. When there are too many,
+ * the oldest entries are removed. Errors are ignored, because the pictures can be fetched again.
+ * @returns the perceptual hashes by normalized ad id
  */
 export async function storePerceptualHashes(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
   const newHashes = new Map<string, string>();
@@ -137,11 +141,13 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetched: r
   );
   const newRecords = new Map([...failedIds.map((id): [string, string] => [id, failedPicture]), ...newHashes]);
   if (newRecords.size === 0) return newHashes;
-  const stored = userRecords.update('picture', (kept) => {
-    const put = [...newRecords].filter(([id, one]) => kept.get(id) !== one);
-    const more = kept.size + put.filter(([id]) => !kept.has(id)).length - maxRecords.picture;
-    const remove = more > 0 ? [...kept.keys()].filter((id) => !newRecords.has(id)).slice(0, more) : [];
-    return { put, remove, result: undefined };
+  const stored = userRecords.update('picture', (storedRecords) => {
+    const changedRecords = [...newRecords].filter(([id, one]) => storedRecords.get(id) !== one);
+    const surplusCount =
+      storedRecords.size + changedRecords.filter(([id]) => !storedRecords.has(id)).length - maxRecords.picture;
+    const remove =
+      surplusCount > 0 ? [...storedRecords.keys()].filter((id) => !newRecords.has(id)).slice(0, surplusCount) : [];
+    return { put: changedRecords, remove, result: undefined };
   });
   await stored.catch(() => {});
   return newHashes;

@@ -22,14 +22,15 @@ const Section = z.object({
 });
 
 /**
- * The cells of a section with exactly one row, by column. Numbers are figures, and texts say what the figures measure.
+ * The row of a section whose statement returned exactly one row, by column. Numbers are figures; texts state what the
+ * figures measure.
  */
 const Row = z.record(z.string(), z.union([z.number(), z.string()]));
 type Row = z.infer<typeof Row>;
 
 /**
- * One run of the report: its time in milliseconds since the epoch, and the row of each section. A section without
- * exactly one row has null.
+ * One run of a report: the time of the run in milliseconds since the epoch, and one row per section. The row is null
+ * for sections that did not return exactly one row.
  */
 const Run = z.object({ at: z.number(), rows: z.array(Row.nullable()) });
 type ReportRun = z.infer<typeof Run>;
@@ -37,32 +38,32 @@ type ReportRun = z.infer<typeof Run>;
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(Section),
-  /** The last run and the last run of an earlier day, the newest first. */
+  /** The last run, and the last run of an earlier day, the newest first. */
   runs: z.array(Run),
 });
 
-/** Parses the stored reports. Records that do not match are left out. */
+/** Parses the stored reports. Skips records that do not match the schema. */
 export const parseReports = (records: RecordsById) => parseNamedRecords(records, ReportRecord);
 /** A stored report with its name. */
 export type SavedReport = ReturnType<typeof parseReports>[number];
 
 /**
- * Returns the last run of an earlier day. A report may be written twice on one day, first for its figures, then with
- * texts about them.
+ * Returns the last run of an earlier day. Runs of the same day are skipped, because a report is often written twice:
+ * first to get its figures, then with texts about them.
  */
 export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /**
- * The most characters of a report as JSON without its rows, and of one row as JSON. Together with the rows of two runs,
- * the largest report still fits into a record.
+ * The maximum size of a report without its rows, and of one row, in characters of JSON. With these limits, the largest
+ * report with the rows of two runs still fits into one record.
  */
 const maxReportChars = 48 * 1024;
 const maxRowChars = 400;
 
 /**
- * Returns the row of a section in the form in which a run stores it. Returns null for a row that is too long to store;
- * its figures are not compared.
+ * Converts the row of a section into its stored form. Returns null if the row is too long to store; later runs then
+ * cannot compare its figures.
  */
 export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): Row | null {
   const cells = Object.fromEntries(
@@ -75,23 +76,23 @@ export function buildStoredRow(columns: readonly string[], row: readonly unknown
 }
 
 /**
- * Returns the figures of an earlier row by column, if they measure the same as the current row. They do if all texts of
- * both rows are equal: a row that now names another advertiser has no earlier figures.
+ * Returns the figures of an earlier row by column, if both rows measure the same thing. This is the case if all their
+ * texts are equal. For example, a row that now names another advertiser has no comparable figures.
  */
 export function selectComparableFigures(
-  earlier: Row | null | undefined,
-  now: Row | null,
+  earlierRow: Row | null | undefined,
+  currentRow: Row | null,
 ): Record<string, number> | undefined {
-  if (!earlier || !now || !isDeepStrictEqual(selectTexts(earlier), selectTexts(now))) return;
-  const figures = Object.entries(earlier).filter((cell): cell is [string, number] => typeof cell[1] === 'number');
+  if (!earlierRow || !currentRow || !isDeepStrictEqual(selectTexts(earlierRow), selectTexts(currentRow))) return;
+  const figures = Object.entries(earlierRow).filter((cell): cell is [string, number] => typeof cell[1] === 'number');
   return figures.length > 0 ? Object.fromEntries(figures) : undefined;
 }
 
 const selectTexts = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
 /**
- * Checks that a report can be stored, before the report is made.
- * @throws AdLibraryError if the report is too large, or if there are too many reports
+ * Checks that a report can be stored. Called before the report is written.
+ * @throws AdLibraryError `invalid_request` if the report is too large, or if there are too many reports
  */
 export async function checkReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
   if (JSON.stringify({ title, sections }).length > maxReportChars) throw createTooLargeError('report', maxReportChars);
@@ -99,7 +100,10 @@ export async function checkReportFits(userRecords: UserRecords, { name, title, s
   assertRecordLimit('report', storedReports.size, storedReports.size + Number(!storedReports.has(name)));
 }
 
-/** Stores a report with its last run. A report that was removed while it was being written again stays removed. */
+/**
+ * Stores a report with its latest run. If `isAgain` is true and the report was removed in the meantime, nothing is
+ * stored.
+ */
 export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isAgain: boolean) {
   return userRecords.update('report', (records) => ({
     put: isAgain && !records.has(name) ? [] : [[name, report]],

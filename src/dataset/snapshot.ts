@@ -18,7 +18,7 @@ import {
   toJsonCell,
 } from './tables.ts';
 
-/** Opens SQL over the datasets of all tenants. The engine is loaded with the first statement. */
+/** Opens SQL over the datasets of all tenants. The SQL engine is loaded when the first statement runs. */
 export function openDatasetSql(adRows: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
   const open = () => {
@@ -33,7 +33,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
       });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
-        /** Passes all rows of a statement to `read`, uncut and in batches. */
+        /** Passes all rows of a statement to `read`, in batches and without cutting cells. */
         export: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
@@ -45,19 +45,22 @@ export function openDatasetSql(adRows: AdRowReaders) {
   };
 }
 
-/** SQL over the dataset of one tenant. */
+/** Runs SQL over the dataset of one tenant. */
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
-/** Creates a snapshot of a dataset for SQL. Its version changes with every change that a statement can see. */
+/**
+ * Creates a snapshot of a dataset for SQL. The version of the snapshot changes whenever the result of a statement may
+ * change.
+ */
 export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
   return {
     version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${reader.getTimeVersion()}`,
     async *tables({ json }): AsyncGenerator<TableRows> {
       let earliest: string | undefined;
-      for await (const part of reader.readRows(contents, { json })) {
-        for (const { ad } of part)
+      for await (const batch of reader.readRows(contents, { json })) {
+        for (const { ad } of batch)
           if (ad.startedAt !== null && ad.startedAt < (earliest ?? '~')) earliest = ad.startedAt;
-        yield* listAdTables(part);
+        yield* listAdTables(batch);
       }
       yield* listOtherTables(contents, await reader.readSeenRanges(contents), json);
       const knownUntil = getLaunchesKnownUntil(contents);
@@ -91,23 +94,23 @@ function* listOtherTables(
     rows: buildRowsLazily(gatherings, (one) => [buildGatheringRow(one, current.has(one), seenRanges.get(one.id))]),
   };
   const originalIds = new Map(ads.map(({ id }) => [normalizeAdId(id), id]));
-  const restoreSpelling = (id: string) => originalIds.get(id) ?? id;
+  const restoreIdSpelling = (id: string) => originalIds.get(id) ?? id;
   const listGatheredAds = ({ id: gatheringId, adIds }: Gathering) =>
-    [...adIds].map((id) => ({ gatheringId, adId: restoreSpelling(id) }));
+    [...adIds].map((id) => ({ gatheringId, adId: restoreIdSpelling(id) }));
   yield { table: 'gathered', rows: buildRowsLazily(gatherings, listGatheredAds) };
   const labels = groupLabelsByAd(contents).values();
   yield {
     table: 'labels',
-    rows: buildRowsLazily(labels, (all) => all.map((one) => ({ ...one, adId: restoreSpelling(one.adId) }))),
+    rows: buildRowsLazily(labels, (all) => all.map((one) => ({ ...one, adId: restoreIdSpelling(one.adId) }))),
   };
 }
 
 /**
- * Yields the rows of items one after another. Rows are built only when they are read, because all rows at once would
- * take too much memory.
+ * Yields the rows of items one by one. Rows are built only when they are read, because all rows together would use too
+ * much memory.
  */
-function* buildRowsLazily<Item, Row>(items: Iterable<Item>, rowsOf: (item: Item) => readonly Row[]): Generator<Row> {
-  for (const item of items) yield* rowsOf(item);
+function* buildRowsLazily<Item, Row>(items: Iterable<Item>, buildRows: (item: Item) => readonly Row[]): Generator<Row> {
+  for (const item of items) yield* buildRows(item);
 }
 
 const decoder = new TextDecoder();
@@ -123,8 +126,8 @@ const buildVersionRows = (item: StoredItem, hasJson: boolean): Row<'ad_versions'
 
 /**
  * Builds the row of a gathering.
- * @param isNewest whether the gathering belongs to the view `current_ads`
- * @param seenRange when its ads were last seen
+ * @param isNewest true if the ads of the gathering belong to the view `current_ads`
+ * @param seenRange when the ads of the gathering were last seen
  */
 function buildGatheringRow(
   gathering: Gathering,

@@ -1,6 +1,6 @@
 import { AdLibraryError } from '../api/errors.ts';
 
-/** The reasons why a tool that makes several API calls made no more of them. */
+/** The reasons why a tool that makes several API calls stops making them. */
 export const stopReasons = [
   'end',
   'maxAds',
@@ -13,24 +13,21 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
-/** Why reading stopped. */
+/** Why a tool call stopped reading. */
 export interface Stop {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
-  /**
-   * Set if continuing is useless because the cause will not go away: the pages repeat, or the service rejects the
-   * request.
-   */
+  /** Set if continuing is useless: the service repeats its result pages, or rejects the request. */
   deadEnd?: 'repeats' | 'rejected';
   /**
-   * The most ads that the gathering may have, if this limit ended it: `maxAds` in all, `maxInParts` counted in each
-   * part.
+   * The limit on the number of ads, if it ended the call. `maxAds` applies to the whole gathering; `maxInParts` applies
+   * to the sum over its parts.
    */
   maxAds?: number;
   maxInParts?: number;
 }
 
-/** The signals that end a tool call early. */
+/** Signals that end a tool call early. */
 export interface StopSignals {
   signal: AbortSignal;
   isDraining(): boolean;
@@ -39,12 +36,12 @@ export interface StopSignals {
 const isPastDeadline = ({ reason }: AbortSignal): boolean =>
   reason instanceof DOMException && reason.name === 'TimeoutError';
 
-/** Returns whether the caller can no longer receive a result. A call past its deadline still sends one. */
+/** Returns true if the caller can no longer receive a result. A call that reached its deadline still returns one. */
 export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isPastDeadline(signal);
 
 /**
- * Returns why a failed API call ends the tool call.
- * @throws the error itself if the tool call has no result: the caller has left, or the key is not accepted
+ * Returns the reason to stop for a failed API call.
+ * @throws the error itself if the tool call has no result, because the caller has left or the API key is not accepted
  */
 export function classifyFailure(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
   if (!(thrown instanceof AdLibraryError)) throw thrown;

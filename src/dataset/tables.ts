@@ -2,12 +2,12 @@ import { parseTime } from '../views/dates.ts';
 import { adFields, type NamesWith, pageFields, type SentField } from '../views/fields.ts';
 import { readNumber } from '../views/view.ts';
 
-/** The types of the columns for the fields that the service sends. */
+/** The column types of the fields that the API returns. */
 type SentColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
 
-/** Returns the columns for the fields that the service sends. */
+/** Selects the API fields that are columns, with their column types. */
 const selectSentColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
@@ -16,8 +16,8 @@ const selectSentColumns = <Fields extends Record<string, SentField>>(fields: Fie
   ) as SentColumns<Fields>;
 
 /**
- * The tables of the dataset and the types of their columns. Dates are ISO text, flags are 0 or 1, and missing values
- * are null, never an empty text.
+ * The tables of the dataset and the types of their columns. Dates are ISO texts, flags are 0 or 1, and missing values
+ * are null. Texts are never empty.
  */
 export const tables = {
   ads: {
@@ -82,15 +82,18 @@ export const tables = {
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /**
- * Views over the tables. `current_ads` holds the ads that the newest complete gathering of a question listed. The table
- * `ads` also holds ads that are no longer listed, with their last known values.
+ * Views over the tables. `current_ads` contains the ads of the newest complete gathering of each question. The table
+ * `ads` also contains ads that are no longer listed, with their last known values.
  */
 export const views = {
   current_ads: `SELECT ads.* FROM ads WHERE id IN (
     SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)`,
 } as const;
 
-/** The meaning of derived columns. The texts are part of the description of `query_ads` and of the note in exports. */
+/**
+ * Explanations of columns that are not API fields. They appear in the description of `query_ads` and in the method note
+ * of exports.
+ */
 const meanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'without tracking parameters',
   utm: 'JSON: source, campaign …',
@@ -110,7 +113,7 @@ const meanings: { [Name in keyof typeof tables.ads]?: string } = {
 type ColumnType = 'text' | 'numeric';
 /** The name of a table. */
 export type TableName = keyof typeof tables;
-/** A cell of a table or of a result. */
+/** A cell of a table or of a query result. */
 export type Cell = string | number | null;
 
 type CellOf<Type> = Type extends 'numeric' ? number | null : string | null;
@@ -118,47 +121,47 @@ type CellOf<Type> = Type extends 'numeric' ? number | null : string | null;
 export type Row<Table extends TableName> = {
   -readonly [Name in keyof (typeof tables)[Table]]: CellOf<(typeof tables)[Table][Name]>;
 };
-/** A row of `ads`. Its id is never null. */
+/** A row of `ads`. Its `id` is never null. */
 export type AdRow = Row<'ads'> & { id: string };
-/** A row of `pages`. Its id is never null. */
+/** A row of `pages`. Its `pageId` is never null. */
 export type PageRow = Row<'pages'> & { pageId: string };
 
 /** The names of all tables. */
 export const tableNames = Object.keys(tables) as TableName[];
 /** The names of all views. */
 export const viewNames = Object.keys(views);
-/** Returns the names of a table's columns in order. */
+/** Returns the column names of a table, in order. */
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 
-/** Returns the columns of `ads` that the API does not name, with their meanings. No other place describes them. */
+/** Returns the columns of `ads` that are not API fields, with their explanations. */
 export function describeColumns(): { name: string; meaning: string | undefined }[] {
   const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
   return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: meanings[name] }));
 }
 
 /**
- * Returns a text as a cell. Returns null for an empty text and for any other type, because a field of the service may
- * be missing or have another type than the API document says.
+ * Converts a value to a text cell. Returns null for an empty text and for other types, because a field may be missing
+ * or have a type other than the API document states.
  */
 export const toTextCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
 /**
- * The most characters of a text. No real ad text is as long. A larger row than SQL accepts would make every statement
- * fail that reads the row.
+ * The maximum length of a text cell, in characters. Texts of real ads are shorter. A row that exceeds SQLite's limits
+ * would make every statement fail that reads it.
  */
 const maxTextChars = 50_000;
 
-/** Cuts a text to the length that a cell may have. */
+/** Cuts a text to `maxTextChars`. */
 export const clipText = (text: string): string => clip(text, maxTextChars);
 
-/** Returns the approximate size of cells in characters. Numbers and null count as 8. */
+/** Returns the approximate size of cells in characters. Numbers and null count as 8 characters. */
 export const measureCells = (cells: readonly Cell[]): number =>
   cells.reduce<number>((size, cell) => size + (typeof cell === 'string' ? cell.length : 8), 0);
 
 /**
- * Returns the first `max` characters of a text and the number of missing ones. No surrogate pair is cut in two.
- * @param beyond the number of further characters that were not read
+ * Cuts a text to `max` characters and appends the number of missing characters. Never splits a surrogate pair.
+ * @param beyond the number of characters that follow `text` but were not read
  */
 export function clip(text: string, max: number, beyond = 0): string {
   if (text.length <= max && beyond === 0) return text;
@@ -167,27 +170,24 @@ export function clip(text: string, max: number, beyond = 0): string {
 }
 
 /**
- * Returns JSON as a cell. Returns null for JSON that is far larger than any object of a service, because half an object
- * is useless.
+ * Converts JSON to a cell. Returns null for JSON that is far larger than any object from a service, because a truncated
+ * object would be useless.
  */
 export const toJsonCell = (json: string): string | null => (json.length <= maxJsonChars ? json : null);
 
 const maxJsonChars = 500_000;
 
-/** Returns an id as a cell. Numbers become text. */
+/** Converts an id to a cell. Numbers become text. */
 export const toIdCell = (value: unknown): string | null =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : toTextCell(value);
 
-/** Returns a finite number as a cell, and null for any other value. */
+/** Converts a finite number to a cell. Returns null for any other value. */
 export const toNumberCell = (value: unknown): number | null => readNumber(value) ?? null;
 
-/** Returns a boolean as 0 or 1, and null for any other value. */
+/** Converts a boolean to 0 or 1. Returns null for any other value. */
 export const toFlagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
 
-/**
- * Returns a date as `2026-06-01T00:00:00.000Z`, whatever format the service uses. In this form, dates compare like
- * texts.
- */
+/** Converts a date of any format to ISO text, e.g. `2026-06-01T00:00:00.000Z`. Such dates sort correctly as text. */
 export function toDateCell(value: unknown): string | null {
   const time = parseTime(value);
   return time === undefined ? null : formatIsoTime(time);
@@ -199,9 +199,9 @@ export const formatIsoTime = (time: number): string => new Date(time).toISOStrin
 const maxMonths = 240;
 
 /**
- * Builds the rows of `months`: the months in UTC from the first launch to the last answer, at most the last 240, each
- * with its first and last millisecond. Later months are unknown and have no row. A month is unfinished if it had not
- * ended when all questions of the dataset were read.
+ * Builds the rows of the table `months`: one row per UTC month from `from` to the latest API response, at most the last
+ * 240. Each row has the first and the last millisecond of its month. Later months have no row, because their launches
+ * are unknown. A month is unfinished if it had not ended when all questions of the dataset were read.
  */
 export function buildMonthRows(from: string, knownUntil: { complete: number; partial: number }): Row<'months'>[] {
   const [start = 0, end = 0] = [new Date(from), new Date(knownUntil.partial)].map(
@@ -221,7 +221,7 @@ export function buildMonthRows(from: string, knownUntil: { complete: number; par
   return rows;
 }
 
-/** Returns the non-empty texts of a list, each once. Texts that differ only in upper and lower case count as one. */
+/** Returns the non-empty texts of a list without duplicates, ignoring case. */
 export function readTexts(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
   const texts = new Map<string, string>();
@@ -230,22 +230,22 @@ export function readTexts(value: unknown): string[] {
   return [...texts.values()];
 }
 
-/** Returns a list of texts as JSON, and null for an empty list. */
+/** Converts a list of texts to JSON. Returns null for an empty list. */
 function toListCell(value: unknown): string | null {
   const texts = readTexts(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
-/** Returns a function that reads the columns of an object which the service sent. */
+/** Creates a function that converts the API fields of an object to cells. */
 export function createCellReader<Fields extends Record<string, SentField>>(
   fields: Fields,
 ): (sent: object) => SentCells<Fields> {
   const cells = Object.entries(fields).flatMap(([name, { type, column }]) =>
-    column ? [{ name, cellOf: cellConverters[type] }] : [],
+    column ? [{ name, toCell: cellConverters[type] }] : [],
   );
   return (sent) => {
     const row: Record<string, unknown> = {};
-    for (const { name, cellOf } of cells) row[name] = cellOf((sent as Record<string, unknown>)[name]);
+    for (const { name, toCell } of cells) row[name] = toCell((sent as Record<string, unknown>)[name]);
     return row as SentCells<Fields>;
   };
 }

@@ -3,26 +3,26 @@ import { type Fields, isNumber, readObjects } from '../views/view.ts';
 import { type Row, toIdCell, toTextCell } from './tables.ts';
 
 /*
- * What imported ads disclose because of transparency laws. `src/library/import` writes these fields. A service sends
- * none of them.
+ * Reads fields that imported ads have because of transparency laws, e.g. who paid for an ad. `src/library/import`
+ * writes these fields. The API does not return them.
  */
 
 /**
- * Returns who paid for an ad and who benefits from it. The current entry of `beneficiaryPayers` counts before earlier
- * ones. `bylines` is the disclaimer that names the payer of a political ad.
+ * Returns who paid for an ad and who benefits from it. In `beneficiaryPayers`, the current entry takes precedence over
+ * earlier ones. `bylines` is the disclaimer of a political ad, which names the payer.
  */
 export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: Fields) {
   const entries = readObjects(beneficiaryPayers);
-  const current = entries.find((entry) => entry.current === true) ?? entries[0];
+  const currentEntry = entries.find((entry) => entry.current === true) ?? entries[0];
   return {
-    payer: toTextCell(payer) ?? toTextCell(current?.payer) ?? toTextCell(bylines),
-    beneficiary: toTextCell(beneficiary) ?? toTextCell(current?.beneficiary),
+    payer: toTextCell(payer) ?? toTextCell(currentEntry?.payer) ?? toTextCell(bylines),
+    beneficiary: toTextCell(beneficiary) ?? toTextCell(currentEntry?.beneficiary),
   };
 }
 
 /**
- * Returns the address of an imported ad in its public ad library, where anybody can check the ad. An ad of the Meta Ad
- * Library is found by its archive id. For other libraries, the address is the one that the source gave.
+ * Returns the URL of an imported ad in its public ad library, where anybody can look it up. For the Meta Ad Library,
+ * the URL is built from the archive id. For other libraries, the imported URL is returned.
  */
 export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl }: Fields): string | null {
   const archiveId = toIdCell(adArchiveId) ?? '';
@@ -34,18 +34,18 @@ export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl
 
 const maxUrlChars = 2000;
 
-/** Returns an https URL. A user name could make the URL look like one of another host, so such a URL is refused. */
+/** Parses an https URL. Refuses URLs with a user name, which can make a URL look as if it belonged to another host. */
 function parsePublicUrl(text: unknown): string | undefined {
   const url = typeof text === 'string' && text.length <= maxUrlChars ? parseUrl(text) : undefined;
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** The most rows of one ad. There are about 250 countries, 7 age ranges and 3 genders. */
+/** The maximum number of rows per ad. There are about 250 countries, 7 age ranges and 3 genders. */
 const maxReachRows = 5000;
 
 /**
- * Returns how many people an ad reached, by country, age range and gender. Countries for which a library states only a
- * total have one row without age and gender. A country never has both, so that the rows can be added up.
+ * Returns how many people an ad reached, by country, age range and gender. A country for which only a total is known
+ * has one row without age and gender. A country never has both kinds of rows, so reach can be summed.
  */
 export function listReach(id: string, ad: Fields): Row<'ad_reach'>[] {
   const rows: Row<'ad_reach'>[] = [];

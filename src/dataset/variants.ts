@@ -2,28 +2,28 @@ import { hash } from 'node:crypto';
 import { fnv1a, sanitize } from '../views/safe-text.ts';
 
 /**
- * Groups the ads of one page whose texts are nearly the same. A text is broken into overlapping sequences of three
- * letters or digits ("shingles"). All digits count as the same digit, so that a new price creates no new variant. Two
- * texts are near-identical if they share most of their shingles.
+ * Groups the ads of one advertiser page whose texts are nearly the same. A text is split into overlapping sequences of
+ * three characters ("shingles"). All digits count as the same digit, so that a changed price does not create a new
+ * variant. Two texts are near-identical if they share most of their shingles.
  *
- * Ads are added in the order of their arrival. Each ad joins the first variant whose earliest ad it resembles, or
- * starts a new variant, which takes the id of the ad. So variants never change when ads are added. If an ad changes or
- * is removed, the caller builds the index of its page again. Similar texts are found by MinHash bands, so the time for
- * one ad does not grow with the number of ads.
+ * Ads are added in the order of their arrival. An ad joins the first variant whose earliest ad is similar, or starts a
+ * new variant, which gets the id of the ad. Therefore adding ads never changes existing variants. If an ad changes or
+ * is removed, the caller must rebuild the index of its page. Similar texts are found by MinHash bands, so the time per
+ * ad does not grow with the number of ads.
  */
 export class VariantIndex {
   /** The shingles of the earliest ad of each variant. */
   readonly #earliestShingles = new Map<string, Uint32Array>();
-  /** The ids of earliest ads by the hashes of their bands. */
+  /** The ids of variants by the hashes of their bands. */
   readonly #idsByBand = new Map<number, string[]>();
-  /** Variants by the hash of the whole text, because many ads have exactly the same text. */
+  /** Variants by the hash of the whole text. Many ads have identical texts, which need no further comparison. */
   readonly #variantsByText = new Map<string, string>();
 
-  /** Adds an ad and returns the id of its variant; null if its text has no visible character. */
+  /** Adds an ad and returns the id of its variant. Returns null if the text has no visible character. */
   add(id: string, adText: string | null): string | null {
-    const name = hash('sha256', adText ?? '', 'base64url');
-    const variant = this.#variantsByText.get(name) ?? this.#assignVariant(id, adText ?? '');
-    if (variant !== null) this.#variantsByText.set(name, variant);
+    const textHash = hash('sha256', adText ?? '', 'base64url');
+    const variant = this.#variantsByText.get(textHash) ?? this.#assignVariant(id, adText ?? '');
+    if (variant !== null) this.#variantsByText.set(textHash, variant);
     return variant;
   }
 
@@ -31,8 +31,8 @@ export class VariantIndex {
     const shingles = hashShingles(adText);
     if (shingles.length === 0) return null;
     const bands = hashBands(shingles);
-    const similar = this.#findSimilar(bands, shingles);
-    if (similar !== undefined) return similar;
+    const similarId = this.#findSimilar(bands, shingles);
+    if (similarId !== undefined) return similarId;
     this.#earliestShingles.set(id, shingles);
     for (const band of bands) {
       const ids = this.#idsByBand.get(band);
@@ -55,25 +55,23 @@ export class VariantIndex {
   }
 }
 
-/** The share of common shingles from which two texts are near-identical. */
+/** The minimum fraction of common shingles of two near-identical texts. */
 const minSimilarity = 0.6;
 /**
- * The number of bands. Two texts that share 60 % of their shingles have a common band in 98 of 100 cases; two texts
- * that share 30 % have one in 35 of 100 cases.
+ * The number of bands. Texts that share 60 % of their shingles have a common band with a probability of 98 %. For texts
+ * that share 30 %, the probability is 35 %.
  */
 const bandCount = 16;
 const rowsPerBand = 3;
-/** The most ids that are stored for a band. A band that more ads have in common comes from a shared phrase. */
+/** The maximum number of ids per band. If more ads have a band in common, the band comes from a common phrase. */
 const maxIdsPerBand = 50;
 const maxChars = 2000;
 const shingleLength = 3;
 
-/**
- * Returns the hashes of the shingles in ascending order. A text that is shorter than a shingle counts as one shingle.
- */
+/** Returns the hashes of a text's shingles in ascending order. A text shorter than a shingle counts as one shingle. */
 function hashShingles(adText: string): Uint32Array {
   const visibleText = sanitize(adText).trim().slice(0, maxChars);
-  // A text without letters and digits, such as emoji or a link, still counts as a text.
+  // A text without letters and digits, such as an emoji or a link, is compared as it is.
   const text = normalizeText(visibleText) || visibleText;
   const length = Math.min(shingleLength, text.length);
   const hashes = new Set<number>();
@@ -82,7 +80,10 @@ function hashShingles(adText: string): Uint32Array {
   return Uint32Array.from(hashes).sort();
 }
 
-/** Returns the letters of a text in lower case, with 0 for each number and single spaces for everything else. */
+/**
+ * Converts a text to lower case, replaces each number with 0, and replaces everything that is neither letter nor number
+ * with single spaces.
+ */
 const normalizeText = (text: string): string =>
   text
     .normalize('NFKC')
@@ -92,7 +93,7 @@ const normalizeText = (text: string): string =>
     .replace(/[^\p{L}\p{M}0]+/gu, ' ')
     .trim();
 
-/** Returns the size of the intersection of two ascending sets, divided by the size of their union. */
+/** Returns the size of the intersection of two sorted sets, divided by the size of their union (Jaccard similarity). */
 function computeSimilarity(left: Uint32Array, right: Uint32Array): number {
   let shared = 0;
   for (let i = 0, j = 0; i < left.length && j < right.length; ) {
@@ -119,14 +120,14 @@ const mixHash = (hash: number): number => {
   return (mixed ^ (mixed >>> 15)) >>> 0;
 };
 
-/** Returns the smallest hash after mixing all hashes with a seed, as MinHash does. */
+/** Returns the smallest hash after mixing all hashes with a seed, as in MinHash. */
 function findSmallestHash(shingles: Uint32Array, seed: number): number {
   const salt = Math.imul(seed + 1, 0x85ebca6b);
-  let least = 0xffffffff;
+  let smallestHash = 0xffffffff;
   for (const shingle of shingles) {
     let mixed = Math.imul(shingle ^ salt, 0xc2b2ae35);
     mixed = (mixed ^ (mixed >>> 15)) >>> 0;
-    if (mixed < least) least = mixed;
+    if (mixed < smallestHash) smallestHash = mixed;
   }
-  return least;
+  return smallestHash;
 }

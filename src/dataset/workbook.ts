@@ -3,23 +3,23 @@ import { crc32, createDeflateRaw } from 'node:zlib';
 import { invalidRequest } from '../api/errors.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
-/** A sheet of an Excel workbook (ECMA-376). Texts are never formulas. */
+/** A sheet of an Excel workbook (ECMA-376). Texts are never interpreted as formulas. */
 export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
   rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
-  /** Whether the first row stays visible while the reader scrolls, with a filter in each of its cells. */
+  /** True to freeze the first row and add a filter to each of its cells. */
   isTable: boolean;
 }
 
-/** A column of a sheet. The width is in characters. */
+/** A column of a sheet. `width` is in characters. */
 interface SheetColumn {
   title: string;
   width: number;
   style: keyof typeof styles;
 }
 
-/** A cell of a sheet. A date is a number, counted as Excel counts days. An object is a bold text. */
+/** A cell of a sheet. Dates are numbers of days, as Excel counts them. An object is a bold text. */
 export type SheetCell = string | number | null | { bold: string };
 
 type Write = (bytes: Uint8Array) => Promise<void>;
@@ -44,7 +44,9 @@ const styleSheet = wrapXml(
     '<cellXfs count="4"><xf/><xf fontId="1" applyFont="1"/><xf numFmtId="164" applyNumberFormat="1"/><xf numFmtId="165" applyNumberFormat="1"/></cellXfs>',
 );
 
-/** Opens a workbook that is written while its sheets are added, so that only one chunk of a sheet is in memory. */
+/**
+ * Opens a workbook that is written while sheets are added, so that only one chunk of a sheet is in memory at a time.
+ */
 export function openWorkbook(write: Write) {
   const zip = createZipWriter(write);
   const names: string[] = [];
@@ -54,11 +56,11 @@ export function openWorkbook(write: Write) {
       await zip.add(`xl/worksheets/sheet${names.length}.xml`, writeSheetXml(sheet));
     },
     async end(): Promise<void> {
-      const each = (write: (id: number, name: string) => string) =>
+      const joinSheets = (write: (id: number, name: string) => string) =>
         names.map((name, at) => write(at + 1, name)).join('');
-      const sheets = each((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
-      const ids = each((id) => formatRelation(id, 'worksheet', `worksheets/sheet${id}.xml`));
-      const types = each((id) => formatContentType(`worksheets/sheet${id}.xml`, 'worksheet'));
+      const sheets = joinSheets((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
+      const ids = joinSheets((id) => formatRelation(id, 'worksheet', `worksheets/sheet${id}.xml`));
+      const types = joinSheets((id) => formatContentType(`worksheets/sheet${id}.xml`, 'worksheet'));
       const defaults = [
         'rels" ContentType="application/vnd.openxmlformats-package.relationships+',
         'xml" ContentType="application/',
@@ -91,7 +93,7 @@ const formatContentType = (path: string, type: string) =>
   `<Override PartName="/xl/${path}" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.${type}+xml"/>`;
 
 async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<string> {
-  const letters = columns.map((_, index) => columnLetters(index));
+  const letters = columns.map((_, index) => formatColumnLetters(index));
   const frozenPane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
   const view = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozenPane : ''}</sheetView></sheetViews>`;
   const widths = columns.map(
@@ -128,33 +130,33 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
 }
 
 /**
- * After a cell of this many characters, the event loop may run other calls. XML is compressed in chunks of
- * `flushChars`.
+ * `longCellChars` is the cell length, in characters, after which other calls may run. XML is compressed in chunks of
+ * `flushChars` characters.
  */
 const longCellChars = 1000;
 const flushChars = 200_000;
 
 function formatCell(cell: SheetCell, at: string, style: number): string {
   if (cell === null) return '';
-  const look = typeof cell === 'object' ? styles.bold : typeof cell === 'number' ? style : styles.plain;
-  const head = `<c r="${at}"${look === 0 ? '' : ` s="${look}"`}`;
-  if (typeof cell === 'number') return `${head}><v>${cell}</v></c>`;
+  const styleIndex = typeof cell === 'object' ? styles.bold : typeof cell === 'number' ? style : styles.plain;
+  const header = `<c r="${at}"${styleIndex === 0 ? '' : ` s="${styleIndex}"`}`;
+  if (typeof cell === 'number') return `${header}><v>${cell}</v></c>`;
   const text = escapeXml(typeof cell === 'object' ? cell.bold : cell);
-  return `${head} t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;
+  return `${header} t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;
 }
 
-const columnLetters = (index: number): string =>
-  (index >= 26 ? columnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
+const formatColumnLetters = (index: number): string =>
+  (index >= 26 ? formatColumnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 
 /**
- * Escapes a text for XML and removes characters that XML cannot contain. Texts such as `_x0041_` are escaped, too,
- * because Excel would read them as the letter A.
+ * Escapes a text for XML and removes characters that XML does not allow. Also escapes texts such as `_x0041_`, because
+ * Excel would interpret this one as the letter A.
  */
 const escapeXml = (text: string): string =>
   text
     .replace(invalidXmlCharacters, '')
     .replace(escapeLookalike, '_x005F_')
-    // Five searches for single characters take a tenth of the time of one pattern with a replacer function.
+    // Five searches for single characters are ten times as fast as one pattern with a replacer function.
     .replaceAll('&', '&#38;')
     .replaceAll('<', '&#60;')
     .replaceAll('>', '&#62;')
@@ -165,26 +167,26 @@ const escapeXml = (text: string): string =>
 const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 const escapeLookalike = /_(?=x[0-9a-f]{4}_)/gi;
 
-/** Writes a ZIP file (APPNOTE 6.3). Entries are compressed and written while their contents are produced. */
+/** Creates a ZIP file (APPNOTE 6.3). Entries are compressed and written while their content is produced. */
 function createZipWriter(writeBytes: Write) {
   const entries: Buffer[] = [];
-  let at = 0;
+  let offset = 0;
   const write = async (...parts: Buffer[]) => {
     const bytes = Buffer.concat(parts);
-    at += bytes.length;
+    offset += bytes.length;
     await writeBytes(bytes);
   };
   return {
     async add(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
-      const start = at;
+      const start = offset;
       const name = Buffer.from(path);
-      // The checksum and sizes follow the entry (flag bit 3), and names are UTF-8 (flag bit 11).
+      // Checksum and sizes follow the content of an entry (flag bit 3). Names are UTF-8 (flag bit 11).
       const head = [20, 0x0808, 8, 0, 0x21].map(toUint16);
       await write(
         buildRecord('PK\x03\x04', ...head, toUint32(0), toUint32(0), toUint32(0), toUint16(name.length), toUint16(0)),
         name,
       );
-      const packedStart = at;
+      const packedStart = offset;
       const total = { crc: 0, size: 0 };
       async function* readBytes() {
         for await (const text of texts) {
@@ -199,7 +201,7 @@ function createZipWriter(writeBytes: Write) {
       await pipeline(readBytes, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
         for await (const bytes of packed) await write(bytes);
       });
-      const sizes = [total.crc, at - packedStart, total.size].map(toUint32);
+      const sizes = [total.crc, offset - packedStart, total.size].map(toUint32);
       await write(buildRecord('PK\x07\x08', ...sizes));
       const entryFields = [
         toUint16(name.length),
@@ -210,7 +212,7 @@ function createZipWriter(writeBytes: Write) {
       entries.push(Buffer.concat([buildRecord('PK\x01\x02', toUint16(20), ...head, ...sizes, ...entryFields), name]));
     },
     async end(): Promise<void> {
-      const start = at;
+      const start = offset;
       const directory = Buffer.concat(entries);
       const parts = toUint16(entries.length);
       await write(directory);

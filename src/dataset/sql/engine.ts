@@ -25,19 +25,19 @@ import {
   type StatementLimits,
 } from './statement.ts';
 
-/** Returns why a statement has to stop, or undefined if it may continue. SQLite calls it every `stepsBetween` steps. */
+/** Returns the reason why a statement must stop, or undefined if it may continue. Called every `stepsBetween` steps. */
 type Interruption = () => 'slow' | 'stopped' | undefined;
 
-/** SQLite with the functions that the types of the package leave out, because they are not meant for browsers. */
+/** SQLite including functions that the package's types omit because they are not intended for browsers. */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
 };
 
-/** The number of steps of SQLite's virtual machine between two checks for an interruption. */
+/** How many steps SQLite's virtual machine runs between two checks for an interruption. */
 const stepsBetween = 1000;
 
-/** An in-memory SQLite database without a file system. After `lockDown`, only reading is possible. */
+/** An in-memory SQLite database without a file system. After `lockDown`, statements can only read. */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
   readonly #database: Database;
@@ -50,7 +50,7 @@ export class SqlEngine {
   /** The columns that the last prepared statement reads. */
   #readColumns = new ReadColumns();
   readonly #fieldCounts = new FieldCounts();
-  /** The ids in `current_ads`, once they were needed. */
+  /** The ids in `current_ads`. Read when they are first needed. */
   #currentIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
@@ -72,11 +72,14 @@ export class SqlEngine {
     return engine;
   }
 
-  /** Adds `text REGEXP pattern`, which SQLite calls as `regexp(pattern, text)`. The last pattern stays compiled. */
+  /**
+   * Adds the operator `text REGEXP pattern`, which SQLite implements as `regexp(pattern, text)`. Caches the last
+   * compiled pattern.
+   */
   #addRegexp(): void {
     let [compiled, regexp]: [string?, RE2JS?] = [];
     const xFunc = (_: number, pattern: unknown, text: unknown): number | null => {
-      // SQLite does not count the steps of a pattern, so the interruption is checked here as well.
+      // SQLite does not count steps while a pattern runs, so check for an interruption here as well.
       this.#interruptionReason = this.#interruption();
       if (this.#interruptionReason) throw new Error('interrupted');
       if (pattern === null || text === null) return null;
@@ -102,9 +105,9 @@ export class SqlEngine {
   }
 
   /**
-   * Ends loading and restricts later statements to reading within limits.
-   * @param interruption decides when a statement has to stop
-   * @param json whether the column `json` was loaded; if not, statements that read it fail with the reason `json`
+   * Ends loading. Later statements can only read, and only within limits.
+   * @param interruption decides when a statement must stop
+   * @param json true if the column `json` was loaded; otherwise statements that read it fail with the reason `json`
    */
   lockDown(interruption: Interruption, json: boolean): void {
     const { capi } = this.#sqlite;
@@ -121,14 +124,15 @@ export class SqlEngine {
     capi.sqlite3_set_authorizer(
       this.#db,
       (_, code, first, second, _database, reader) => {
-        const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
-        // A view names all columns of its table, even if the statement reads only some of them.
+        const isActionAllowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
+        // A view reads all columns of its table, even if the statement uses only some of them.
         const isOfView = viewNames.includes(String(reader));
         if (code === capi.SQLITE_READ && isDatasetTable(first))
           this.#readColumns.add(String(first), second || '', String(reader || ''));
-        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first) && !isOfView;
-        if (allowed && !missing) return capi.SQLITE_OK;
-        this.#denialReason ??= allowed ? 'json' : 'refused';
+        const isJsonMissing =
+          !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first) && !isOfView;
+        if (isActionAllowed && !isJsonMissing) return capi.SQLITE_OK;
+        this.#denialReason ??= isActionAllowed ? 'json' : 'refused';
         return capi.SQLITE_DENY;
       },
       0,
@@ -141,8 +145,8 @@ export class SqlEngine {
   }
 
   /**
-   * Compiles the only statement of `sql`.
-   * @throws SqlFailure for a text without a statement or with several, before anything runs
+   * Compiles the statement in `sql`.
+   * @throws SqlFailure if the text contains no statement or more than one; nothing has run in this case
    */
   prepare(sql: string): RowReader {
     const { capi, wasm } = this.#sqlite;
@@ -157,15 +161,16 @@ export class SqlEngine {
       wasm.heap8u().set(bytes, start);
       wasm.heap8u()[start + bytes.length] = 0;
       const end = start + bytes.length;
-      for (let at = start; at < end && statements.length < 2; ) {
-        const code = capi.sqlite3_prepare_v3(this.#db, at, end - at + 1, 0, pointer, pointer + 8);
+      for (let position = start; position < end && statements.length < 2; ) {
+        const code = capi.sqlite3_prepare_v3(this.#db, position, end - position + 1, 0, pointer, pointer + 8);
         if (code !== capi.SQLITE_OK) throw this.#createFailure();
         const statement = wasm.peekPtr(pointer) as number;
         const next = wasm.peekPtr(pointer + 8) as number;
         if (statement !== 0) statements.push(statement);
-        // SQLite stops reading at a NUL character, so more text may follow.
-        else if (next <= at || (next < end && wasm.heap8u()[next] === 0)) throw new SqlFailure({ reason: 'tail' });
-        at = next;
+        // SQLite stops at a NUL character, although more text may follow.
+        else if (next <= position || (next < end && wasm.heap8u()[next] === 0))
+          throw new SqlFailure({ reason: 'tail' });
+        position = next;
       }
       return this.#createReader(statements);
     } catch (error) {
@@ -178,20 +183,20 @@ export class SqlEngine {
   }
 
   /**
-   * Returns a reader of the statement.
-   * @throws SqlFailure unless there is exactly one statement, and it only reads
+   * Creates a reader for the compiled statement.
+   * @throws SqlFailure unless there is exactly one statement and it only reads
    */
   #createReader([statement, second]: readonly number[]): RowReader {
     const { capi } = this.#sqlite;
     if (statement === undefined) throw new SqlFailure({ reason: 'empty' });
     if (second !== undefined) throw new SqlFailure({ reason: 'tail' });
-    const reads = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
-    if (!reads || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
+    const isReadOnlyQuery = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
+    if (!isReadOnlyQuery || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
     const failure = () => this.#createFailure();
     return createRowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
   }
 
-  /** Returns the fields of ads that the last prepared statement reads, and how many ads have them. */
+  /** Returns the ad fields that the last prepared statement reads, and how many ads have a value for each. */
   countReadFields(): ReadFields | undefined {
     return this.#fieldCounts.countFields(this.#readColumns, () => {
       this.#currentIds ??= new Set(this.#readFirstColumn('SELECT id FROM current_ads'));
@@ -210,7 +215,7 @@ export class SqlEngine {
     return cells;
   }
 
-  /** Returns the bytes of memory that SQLite uses. */
+  /** Returns the memory that SQLite uses, in bytes. */
   readMemoryUsed(): number {
     const { capi, wasm } = this.#sqlite;
     const pointer = wasm.alloc(16);
@@ -220,7 +225,7 @@ export class SqlEngine {
     return used;
   }
 
-  /** Returns the failure for the last error of the database. */
+  /** Creates a `SqlFailure` for the last error of the database. */
   #createFailure(): SqlFailure {
     const { capi } = this.#sqlite;
     const code = capi.sqlite3_errcode(this.#db);
@@ -243,8 +248,8 @@ export class SqlEngine {
 }
 
 /**
- * Compiles a pattern.
- * @throws Error that says what is wrong with the pattern; SQLite passes its text on
+ * Compiles a regular expression.
+ * @throws Error that explains what is wrong with the pattern; SQLite includes this message in its own error
  */
 function compilePattern(pattern: string): RE2JS {
   const { patternChars, steps } = regexpLimits;
@@ -253,18 +258,18 @@ function compilePattern(pattern: string): RE2JS {
   try {
     regexp = RE2JS.compile(pattern);
   } catch (error) {
-    const [what] = unsupportedFeatures.find(([, form]) => form.test(pattern)) ?? [];
-    throw createPatternError(what ?? (error instanceof Error ? error.message : String(error)));
+    const [feature] = unsupportedFeatures.find(([, form]) => form.test(pattern)) ?? [];
+    throw createPatternError(feature ?? (error instanceof Error ? error.message : String(error)));
   }
   if (regexp.programSize() > steps)
     throw createPatternError(`the pattern repeats too much: it has more than ${steps} steps`);
   return regexp;
 }
 
-/** Creates an error without a name. SQLite shows the text of an error, which otherwise begins with its name. */
+/** Creates an error without a name. SQLite copies the error as text, which would otherwise begin with the name. */
 const createPatternError = (message: string) => Object.assign(new Error(message), { name: '' });
 
-/** Features that patterns in linear time do not support, with the form by which each is recognized. */
+/** Features that RE2 does not support because it runs in linear time, each with a pattern that detects the feature. */
 const unsupportedFeatures = [
   ['look-around such as (?= or (?! is not supported: patterns are those of RE2', /\(\?<?[=!]/],
   ['a back-reference such as \\1 is not supported: patterns are those of RE2', /\\[1-9]/],
@@ -286,7 +291,10 @@ const lockDownSettings = [
 
 const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
-/** Columns that ignore case in comparisons, as the summary of a gathering and the filters of a local library do. */
+/**
+ * Columns that are compared case-insensitively, like in the summary of a gathering and in the filters of a local
+ * library.
+ */
 const anyCaseColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
 function buildTableSql(name: TableName): string {
@@ -307,7 +315,7 @@ const buildInsertSql = (name: TableName): string =>
     .map(() => '?')
     .join(', ')})`;
 
-/** The indexes, which are created after loading because that is faster. */
+/** Indexes are created after loading, which is faster. */
 const indexes = [
   'CREATE INDEX ad_countries_id ON ad_countries (id)',
   'CREATE INDEX ad_platforms_id ON ad_platforms (id)',
@@ -317,8 +325,8 @@ const indexes = [
 ];
 
 /**
- * An action that SQLite asks its authorizer about. For READ, `first` is the table and `second` the column. For
- * FUNCTION, `second` is the function.
+ * An action that SQLite passes to its authorizer. For READ, `first` is the table and `second` the column. For FUNCTION,
+ * `second` is the name of the function.
  */
 type Action = { code: number; first: string; second: string };
 
@@ -327,21 +335,21 @@ type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 
 const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
 const readableTables = new Set<string>([...datasetTables, ...jsonTables]);
 
-/** Matches tables that SQLite creates itself: the schema, statistics, pages, compiled statements and pragmas. */
+/** Matches SQLite's built-in tables: the schema, statistics, pages, compiled statements and pragmas. */
 const engineTable = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
-/** Matches functions that access the system, describe the engine, or belong to removed modules. */
+/** Matches functions that access the system, reveal details of the engine, or belong to removed modules. */
 const refusedFunction =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
 /**
- * Returns whether a statement may perform an action: it may only read. The text of a statement is never checked, only
- * the actions that SQLite is about to perform.
+ * Returns true if a statement may perform an action, which is only the case for reading. The check covers the actions
+ * that SQLite is about to perform, and never the text of the statement.
  */
 export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second);
   if (code !== codes.SQLITE_READ) return false;
-  // Without a column, the name may be a common table expression whose rows are only counted.
+  // If the column is empty, the name may belong to a common table expression whose rows are only counted.
   return second === '' ? !engineTable.test(first) : readableTables.has(first.toLowerCase());
 }
 
@@ -350,15 +358,16 @@ type Exports = Record<
   (...values: number[]) => number
 >;
 
-/** Tells SQLite that it need not copy a bound text (`SQLITE_STATIC`). */
+/** Tells SQLite that it does not need to copy a bound text (`SQLITE_STATIC`). */
 const sqliteStatic = 0;
-/** The most bytes of a UTF-16 code unit in UTF-8. */
+/** The maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerChar = 3;
 
 const encoder = new TextEncoder();
 
 /**
- * Writes rows with an INSERT statement. The texts of a row lie side by side in one buffer, which the next row reuses.
+ * Creates a writer that inserts rows with a prepared INSERT statement. All texts of a row are placed in one buffer,
+ * which is reused for the next row.
  */
 function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepared: Statement) {
   const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as Exports;
@@ -376,7 +385,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
     return wasm.heap8u();
   };
   return {
-    /** Writes a row and returns the result code of SQLite. */
+    /** Writes a row and returns SQLite's result code. */
     write(row: readonly Cell[]): number {
       const heap = reserveBuffer(row);
       if (!heap) return capi.SQLITE_NOMEM;
@@ -400,7 +409,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
   };
 }
 
-/** Runs a statement to its end, or until more rows are counted than a result states. */
+/** Reads the result of a statement. Stops early once the number of rows exceeds `countedRows`. */
 export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'read'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.chars;
@@ -416,7 +425,7 @@ export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlRe
   return { columns: reader.columns(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled statement, with everything that its reader uses. */
+/** A compiled statement, and what is needed to read its rows. */
 interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   failure(): SqlFailure;
@@ -428,18 +437,18 @@ export type RowReader = ReturnType<typeof createRowReader>;
 
 function createRowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
   const length = capi.sqlite3_column_count(statement);
-  const readCell = (index: number, asText: (text: string) => string): Cell => {
+  const readCell = (index: number, formatText: (text: string) => string): Cell => {
     const type = capi.sqlite3_column_type(statement, index);
     if (type === capi.SQLITE_NULL) return null;
     if (type === capi.SQLITE_INTEGER) return toExactNumber(capi.sqlite3_column_int64(statement, index));
     if (type === capi.SQLITE_FLOAT) return toFiniteNumber(capi.sqlite3_column_double(statement, index));
     const start = capi.sqlite3_column_blob(statement, index) as number;
     const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
-    return asText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : formatBlob(bytes));
+    return formatText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : formatBlob(bytes));
   };
   return {
     close: () => capi.sqlite3_finalize(statement),
-    /** Returns the names of the columns, cleaned, cut and made unique. */
+    /** Returns the column names, sanitized, shortened and made unique. */
     columns(): string[] {
       const names = new Set<string>();
       for (let index = 0; index < length; index++) {
@@ -456,12 +465,12 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
       if (code === capi.SQLITE_DONE) return false;
       throw failure();
     },
-    row: (asText: (text: string) => string): Cell[] =>
+    row: (formatText: (text: string) => string): Cell[] =>
       Array.from({ length }, (_, index) => {
-        // Reading long cells takes time that SQLite does not count.
+        // Reading long cells takes time that SQLite's step counter does not include.
         const reason = interruption();
         if (reason) throw new SqlFailure({ reason });
-        return readCell(index, asText);
+        return readCell(index, formatText);
       }),
   };
 }
@@ -469,19 +478,19 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
 const maxColumnNameChars = 80;
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Returns a whole number, as text if it is too large to be exact in JSON. */
+/** Converts an integer to a number, or to text if JSON could not represent it exactly. */
 function toExactNumber(value: bigint | number): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);
 }
 
-/** Returns a number, as text if it is infinite. */
+/** Returns a finite number unchanged, and an infinite one as text. */
 const toFiniteNumber = (value: number): number | string =>
   Number.isFinite(value) ? value : value > 0 ? 'Infinity' : '-Infinity';
 
 const maxBlobBytes = 10_000;
 
-/** Formats a blob as hexadecimal SQL, such as `x'00ff'`. */
+/** Formats a blob as an SQL literal, e.g. `x'00ff'`. */
 function formatBlob(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.subarray(0, maxBlobBytes)).toString('hex');
   return `x'${hex}${bytes.length > maxBlobBytes ? `… (+${bytes.length - maxBlobBytes} bytes)` : "'"}`;

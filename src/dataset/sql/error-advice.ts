@@ -3,8 +3,8 @@ import { joinNames, quote, quoteUnlessWord } from '../../views/safe-text.ts';
 import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
 
 /**
- * Explains a message of SQLite in one or two lines: what is wrong, and the nearest right name. The message may contain
- * text of an advertiser, which is quoted. Returns undefined for a message without a better explanation.
+ * Explains an error message of SQLite in one or two lines: what is wrong, and the most similar valid name. Parts of the
+ * message that may come from an advertiser are quoted. Returns undefined if there is no better explanation.
  */
 export function explainMessage(message: string): string | undefined {
   for (const [pattern, explain] of explanations) {
@@ -25,16 +25,16 @@ const explanations: readonly (readonly [message: RegExp, explain: (name: string)
 const ambiguousJson =
   'json_each and json_tree have a column json of their own: write ads.json, or the name of the table.';
 
-/** The names of tables and views that a statement can read. */
+/** The names of the tables and views that statements can read. */
 const readableNames = [...tableNames, ...viewNames];
 
-/** Returns the tables that have a column. SQLite ignores case in names. */
+/** Returns the tables that have a column. Column names are case-insensitive in SQLite. */
 const listTablesWith = (column: string): TableName[] =>
   tableNames.filter((table) => getColumnNames(table).some((name) => name.toLowerCase() === column.toLowerCase()));
 
 const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
 
-/** Returns the column whose name is nearest to a word. Returns undefined if none is near. */
+/** Returns the column with the most similar name. Returns undefined if no name is similar enough. */
 function findNearestColumn(word: string): string | undefined {
   const [nearest] = sortBySimilarity(word, columnNames);
   return nearest !== undefined && isSimilar(word, nearest) ? nearest : undefined;
@@ -77,7 +77,7 @@ function explainFunction(name: string): string {
   return `There is no function ${quoteUnlessWord(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
 }
 
-/** Lists the tables without their columns, which the description of the tool names. */
+/** Lists the tables. Omits their columns, because the description of `query_ads` lists them. */
 export const listTables = (): string => `The tables are ${joinNames(readableNames)}.`;
 
 const listColumns = (): string =>

@@ -2,7 +2,10 @@ import { groupBy } from '../../views/lists.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
 import type { ReadFields } from './statement.ts';
 
-/** The tables that hold fields of ads, with the column that stands for the table if a statement only counts its rows. */
+/**
+ * The tables that contain ad fields. The value is the column that represents the table if a statement only counts its
+ * rows.
+ */
 const mainColumns = {
   ads: undefined,
   ad_countries: 'country',
@@ -14,47 +17,52 @@ type AdTable = keyof typeof mainColumns;
 
 const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumns, table);
 
-/** Columns that every row has. They are not fields of an ad. */
+/** Columns that are set in every row. They do not count as fields of an ad. */
 const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
-/** The view whose ads are counted if a statement reads no other ads. */
+/** If a statement reads only ads of this view, fields are counted over the view instead of all ads. */
 const viewName = 'current_ads';
-/** A column that only the definition of the view reads. */
+/** A column that is read only by the definition of the view. */
 const columnOfView = 'gathered.adId';
 
-/** The columns that a statement reads, as SQLite reports them while it compiles the statement. */
+/** The columns that a statement reads, as SQLite reports them while compiling the statement. */
 export class ReadColumns {
-  /** Columns as `ads.headline`, and `ads.` for a table whose rows are only counted. */
+  /** Columns such as `ads.headline`. The entry `ads.` means that the rows of the table are only counted. */
   readonly #columns = new Set<string>();
-  /** Columns that a view or common table expression with the name of the view reads. */
+  /** Columns that are read by the view, or by a common table expression with the same name. */
   readonly #columnsOfView = new Set<string>();
 
-  /** Adds a column. `reader` is the view or common table expression that reads it. */
+  /** Adds a column. `reader` is the name of the view or common table expression that reads the column. */
   add(table: string, column: string, reader: string): void {
     (reader === viewName ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
   }
 
-  /** Returns the columns by their table or view. The view reads all columns of its table, which say nothing. */
+  /**
+   * Groups the columns by table or view. Columns that the view itself reads are ignored: it reads all columns of `ads`,
+   * whatever the statement uses.
+   */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
     const isView = this.#columnsOfView.has(columnOfView);
     const columns = [...this.#columns, ...(isView ? [`${viewName}.`] : this.#columnsOfView)];
     const pairs = columns.map((column) => column.split('.') as [table: string, column: string]);
-    const ofAds = pairs.filter(([table]) => table === viewName || isAdTable(table));
-    return new Map([...groupBy(ofAds, ([table]) => table)].map(([table, all]) => [table, all.map(([, name]) => name)]));
+    const adPairs = pairs.filter(([table]) => table === viewName || isAdTable(table));
+    return new Map(
+      [...groupBy(adPairs, ([table]) => table)].map(([table, all]) => [table, all.map(([, name]) => name)]),
+    );
   }
 }
 
-/** One bit for each column of `ads`. */
+/** One bit per column of `ads`. */
 const columnBits = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
-/** A field of ads: its name for readers, and the column that holds it. */
+/** A field of ads: the name that results show, and the column that contains the field. */
 interface AdField {
   name: string;
   table: AdTable;
   column: string;
 }
 
-/** Returns the fields of ads among the columns that a statement reads, each once. */
+/** Returns the ad fields among the columns that a statement reads, without duplicates. */
 function listFields(readColumns: ReadonlyMap<string, readonly string[]>): AdField[] {
   const adColumns = ['ads', viewName].flatMap((table) => readColumns.get(table) ?? []);
   return (Object.keys(mainColumns) as AdTable[]).flatMap((table) => {
@@ -73,16 +81,16 @@ function listFields(readColumns: ReadonlyMap<string, readonly string[]>): AdFiel
 }
 
 /**
- * Counts how many ads have each field. The values are counted while the tables are loaded, because SQLite would take
- * seconds to read the columns behind long texts.
+ * Counts how many ads have a value for each field. Values are counted while the tables are loaded. Counting with SQL
+ * would take seconds, because SQLite stores these columns behind long texts.
  */
 export class FieldCounts {
-  /** For each ad, one bit for each column of `ads` that has a value. */
+  /** For each ad, the bits of the columns of `ads` that have a value. */
   readonly #valuesById = new Map<string, bigint>();
-  /** The ids of the ads with a value, by table and column of the other tables. */
+  /** For each column of the other tables: the ids of the ads that have a value. */
   readonly #idsByColumn = new Map<string, Set<string>>();
 
-  /** Adds rows of a table. Each row lists its cells in the order of the table's columns. */
+  /** Adds rows of a table. The cells of a row are in the order of the table's columns. */
   addRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
     if (!isAdTable(table)) return;
     const columns = getColumnNames(table);
@@ -107,7 +115,8 @@ export class FieldCounts {
   }
 
   /**
-   * Returns how many ads have the fields that a statement reads. Returns undefined if it reads no table of ads.
+   * Returns how many ads have a value for each field that a statement reads. Returns undefined if the statement reads
+   * no table with ads.
    * @param readCurrentIds returns the ids in `current_ads`
    */
   countFields(readColumns: ReadColumns, readCurrentIds: () => ReadonlySet<string>): ReadFields | undefined {

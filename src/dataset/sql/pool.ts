@@ -12,24 +12,24 @@ import {
 } from './statement.ts';
 import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
 
-/** A tenant's dataset at one moment. Snapshots of the same tenant and version hold the same rows. */
+/** A snapshot of a tenant's dataset. Two snapshots of a tenant with the same version have the same rows. */
 export interface Snapshot {
   tenantId: string;
   version: string;
   /**
-   * Yields the rows in batches, so that they are never all in memory twice. `json` is most of the size of an ad, so it
-   * is loaded only when a statement reads it.
+   * Yields the rows in batches, so that the memory never contains two copies of all rows. `json` makes up most of an
+   * ad's size, so it is loaded only if a statement reads it.
    */
   tables(wanted: { json: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
-/** Rows of one table. A table may be yielded in several parts. */
+/** Rows of one table. The rows of a table may be yielded in several batches. */
 export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<Row<Table>> } }[TableName];
 
-/** A statement and the limits of its result. */
+/** A statement, and the limits of its result. */
 export interface SqlQuery {
   sql: string;
-  /** The most rows to return. All rows are counted. */
+  /** The maximum number of rows to return. All rows are counted. */
   limit?: number | undefined;
   maxCellChars?: number | undefined;
   signal?: AbortSignal | undefined;
@@ -39,40 +39,40 @@ export interface SqlQuery {
 export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
-  /** The fields of ads that the statement reads. */
+  /** The ad fields that the statement reads. */
   read?: Batch['read'];
 }
 
-/** The options of a pool of SQL workers. */
+/** Options of a `SqlPool`. */
 export interface SqlPoolOptions {
   /**
-   * The number of workers for statements, each with the tables of one tenant. Exports have half as many of their own.
-   * At most this number of workers compute at once.
+   * The maximum number of workers for statements; each has loaded the tables of one tenant. In addition, half as many
+   * workers can run exports. At most `maxWorkers` workers compute at the same time.
    */
   maxWorkers?: number;
   limits?: Partial<StatementLimits>;
   /**
-   * How long a statement that cannot be interrupted may run past its limit before its worker is terminated, in
+   * How long a statement that cannot be interrupted may exceed its limit before its worker is terminated, in
    * milliseconds.
    */
   graceMs?: number;
-  /** How long an idle worker keeps its tables, in milliseconds. */
+  /** How long an idle worker stays alive with its tables, in milliseconds. */
   idleMs?: number;
 }
 
-/** The tables that a worker has loaded. */
+/** Identifies the tables that a worker has loaded. */
 type Tables = Pick<Snapshot, 'tenantId' | 'version'> & { json: boolean };
 
 type DatabaseWorker = PooledWorker<SqlCall, Reply, Tables>;
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './sql-worker.js' };
 
-/** The longest time for loading a batch of rows, in milliseconds. */
+/** How long a worker may take to load a batch of rows, in milliseconds. */
 const loadTimeoutMs = 20_000;
 
 /**
- * Runs SQL in workers. Each worker serves one version of one tenant's dataset, so tenants share no memory, and no table
- * outlives its version.
+ * Runs SQL statements in workers. Each worker has loaded one version of one tenant's dataset, so tenants share no
+ * memory, and no statement reads outdated tables.
  */
 export class SqlPool {
   readonly #limits: StatementLimits;
@@ -90,7 +90,7 @@ export class SqlPool {
 
   /**
    * Runs a statement and returns its result.
-   * @throws AdLibraryError that says what is wrong and what to do
+   * @throws AdLibraryError `invalid_request` if the statement fails; the message states the reason and what to do
    * @throws the reason of the signal, if the signal aborts
    */
   async query(
@@ -104,8 +104,8 @@ export class SqlPool {
   }
 
   /**
-   * Passes all rows of a statement to `read`, in batches. Each batch takes a slot of its own, so that statements of
-   * other tenants run in between. Nobody else uses the worker until the export ends.
+   * Passes all rows of a statement to `read`, in batches. Each batch takes a separate slot, so that statements of other
+   * tenants can run in between. The worker is reserved for the export until it ends.
    */
   async export<Result>(
     snapshot: Snapshot,
@@ -178,17 +178,17 @@ export class SqlPool {
 
   async #prepareWorker(snapshot: Snapshot, json: boolean, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
-    const idle = this.#workers.takeIdleWorker(
+    const idleWorker = this.#workers.takeIdleWorker(
       (tables) => tables.tenantId === tenantId && tables.version === version && (tables.json || !json),
     );
-    if (idle) return idle;
+    if (idleWorker) return idleWorker;
     const reusableWorker = this.#workers.takeIdleWorker((tables) => tables.tenantId === tenantId);
     const worker = reusableWorker ?? this.#workers.startWorker({ tenantId, version, json });
     worker.data = { tenantId, version, json };
     try {
       const startLoading = (call: CallOf<'empty' | 'load'>) => {
         const pending = this.#ask(worker, call, signal, loadTimeoutMs);
-        // Avoids an unhandled rejection. The next `await` throws the error.
+        // Prevents an unhandled rejection. The next `await` throws the error.
         pending.catch(() => {});
         return pending;
       };
@@ -208,7 +208,7 @@ export class SqlPool {
   }
 
   /**
-   * Calls a method of a worker and waits for its answer.
+   * Calls a method of a worker and waits for the result.
    * @throws SqlFailure if the statement fails
    */
   async #ask<Name extends SqlCall[0]>(
@@ -228,13 +228,13 @@ function assertSqlLength({ length }: string): void {
     throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
 }
 
-/** The size of a batch of rows that is sent to a worker, in characters. */
+/** The size of a batch of rows sent to a worker, in characters. */
 const batchChars = 500_000;
 
 async function* buildBatches(snapshot: Snapshot, json: boolean): AsyncGenerator<LoadedRows> {
   let [batch, size]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.tables({ json })) {
-    // No row has a field with an empty name, so the column `json` is null when it is not loaded.
+    // No row has a property with an empty name, so the column `json` becomes null if it is not loaded.
     const columns = getColumnNames(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);

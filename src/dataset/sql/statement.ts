@@ -3,21 +3,21 @@ import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clip } from '../tables.ts';
 import { explainMessage, listTables } from './error-advice.ts';
 
-/** The limits of a statement. The engine enforces all of them; the text of a statement is never checked. */
+/** Limits of a statement. The engine enforces all of them; the text of a statement is never checked. */
 export interface StatementLimits {
-  /** The longest time of a statement, in milliseconds. */
+  /** How long a statement may run, in milliseconds. */
   statementMs: number;
   /**
-   * The longest computing time of an export, in milliseconds. Each batch of its rows also has the limit of a statement.
+   * How long an export may compute in total, in milliseconds. In addition, `statementMs` applies to each batch of rows.
    */
   exportMs: number;
-  /** The memory for sorting, grouping and joining texts, in bytes, in addition to the tables. */
+  /** Memory for sorting, grouping and joining texts, in addition to the tables, in bytes. */
   workingBytes: number;
-  /** The memory for the tables, in bytes. */
+  /** Memory for the tables, in bytes. */
   tableBytes: number;
 }
 
-/** The limits of statements in a server. */
+/** The default limits. */
 export const statementLimits: StatementLimits = {
   statementMs: 2000,
   exportMs: 30_000,
@@ -25,9 +25,9 @@ export const statementLimits: StatementLimits = {
   tableBytes: 768 * 2 ** 20,
 };
 
-/** The limits that SQLite checks itself (`sqlite3_limit`). */
+/** Limits that SQLite itself enforces (`sqlite3_limit`). */
 export const engineLimits = {
-  /** The most bytes of a text, of a blob and of a row. */
+  /** The maximum size of a text, a blob or a row, in bytes. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
   SQLITE_LIMIT_SQL_LENGTH: 100_000,
   SQLITE_LIMIT_COLUMN: 200,
@@ -44,35 +44,38 @@ export const engineLimits = {
 } as const;
 
 /**
- * The limits of `REGEXP`: characters of a pattern, characters of the text that is searched, and steps of the compiled
+ * Limits of `REGEXP`: the length of a pattern, the length of the searched text, and the number of steps in the compiled
  * pattern.
  */
 export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 } as const;
 
-/** The limits of results. */
+/** Limits of query results. */
 export const resultLimits = {
-  /** The most characters of a statement. */
+  /** The maximum length of a statement, in characters. */
   sqlChars: 20_000,
   rows: 50,
   cell: 160,
-  /** The most rows that are counted. */
+  /** The maximum number of rows that are counted. */
   countedRows: 100_000,
-  /** The most characters of all cells of a result together. Further rows are counted, but not returned. */
+  /** The maximum number of characters in all cells of a result. Further rows are counted but not returned. */
   chars: 2_000_000,
 } as const;
 
-/** The limits that a call may set for its result. */
+/** Limits that a tool call sets for its result. */
 export interface QueryOptions {
-  /** The most rows to return. All rows are counted. */
+  /** The maximum number of rows to return. All rows are counted. */
   limit: number;
   maxCellChars: number;
 }
 
-/** The fields of ads that a statement reads, and how many ads have each of them. */
+/** The ad fields that a statement reads, and how many ads have a value for each. */
 export interface ReadFields {
-  /** The ads that the statement reads: all ads, or the ads in `current_ads` if it reads only these. */
+  /** The number of ads that the statement reads: all ads, or only those in `current_ads`. */
   ads: number;
-  /** The fields, with the number of ads that have a value. A field of another table has its ads counted once. */
+  /**
+   * The fields, each with the number of ads that have a value. An ad with several rows in another table is counted
+   * once.
+   */
   fields: readonly { name: string; ads: number }[];
 }
 
@@ -80,26 +83,26 @@ export interface ReadFields {
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];
-  /** The number of rows of the whole result; null if the number is unknown or above 100,000. */
+  /** The number of rows in the whole result. Null if unknown or above 100,000. */
   rowCount: number | null;
   truncated: boolean;
-  /** Undefined if the statement reads no table of ads. */
+  /** Undefined if the statement reads no table with ads. */
   read: ReadFields | undefined;
 }
 
-/** Returns whether a result has no rows, or one row that counts nothing. */
+/** Returns true if a result has no rows, or a single row that contains only zeros and nulls. */
 export const isEmptyResult = (rows: readonly (readonly Cell[])[], rowCount: number | null): boolean =>
   rowCount === 0 ||
   (rowCount === 1 && rows.length === 1 && (rows[0] ?? []).every((cell) => cell === null || cell === 0));
 
-/** Why a statement has no result. */
+/** The reason why a statement failed. */
 export interface SqlProblem {
   reason: keyof typeof problemTexts;
-  /** The message of SQLite, which may quote the statement and the data. */
+  /** SQLite's error message. It may quote parts of the statement and of the data. */
   detail?: string;
 }
 
-/** The error of a statement that has no result. */
+/** Thrown when a statement fails. */
 export class SqlFailure extends Error {
   override readonly name = 'SqlFailure';
   readonly problem: SqlProblem;
@@ -110,17 +113,19 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of an export. `done` is true for the last one. The first one has `read`. */
+/** A batch of rows of an export. `done` is true for the last batch. `read` is set in the first batch. */
 export type Batch = Pick<SqlResult, 'columns' | 'rows'> & Partial<Pick<SqlResult, 'read'>> & { done: boolean };
 
-/** Returns a text without invisible characters, cut to `max` characters, with the number of missing characters. */
+/**
+ * Removes invisible characters from a text and cuts it to `max` characters, stating how many characters are missing.
+ */
 export function cleanCell(text: string, max: number): string {
-  // Invisible characters count until they are removed, so more than `max` characters are read.
+  // Read more than `max` characters, because some of them may be invisible and will be removed.
   const readText = text.slice(0, 2 * max + 200);
   return clip(sanitize(readText), max, text.length - readText.length);
 }
 
-/** Returns the error that tells a model why its statement has no result and what to do. */
+/** Creates the error that tells a model why its statement failed and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
   const shortDetail = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadDetailChars));
   return invalidRequest(
@@ -165,10 +170,13 @@ const problemTexts = {
   ],
 };
 
-/** The most characters of a message that are read, and that are shown if nothing explains it better. */
+/** How many characters of an SQLite message are read, and how many are shown if there is no better explanation. */
 const maxReadDetailChars = 1000;
 const maxDetailChars = 300;
-/** Explains a message of SQLite, or quotes it, because it may contain text of an advertiser. */
+/**
+ * Explains SQLite's message. If there is no explanation, quotes the message, because it may contain text from an
+ * advertiser.
+ */
 const formatDetail = (detail: string): string =>
   explainMessage(detail) ??
   `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxDetailChars))}. Correct the SQL and call again.`;

@@ -12,8 +12,8 @@ import {
 } from './statement.ts';
 
 /**
- * This worker holds the tables of one tenant. When the tables are outdated, they are emptied or the worker is
- * terminated.
+ * The worker holds the tables of one tenant. When the tables are outdated, the pool empties them or terminates the
+ * worker.
  */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopFlag = new Int32Array(stop);
@@ -32,14 +32,14 @@ lowerThreadPriority();
 let engine = await SqlEngine.open(limits);
 
 const methods = {
-  /** Replaces all tables by empty ones. This is ten times as fast as starting a new thread. */
+  /** Replaces all tables with empty ones. This is ten times as fast as starting a new thread. */
   async empty(): Promise<void> {
     engine = await SqlEngine.open(limits);
   },
   load(batch: LoadedRows): void {
     for (const [table, rows] of batch) engine.load(table, rows);
   },
-  /** Ends loading. If `json` is false, a statement that reads the column `json` fails with the reason `json`. */
+  /** Ends loading. If `json` is false, statements that read the column `json` fail with the reason `json`. */
   lockDown: (json: boolean) => engine.lockDown(interruption, json),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
@@ -61,23 +61,26 @@ const methods = {
   close: closeExport,
 };
 
-/** A batch of rows to load, by table. */
+/** Rows to load, grouped by table. */
 export type LoadedRows = [TableName, Cell[][]][];
 
 type Methods = typeof methods;
-/** A call of a method: its name and its arguments. The worker answers each call before it takes the next one. */
+/**
+ * A method call: the name of the method and its arguments. The worker replies to each call before it handles the next
+ * one.
+ */
 export type SqlCall = [name: keyof Methods, ...given: unknown[]];
-/** A call of one method. */
+/** A call of a specific method. */
 export type CallOf<Name extends keyof Methods> = [name: Name, ...given: Parameters<Methods[Name]>];
-/** The result of one method. */
+/** The result of a specific method. */
 export type ResultOf<Name extends keyof Methods> = Awaited<ReturnType<Methods[Name]>>;
-/** The answer to a call. A call that fails has a problem instead of a result. */
+/** The reply to a call. A failed call has a `problem` instead of a `result`. */
 export interface Reply {
   result?: unknown;
   problem?: SqlProblem;
 }
 
-/** Reads the next batch of the running export. */
+/** Reads the next batch of rows of the running export. */
 function readNextBatch(): Batch {
   if (!runningExport) return { columns: [], rows: [], done: true };
   if (runningExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
@@ -104,7 +107,10 @@ function closeExport(): void {
   runningExport = undefined;
 }
 
-/** Returns the problem for an error that a statement can cause. Any other error is a defect and ends the worker. */
+/**
+ * Converts an error that a statement can cause into a problem. Rethrows any other error: it is a bug and ends the
+ * worker.
+ */
 function describeProblem(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;
   if (error instanceof Error && error.name === 'WasmAllocError') return { reason: 'memory' };
