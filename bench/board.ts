@@ -1,7 +1,7 @@
 /**
- * Measures the board with 10,000 ads in Chromium: the time to the first cards, to all ads, for a filter, a sort and the
- * timeline, and the longest task while scrolling. Run it with `npm run bench:board`. With AD_LIBRARY_TEST_DATA set to a
- * folder with `ads.jsonl`, it uses real ads, repeated with new ids.
+ * Measures the board with 10,000 ads in Chromium: the time until the first cards and all ads are visible, the time for
+ * a filter, a sort and the timeline, and the longest task while scrolling. Run it with `npm run bench:board`. To use
+ * real ads, set AD_LIBRARY_TEST_DATA to a folder with `ads.jsonl`. They are repeated with new ids.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { addBoundedRow, computeMedian, skipBenchmark } from './row.ts';
 
 const wanted = 10_000;
 const rounds = 3;
-/** The limits of the medians, in milliseconds. */
+/** Upper limits of the medians, in milliseconds. */
 const maxMs: Record<string, number> = {
   'first paint of the empty board': 300,
   'from the first ads that come to their cards on the screen': 150,
@@ -42,8 +42,8 @@ const [{ client }, browser] = await Promise.all([service.start(), launchChromium
 process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
 
 /**
- * A script in the frame of the board. It records when the first ads arrived, were visible and were complete, by the
- * clock of the frame.
+ * Script that runs in the frame of the board. It records when the first ads arrived, when they were visible, and when
+ * all ads were visible, using the frame's clock.
  */
 const watch = `
   window.times = {};
@@ -108,7 +108,7 @@ for (let round = 0; round <= rounds; round++) {
     'the cards again': await frame.evaluate<number>(clickTime('[aria-label=Cards]')),
     'the longest task while scrolling': await maxTaskWhileScrolling(shown.page, frame),
   };
-  // The first round warms up the server.
+  // Round 0 warms up the server and is not measured.
   if (round > 0) for (const [name, ms] of Object.entries(measured)) times[name] = [...(times[name] ?? []), ms];
   await stage.close();
 }

@@ -1,10 +1,11 @@
 /**
- * Measures the time that a tool call adds to a direct API call for a page of 50 ads. The direct call uses undici and
- * `JSON.parse`. The same page goes through the built server over stdio and over HTTP, fetched and cached, and through a
- * minimal server of the official SDK that uses the same code to fetch and condense the page.
+ * Measures how much time a tool call adds to a direct API call, for a page of 50 ads. The direct call uses undici and
+ * `JSON.parse`. The same page is requested from the built server over stdio and HTTP, with and without the cache. For
+ * comparison, it is also requested from a minimal server that uses the official SDK and the same code to fetch and
+ * condense ads.
  *
- * Run it with `npm run bench:calls [-- ROUNDS]`. The client speaks only the protocol, because the time of an SDK's
- * client is not the server's time. The service runs in a process of its own, as in production.
+ * Run it with `npm run bench:calls [-- ROUNDS]`. The client sends raw protocol messages, so that the time of an SDK
+ * client is not measured. The service runs in a separate process, as in production.
  */
 import { spawn } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
@@ -15,9 +16,12 @@ import type { PageOfAds } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
 
 const rounds = Number(process.argv[2] ?? 1000);
-/** The number of calls before the measurement, in which the engine compiles the code. */
+/** Number of calls before the measurement. They let the JavaScript engine compile the code. */
 const warmUp = 200;
-/** Limits in milliseconds: the time that the server may add to the SDK alone, and the time of a cached answer. */
+/**
+ * Limits in milliseconds: the time our server may take in addition to the SDK server, and the time of a cached
+ * response.
+ */
 const [maxAddedMs, maxCachedMs] = [1.2, 0.8];
 
 const page = await startChild<PageOfAds>('page-of-ads.ts');
@@ -31,8 +35,8 @@ async function callDirectly(): Promise<void> {
 }
 
 /**
- * A connection to a server. `search` requests the page, with `fresh` without the cache, and resolves when the answer
- * has arrived.
+ * A connection to a server. `search` requests the page, bypassing the cache if `fresh` is true, and resolves when the
+ * response has arrived.
  */
 interface ServerConnection {
   search(fresh: boolean): Promise<unknown>;
@@ -87,8 +91,8 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const ms = (time: number) => `${time.toFixed(2)} ms`;
 
 /**
- * Calls the server, the SDK's server and the service alternately, so that all meet the same load. Adds the medians to
- * the table.
+ * Alternates between direct calls, the SDK server and our server, so that all of them are measured under the same load.
+ * Adds the medians to the table.
  */
 async function compare(name: string, server: ServerConnection, sdk: ServerConnection): Promise<void> {
   const ways = {

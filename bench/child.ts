@@ -6,13 +6,18 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildOptions } from '../scripts/bundle.ts';
 
-/** A part of a benchmark that runs in a process of its own, with the message that it sent when it was ready. */
+/**
+ * A part of a benchmark that runs in a separate process. `ready` is the message that the process sent when it was
+ * ready.
+ */
 export interface Child<Ready> {
   ready: Ready;
   process: ChildProcess;
 }
 
-/** Starts a file of this folder or a bundle in a process of its own. Rejects if the process ends before it is ready. */
+/**
+ * Starts a file of this folder, or a bundle, in a separate process. Rejects if the process exits before it is ready.
+ */
 export async function startChild<Ready>(file: string, ...args: string[]): Promise<Child<Ready>> {
   const path = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
   const child = fork(path, args, { execArgv: path === file ? [] : ['--import', 'tsx'] });
@@ -25,9 +30,9 @@ export async function startChild<Ready>(file: string, ...args: string[]): Promis
 }
 
 /**
- * Bundles a file of this folder with the options of the server's build. Code that tsx compiles at run time is slower,
- * because it names each closure again. Returns the path of the bundle.
- * @param code a line at the beginning of the bundle
+ * Bundles a file of this folder with the same options as the build, and returns the path of the bundle. Without
+ * bundling, tsx would compile the file at run time, and its code for naming closures would slow the file down.
+ * @param code line of code to insert at the beginning of the bundle
  */
 export async function bundleFile(file: string, code = ''): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
@@ -42,6 +47,6 @@ export async function bundleFile(file: string, code = ''): Promise<string> {
   return outfile;
 }
 
-/** Bundles `sdk-server.ts` with the variable that its CommonJS packages expect. */
+/** Bundles `sdk-server.ts`. Defines `require`, which its CommonJS packages expect. */
 export const bundleSdkServer = (): Promise<string> =>
   bundleFile('sdk-server.ts', `import{createRequire}from'node:module';const require=createRequire(import.meta.url);`);

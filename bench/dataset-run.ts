@@ -1,4 +1,7 @@
-/** Runs one size of `bench:dataset` in a process of its own, so that the memory of different sizes is not mixed. */
+/**
+ * Runs `bench:dataset` for one number of ads. Each number runs in a separate process, so that their memory can be
+ * measured separately.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +21,7 @@ import { loadLanguageDetector } from '../src/views/language.ts';
 import { readResidentMegabytes } from './memory.ts';
 import { addBoundedRow, computeMedian } from './row.ts';
 
-/** Ten questions of the kind that assistants ask. */
+/** Ten typical questions of assistants, as SQL statements. */
 const statements: readonly [question: string, sql: string][] = [
   ['formats', 'select displayFormat, count(*) from ads group by 1 order by 2 desc'],
   ['months', 'select startedMonth, count(*), sum(active) from ads group by 1 order by 1'],
@@ -57,7 +60,10 @@ async function timed<Result>(work: () => Result | Promise<Result>): Promise<[Res
   const started = performance.now();
   return [await work(), performance.now() - started];
 }
-/** Returns the processor time of all threads, which does not depend on the load of the machine. */
+/**
+ * Returns the processor time of all threads since `since`. Unlike elapsed time, it does not depend on the load of the
+ * machine.
+ */
 const computed = (since: NodeJS.CpuUsage) => {
   const { user, system } = process.cpuUsage(since);
   return `${Math.round((user + system) / 1000)} ms of computing`;
@@ -73,7 +79,7 @@ function* generated() {
   for (let seed = 1; ; seed++) for (const { ads } of makeMarket(createSeededRandom(seed), gatheredAt)) yield* ads;
 }
 
-/** Yields real ads repeatedly, with new ids from the second round on. */
+/** Yields the real ads again and again. From the second round on, the ads get new ids. */
 function* real(folder: string) {
   const ads: Record<string, unknown>[] = readFileSync(join(folder, 'ads.jsonl'), 'utf8')
     .trim()

@@ -1,7 +1,7 @@
 /**
- * Measures time and memory for 1,000, 10,000 and 100,000 ads: to build rows, to open a worker, to run ten statements
- * and to export. Run it with `npm run bench:dataset`. With AD_LIBRARY_TEST_DATA set, it also uses real ads. The code is
- * bundled like the published code, with the built worker next to it.
+ * Measures time and memory for 1,000, 10,000 and 100,000 ads: building rows, opening a worker, running ten statements,
+ * and exporting. Run it with `npm run bench:dataset`. If AD_LIBRARY_TEST_DATA is set, real ads are measured as well.
+ * The code is bundled like the published code, with the built worker next to it.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';

@@ -11,8 +11,8 @@ interface AdPage {
 }
 
 /**
- * Does only the necessary work of a tool: fetches with undici's `request`, parses, and condenses ads with the server's
- * own code.
+ * Does only the work that a tool cannot avoid: fetches with undici's `request`, parses the response, and condenses the
+ * ads with the server's own code.
  */
 export async function fetchAndCondense(address: string, tool: string, args: object, authorization: string) {
   const headers = { authorization, 'content-type': 'application/json' };

@@ -4,8 +4,8 @@ import { commandLine, importFlag } from '../test/support/process.ts';
 import { computeMedian } from './row.ts';
 
 /**
- * A script for the server process. It answers each message with the processor time of the process and its threads, in
- * milliseconds.
+ * A script that is loaded into the server process. It replies to each message with the processor time of the process
+ * and its threads, in milliseconds.
  */
 const reportTimeFlag = importFlag(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
@@ -14,7 +14,10 @@ const reportTimeFlag = importFlag(
 
 type Message = { id?: number; result?: { isError?: boolean } };
 
-/** Starts the demo over stdio, lists its tools, and returns the processor time of each of its first calls. */
+/**
+ * Starts the demo over stdio and lists its tools. Returns the processor time of each of the first calls, in
+ * milliseconds.
+ */
 async function timeCalls(calls: number, env: Record<string, string>): Promise<number[]> {
   const args = [reportTimeFlag, ...commandLine().args];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
@@ -53,7 +56,7 @@ async function timeCalls(calls: number, env: Record<string, string>): Promise<nu
   return times;
 }
 
-/** Returns the processor time of the first call of a demo and of a later one, in milliseconds; medians. */
+/** Returns the median processor time of the first call of a demo and of a later call, in milliseconds. */
 export async function measureFirstCall(rounds: number, env: Record<string, string>) {
   const all: number[][] = [];
   for (let round = 0; round < rounds; round++) all.push(await timeCalls(5, { ...env, AD_LIBRARY_DEMO: 'true' }));

@@ -1,10 +1,11 @@
 /**
- * Runs real hosts against a scripted model and checks what their models receive. `npm run hosts` runs every host, and
- * `npm run hosts -- claude gemini` runs some. Hosts are installed in their newest versions into a folder outside the
- * repository: `HOSTS_CACHE`, or `ad-library-hosts` in the cache folder of the user. All of them need 2.2 GB.
+ * Runs real hosts with a scripted model and checks what their models receive. `npm run hosts` runs all hosts, and `npm
+ * run hosts -- claude gemini` runs only some. The newest version of each host is installed outside the repository: into
+ * the folder `HOSTS_CACHE` or, by default, into `ad-library-hosts` in the user's cache folder. All hosts together take
+ * 2.2 GB.
  *
- * With `-- --write`, the results go to `bench/hosts/results.json`, and the version and day of each host to
- * `src/mcp/hosts.json`. `npm run docs` puts both into docs/host-evidence.md.
+ * With `-- --write`, the results are written to `bench/hosts/results.json`, and the version and date of each host to
+ * `src/mcp/hosts.json`. `npm run docs` copies both into docs/host-evidence.md.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
@@ -52,7 +53,7 @@ for (const { title, problems } of failed)
 if (args.includes('--write')) writeResults();
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-/** Stores the results of the hosts that ran, and notes in hosts.json that they were tried. */
+/** Stores the results of the hosts that ran, and updates their version and date in `hosts.json`. */
 function writeResults(): void {
   const ran = Object.entries(fresh).filter(([, { measured }]) => measured !== undefined);
   writeFileSync(resultsFile, `${JSON.stringify({ ...stored, ...Object.fromEntries(ran) }, null, 2)}\n`);
@@ -71,7 +72,10 @@ function writeResults(): void {
   ]);
 }
 
-/** Returns the Node that runs the hosts. Most of them need a newer Node than the server does. */
+/**
+ * Returns the path of the Node that runs the hosts. Most hosts need a newer Node than the server, so it is installed if
+ * necessary.
+ */
 function installNode(): string {
   if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath;
   const system = process.platform === 'win32' ? 'win' : process.platform;
@@ -97,7 +101,10 @@ function install(id: string, packageName: string, runBy: string): string {
   return folder;
 }
 
-/** Returns the command before a program that leaves the program no network but loopback, or nothing if there is none. */
+/**
+ * Returns a command prefix that lets a program use only the loopback network. Returns an empty list if the system
+ * offers no such command.
+ */
 function findIsolation(): string[] {
   const upAndRun = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
   const candidates = [
@@ -145,7 +152,7 @@ function testHost(id: string, host: HostUnderTest): HostResult {
   return result;
 }
 
-/** Compares a run with what `src/mcp/hosts.json` and the catalogue of the bench say about the host. */
+/** Compares the result of a run with the entries for the host in `src/mcp/hosts.json` and in `catalog.ts`. */
 function findProblems(host: HostUnderTest, measured: Measured, missingTools: readonly string[]): string[] {
   const row = hostRows.find(({ title }) => title === host.title);
   return [

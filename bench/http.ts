@@ -10,8 +10,8 @@ import { readResidentMegabytes } from './memory.ts';
 import { addRow, computeQuantile } from './row.ts';
 
 /**
- * Measures many concurrent callers of the server, of a server written as the documentation of the official SDK
- * describes, and of a plain proxy. They take turns in one run and do the same work. Run it with `npm run bench:http --
+ * Measures many concurrent callers of our server, of a server built as the documentation of the official SDK describes,
+ * and of a plain proxy. All three do the same work and alternate within one run. Run it with `npm run bench:http --
  * --seconds 20 --callers 64 --tool search_ads --items 10`.
  */
 const { values } = parseArgs({
@@ -36,14 +36,14 @@ interface Target {
   answered: number;
   wrong: number;
   failed: number;
-  /** The time of each answer, in milliseconds. */
+  /** Time of each response, in milliseconds. */
   times: number[];
   memory: number[];
-  /** The processor time of its process, in milliseconds. */
+  /** Processor time of the target's process, in milliseconds. */
   cpu: number;
 }
 
-/** The smallest allowed ratio of the server's throughput to the throughput of the SDK alone, for each revision. */
+/** Minimum ratio of our throughput to the throughput of the SDK server, for each protocol revision. */
 const minRatio = 0.95;
 const revisions = ['2025-11-25', '2026-07-28'];
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -107,14 +107,14 @@ function reset(each: Target) {
 }
 
 /**
- * Calls a target from many callers. Each caller has its own key and connection and sends its next call as soon as it
- * has an answer.
+ * Sends calls to a target from many callers. Each caller has its own API key and connection, and sends its next call as
+ * soon as the previous response has arrived.
  */
 async function load(each: Target, duration: number): Promise<void> {
   const until = performance.now() + duration * 1000;
   const call = async (caller: number) => {
     const authorization = `Bearer svc_live_caller-${caller}-of-${callers}`;
-    // The name that upstream.ts gives to the owner of this key.
+    // `upstream.ts` derives the same name from this API key.
     const name = hash('sha256', authorization).slice(0, 12);
     const client = new Client(each.origin);
     const headers = { ...each.headers, authorization };
@@ -140,8 +140,8 @@ async function load(each: Target, duration: number): Promise<void> {
 }
 
 /**
- * Returns the processor time of a process since its start, in milliseconds. Unlike the clock, it does not include the
- * time of other programs.
+ * Returns the processor time of a process since its start, in milliseconds. Unlike elapsed time, it does not include
+ * the time of other programs.
  */
 function processorTime(pid: number): number {
   try {
@@ -202,7 +202,7 @@ async function finish(running: HttpCommand): Promise<void> {
   for (const { process: child } of [upstream, proxy, ...sdks]) child.kill();
   const { code, stderr } = await running.close();
   const clean = targets.every(({ failed, wrong }) => failed + wrong === 0) && code === 0;
-  // One process serves both revisions. Its heap varies from turn to turn, so the test compares means.
+  // One process serves both protocol revisions. Its heap size varies from turn to turn, so compare the means.
   const memory = Array.from({ length: turns }, (_, turn) => mean(serverTargets.map((each) => each.memory[turn] ?? 0)));
   const half = Math.ceil(turns / 2);
   const flat = mean(memory.slice(-half)) <= 1.2 * mean(memory.slice(0, half));

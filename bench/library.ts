@@ -9,15 +9,15 @@ import { openLibrary } from '../src/library/open.ts';
 import { addBoundedRow, computeMedian } from './row.ts';
 
 /**
- * Measures the local library with 100,000 generated ads: the time of the import, of searches through the whole pipeline of
- * key, filters, search, charge and JSON, and of the pages that a first gathering of 1,000 ads reads. Run it with
- * `npm run bench:library`. `BENCH_ADS` sets another number of ads.
+ * Measures the local library with 100,000 generated ads: the import, searches through the whole pipeline (API key,
+ * filters, search, charge, JSON), and the pages that a first gathering of 1,000 ads reads. Run it with `npm run
+ * bench:library`. Set `BENCH_ADS` to use another number of ads.
  */
 const wanted = Number(process.env.BENCH_ADS ?? 100_000);
 const rounds = 15;
 const today = Date.UTC(2026, 10, 20);
 
-/** Full-text searches with rare and common words of several scripts, with filters and sort orders. */
+/** Full-text searches with rare and common words in several scripts, combined with filters and sort orders. */
 const filtered: Record<string, unknown>[] = [
   { query: 'serum', countries: ['US', 'BR'] },
   { query: 'sérum', startedAtFrom: '2026-06-01' },

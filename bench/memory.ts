@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Returns the resident memory of a process in megabytes, or NaN if the system does not provide it. */
+/** Returns the resident memory of a process in megabytes. Returns NaN if the system does not provide it. */
 export function readResidentMegabytes(pid: number | undefined): number {
   try {
     return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
@@ -9,5 +9,5 @@ export function readResidentMegabytes(pid: number | undefined): number {
   }
 }
 
-/** Formats a number of bytes in megabytes. */
+/** Formats a number of bytes in megabytes, e.g. `12.5`. */
 export const formatMegabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);

@@ -1,9 +1,9 @@
 /**
- * Measures how long one key waits for answers while other keys make the most expensive calls of each free tool as fast
- * as they can: endless statements, reports, exports, labels, lists of resources, sheets of pictures and long bodies.
- * Each hostile key keeps 16 calls in flight from a process of its own. The measured key calls `whoami`, a search and a
- * statement in turn. The baseline is the same without hostile keys. Run it with `npm run bench:neighbour -- --seconds
- * 60 --neighbours 1,3,5`.
+ * Measures how long one API key waits for responses while other keys constantly make the most expensive calls of each
+ * free tool: endless statements, reports, exports, labels, resource lists, sheets of pictures, and long request bodies.
+ * Each hostile key has its own process and keeps 16 calls in flight. The measured key alternates between `whoami`, a
+ * search and an SQL statement. The baseline is the same measurement without hostile keys. Run it with `npm run
+ * bench:neighbour -- --seconds 60 --neighbours 1,3,5`.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,14 +19,14 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     neighbours: { type: 'string', default: '1,3,5' },
-    /** With the origin of a server and a key, this process acts as a hostile key. */
+    /** If both options are set, this process acts as a hostile key. */
     origin: { type: 'string' },
     key: { type: 'string' },
   },
 });
 const callsAtOnce = 16;
 /**
- * The limits by the number of hostile keys: the longest time in milliseconds, and the largest ratio to the time without
+ * Limits by the number of hostile keys: the maximum time in milliseconds, and the maximum ratio to the time without
  * hostile keys. Other numbers have no limit.
  */
 const limits: Record<string, { ms: number; ratio: number }> = {
@@ -34,12 +34,12 @@ const limits: Record<string, { ms: number; ratio: number }> = {
   3: { ms: 1000, ratio: Number.POSITIVE_INFINITY },
 };
 
-// Every started process gets a listener that ends it together with this process.
+// Every child process adds an exit listener, so disable the warning about too many listeners.
 process.setMaxListeners(0);
 const dispatcher = new Agent();
 let lastId = 0;
 
-/** Sends a message and returns the answer as text. */
+/** Sends a message and returns the response as text. */
 async function ask(origin: string, key: string, message: object): Promise<string> {
   const body = JSON.stringify({ ...message, id: ++lastId });
   const answer = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(key), body, dispatcher });
@@ -91,7 +91,7 @@ interface Measured {
   refused: number;
 }
 
-/** Measures the answers to one key while hostile keys make calls. */
+/** Measures the responses to one API key while `neighbours` hostile keys make calls. */
 async function measure(neighbours: number): Promise<Measured> {
   const library = await startChild<ServedDemo>('served-demo.ts', String(neighbours + 1));
   const { baseUrl, callers } = library.ready;

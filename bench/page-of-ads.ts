@@ -2,7 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
-/** A service with a single answer: a page of 50 ads with about 120 KB. The process reports its port and its answer. */
+/**
+ * A service with a single response: a page of 50 ads with about 120 KB. The process reports its port and a description
+ * of the page.
+ */
 export interface PageOfAds {
   port: number;
   source: string;
@@ -12,7 +15,8 @@ export interface PageOfAds {
 
 const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
 /**
- * The distance of an ad from the mean size in a page of 120 KB. The page consists of the samples closest to this size.
+ * Returns how far the size of an ad is from the average size in a page of 120 KB. The page consists of the 50 samples
+ * closest to the average.
  */
 const size = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
 const items = ads.toSorted((one, other) => size(one) - size(other)).slice(0, 50);

@@ -1,7 +1,7 @@
 /**
- * Lists the source files that one call runs through, over stdio, from the incoming to the outgoing message. V8's
- * coverage counts from just before the call. Code in workers is not counted. `npm run bench:path [-- TOOL]` lists the
- * files of each call with the number of functions that ran.
+ * Lists the source files that a tool call runs through over stdio, from the incoming to the outgoing message. Uses V8's
+ * code coverage, which is reset just before the call. Code in workers is not included. Run it with `npm run bench:path
+ * [-- TOOL]`, which also prints how many functions of each file ran.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -55,14 +55,14 @@ profiler.connect();
 await profiler.post('Profiler.enable');
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** Returns the number of functions of each file that ran since the last call. */
+/** Returns how many functions ran in each file since the previous call of this function. */
 async function filesRun(): Promise<Map<string, number>> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
   const files = new Map<string, number>();
   for (const { url, functions } of result) {
     const file = url.replace(/\?.*/, '');
     if (!file.startsWith(sources) || file.startsWith(`${sources}library/`)) continue;
-    // The function that starts at the beginning of a file is the module itself, which runs when it is loaded.
+    // Exclude the function at offset 0, which is the module itself. It runs when the file is loaded.
     const run = functions.filter(({ ranges: [body] }) => body && body.startOffset > 0 && body.count > 0).length;
     if (run > 0) files.set(file, run);
   }
@@ -75,7 +75,7 @@ await request('initialize', {
   clientInfo: { name: 'path', version: '1' },
 });
 stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
-// The first call of each kind loads its modules, so it is made before the measurement.
+// The first call of each kind loads modules, so make it before the measurement.
 for (const { tool, args } of calls)
   await request('tools/call', { name: tool, arguments: { ...args, fresh: undefined } });
 

@@ -1,7 +1,6 @@
 /**
- * Measures sheets of twelve demo ads over stdio with the built command: the time from the call to the picture, for new
- * pictures and for cached pictures. Run it with `npm run bench:pictures`. The first sheet loads all code and is not
- * counted.
+ * Measures sheets of twelve demo ads with the built command over stdio: the time from the call to the picture, with and
+ * without cached pictures. Run it with `npm run bench:pictures`. The first sheet loads all code and is not measured.
  */
 import { connectStdio } from '../test/support/clients.ts';
 import { addBoundedRow, computeMedian } from './row.ts';

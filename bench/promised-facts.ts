@@ -1,6 +1,6 @@
 import type { Ad } from '../src/api/schemas.ts';
 
-/** Reduces a text to letters and digits, because shortening, quoting and cleaning may change all other characters. */
+/** Reduces a text to letters and digits. Shortening, quoting and sanitizing may change all other characters. */
 const keepLettersAndDigits = (text: string) =>
   text
     .normalize('NFC')
@@ -21,8 +21,9 @@ const networkCodes: Record<string, string> = {
 };
 
 /**
- * Returns the facts that a brief list promises to state about an ad, read directly from the source. Each fact has a
- * name and a function that finds the fact in the text about the ad. This code is independent of the code under test.
+ * Returns the facts that a brief list promises to state about an ad. Each fact has a name and a function that looks for
+ * the fact in a text. The facts are read directly from the source data, so this code is independent of the code under
+ * test.
  */
 export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: string) => boolean> {
   const facts: Record<string, (text: string) => boolean> = {};
@@ -63,7 +64,10 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
   return facts;
 }
 
-/** Returns the lines of a list that concern one ad: the lines of the list, of the advertiser and of the ad. */
+/**
+ * Returns the lines of a list that concern one ad: the lines about the whole list, the line of the advertiser, and the
+ * lines of the ad.
+ */
 export function selectLinesAbout(ad: Ad, text: string): string {
   const lines = text.split('\n');
   const row = lines.findIndex((line) => /^\d+\. /.test(line) && line.includes(ad.id));
@@ -72,7 +76,9 @@ export function selectLinesAbout(ad: Ad, text: string): string {
   return [lines[0], findHeading(row, lines), lines[row], copy].join('\n');
 }
 
-/** Returns the advertiser's line above a row. A line `As 7:` stands for the advertiser's line above number 7. */
+/**
+ * Returns the line of the advertiser above a row. A line such as `As 7:` refers to the advertiser's line above ad 7.
+ */
 function findHeading(row: number, lines: readonly string[]): string {
   let heading = row;
   while (heading > 0 && lines[heading - 1] !== '') heading--;

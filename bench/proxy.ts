@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { fetchAndCondense } from './fetch-and-condense.ts';
 
 /**
- * A server between caller and service that does only the necessary work, without the protocol. Run it with `node
- * proxy.ts <url>`.
+ * A plain proxy between a caller and the service. It does only the necessary work and does not use MCP. Run it with
+ * `node proxy.ts <url>`.
  */
 const [address = ''] = process.argv.slice(2);
 

@@ -1,7 +1,7 @@
 /**
- * Measures the cost of shared state: the number of store calls of a paid search, the time that each store adds to a
- * cached answer and to a gathering, the time in which another replica reads the gathering, and the space for 100,000
- * ads. Needs `redis-server` or PostgreSQL. Run it with `npm run bench:replicas -- --seconds 5 --ads 100000`.
+ * Measures the cost of sharing state between replicas: the store calls of a paid search, the time that a store adds to
+ * a cached response and to a gathering, the time until another replica has read the gathering, and the space for
+ * 100,000 ads. Requires `redis-server` or PostgreSQL. Run it with `npm run bench:replicas -- --seconds 5 --ads 100000`.
  */
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
@@ -27,14 +27,14 @@ const { values } = parseArgs({
   },
 });
 const ms = 1000 * Number(values.seconds);
-/** The time that a store may add to the median of a cached answer, in milliseconds. */
+/** Maximum time that a store may add to the median of a cached response, in milliseconds. */
 const maxAdded: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
 const adsOfKey = 10_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const fixed = (value: number) => `${value.toFixed(2)} ms`;
 
-// Every started process gets a listener that ends it together with this process.
+// Every child process adds an exit listener, so disable the warning about too many listeners.
 process.setMaxListeners(0);
 
 await countStoreCalls();
@@ -54,12 +54,12 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
   const secret = 'a secret of the benchmarks, long enough';
   const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
   const served = await startHttpCommand(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
-  // The process also ends if the benchmark fails.
+  // Stop the replica even if the benchmark fails.
   process.once('exit', () => served.process.child.kill());
   return served;
 }
 
-/** Counts the store calls of a paid search under a budget. The number is the same for every store. */
+/** Counts the store calls of a paid search under a credit budget. The number is the same for every store. */
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);
   const { baseUrl, close } = await startUpstream(service.respond);
@@ -105,7 +105,7 @@ async function countStoreCalls(): Promise<void> {
   await close();
 }
 
-/** Opens a connection for one caller with its own key. */
+/** Opens a connection for a caller with its own API key. */
 function callerOf({ origin }: HttpCommand, key: string) {
   const client = new Client(origin);
   return {
@@ -120,7 +120,7 @@ function callerOf({ origin }: HttpCommand, key: string) {
   };
 }
 
-/** Requests one cached answer repeatedly. Returns the time of each call in milliseconds. */
+/** Requests the same cached response repeatedly. Returns the time of each call in milliseconds. */
 async function askCached(replica: HttpCommand, duration: number): Promise<number[]> {
   const times: number[] = [];
   const caller = callerOf(replica, 'svc_live_caller');
@@ -135,7 +135,10 @@ async function askCached(replica: HttpCommand, duration: number): Promise<number
   return times;
 }
 
-/** Measures one caller of both servers alternately, so that both meet the same load. */
+/**
+ * Measures a caller of a replica with and without the store. Alternates between both, so that they are measured under
+ * the same load.
+ */
 async function measureAdded(store: string, server: StateServer): Promise<void> {
   const upstream = await startChild<{ port: number }>('upstream.ts', '10');
   const baseUrl = `http://127.0.0.1:${upstream.ready.port}`;
@@ -161,8 +164,8 @@ async function measureAdded(store: string, server: StateServer): Promise<void> {
 }
 
 /**
- * Gathers all ads with several keys. Returns the time of the first key in milliseconds, because later keys profit from
- * a warm process.
+ * Gathers all ads with several API keys. Returns the time of the first key in milliseconds, because later keys benefit
+ * from a warm process.
  */
 async function gatherAll(replica: HttpCommand, keys: number): Promise<number> {
   let first = 0;
@@ -177,7 +180,7 @@ async function gatherAll(replica: HttpCommand, keys: number): Promise<number> {
   return first;
 }
 
-/** Gathers ads with several keys and reads them at another replica. */
+/** Measures the space and time for gathering ads with several API keys, and for reading them on another replica. */
 async function measureRoom(store: string, server: StateServer, keys: number): Promise<void> {
   server.clear();
   const service = await startChild<ManyAds>('many-ads.ts', String(adsOfKey));

@@ -5,7 +5,7 @@ import type { Ad, Page } from '../src/api/schemas.ts';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** The folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
+/** Folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
 const folder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
 
 /** Ads and pages for benchmarks. */
@@ -16,7 +16,7 @@ export interface Samples {
   pages: Page[];
 }
 
-/** Returns real ads and pages, or undefined if there are none. */
+/** Reads real ads and pages. Returns undefined if there are none. */
 export function readRealSamples(): Samples | undefined {
   if (!existsSync(`${folder}/ads.jsonl`)) return;
   return { source: `real data in ${folder}`, real: true, ads: read('ads.jsonl'), pages: read('pages.jsonl') };
@@ -33,7 +33,7 @@ const read = <T>(file: string): T[] =>
 
 const pageSize = 100;
 
-/** Returns ads and pages of the demo, as its service sends them. */
+/** Returns ads and pages of the demo in the format of the service. */
 export async function readDemoSamples(now: number, ads = 300, pages = 100): Promise<Samples> {
   const { library, apiKey } = await openDemoLibrary({ now: () => now });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };

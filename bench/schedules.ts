@@ -1,10 +1,10 @@
 /**
- * Searches for a schedule that breaks a promise of the server. Schedules for budgets consist of calls, prices and
- * faults. Schedules for accounts consist of replicas, their requests, faults and crashes. Schedules for gatherings
- * consist of gatherings, other calls, changes, clocks and lost processes.
+ * Searches for a schedule that violates a guarantee of the server, using property-based testing. Budget schedules
+ * consist of calls, prices and faults. Account schedules consist of replicas, their requests, faults and crashes.
+ * Gathering schedules consist of gatherings, other calls, changed ads, clock changes and lost processes.
  *
- * Every processor takes its share: `npm run schedules -- 20000`. Accounts in each installed store are a run of their
- * own: `npm run schedules:stores -- 20000`.
+ * The schedules are distributed over all processors: `npm run schedules -- 20000`. Account schedules run separately in
+ * each installed store: `npm run schedules:stores -- 20000`.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,8 +27,8 @@ const count = Number(positionals[0] ?? 20_000);
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
 const processes = availableParallelism();
 /**
- * The number of schedules that run concurrently in a real store, each with its own account. They mostly wait for the
- * store.
+ * Number of account schedules that run concurrently in a real store. They spend most of their time waiting for the
+ * store, and each has its own account.
  */
 const atOnce = 40;
 
@@ -47,7 +47,7 @@ async function check<Run>(name: string, property: fc.IAsyncProperty<[Run]>, inRu
   if (failed) process.exitCode = 1;
 }
 
-/** Runs a share of the schedules in each process, each with its own seed. */
+/** Distributes the schedules over several processes, each with its own seed. */
 async function inEveryProcess(): Promise<void> {
   const started = performance.now();
   const share = `${Math.ceil(count / processes)}`;
@@ -64,7 +64,7 @@ async function inMemory(): Promise<void> {
   await check('every call that fits is admitted', fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted));
   const accounts = fc.asyncProperty(accountSchedules, ofOneLedger(new MemoryStore(() => 0)));
   await check('accounts equal those of a single ledger', accounts);
-  // The servers store data of each schedule, which would fill the memory.
+  // Start new servers after every 500 schedules. Otherwise their stored data would fill the memory.
   let [servers, ran] = [new GatheringServers(), 0];
   const gatherings = fc.asyncProperty(gatheringSchedules, async (schedule) => {
     if (++ran % 500 === 0) {

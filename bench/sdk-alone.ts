@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * A minimal stdio server that only lists tools. It uses the official SDK for the requested protocol revision. Run it
+ * A minimal stdio server that only lists tools, built with the official SDK for the requested protocol revision. Run it
  * with `node sdk-alone.ts <file with the list> <revision>`.
  */
 const [file = '', revision] = process.argv.slice(2);

@@ -8,9 +8,9 @@ import * as z from 'zod';
 import { fetchAndCondense } from './fetch-and-condense.ts';
 
 /**
- * A server as the documentation of the official SDK describes it: `McpServer`, `registerTool`, and a stateless
- * transport for each request, or stdio. Its tools only fetch and condense. Run it with `node sdk-server.ts <revision>
- * <url>`, or with `stdio` instead of a revision.
+ * A server built as the documentation of the official SDK describes, with `McpServer` and `registerTool`. It uses a
+ * stateless transport per request, or stdio. Its tools only fetch and condense. Run it with `node sdk-server.ts
+ * <revision> <url>`, or with `stdio` instead of a revision.
  */
 const [revision, address = ''] = process.argv.slice(2);
 const info = { name: 'sdk-server', version: '1' };

@@ -1,18 +1,18 @@
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { listen } from '../src/transports/http/server.ts';
 
-/** The demo library over real HTTP: its URL, and a key for each caller. */
+/** The demo library, served over HTTP: its base URL, and an API key for each caller. */
 export interface ServedDemo {
   baseUrl: string;
   callers: {
-    /** The name that `whoami` states for the key. It reveals an answer that went to the wrong caller. */
+    /** The name that `whoami` returns for this API key. It reveals a response that was sent to the wrong caller. */
     name: string;
     key: string;
   }[];
 }
 
 /**
- * This program runs in a process of its own, so that its memory is measured separately. Run it with `node
+ * Serves the demo library. It runs in a separate process, so that its memory is measured separately. Run it with `node
  * served-demo.ts <callers>`.
  */
 const { library } = await openDemoLibrary({ now: Date.now });
@@ -23,6 +23,6 @@ const callers = Array.from({ length: Number(process.argv[2]) }, (_, number) => {
   const name = `caller-${number}-`;
   return { name, key: library.keys.create({ name, ...plan }).key };
 });
-// The library loads its data in the background, and the first request waits for the data.
+// The library loads its data in the background. Send a request that waits until the data is loaded.
 await library.fetch(new Request(`${listener.url}/v1/whoami`));
 process.send?.({ baseUrl: listener.url, callers } satisfies ServedDemo);

@@ -1,7 +1,8 @@
 /**
- * Checks whether the memory of the server settles under long mixed traffic over HTTP against the local library. Run it
- * with `npm run soak -- --seconds 600`. With several replicas, each call goes to the next replica, and the memory of
- * their shared store has to settle too: `npm run soak -- --replicas 3 --store PostgreSQL`.
+ * Checks whether the memory of the server stays stable under long mixed traffic. Sends requests over HTTP, with the
+ * local library as the service. Run it with `npm run soak -- --seconds 600`. With several replicas, the calls are
+ * distributed over the replicas, and the size of their shared store must stay stable, too: `npm run soak -- --replicas
+ * 3 --store PostgreSQL`.
  */
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
@@ -23,20 +24,20 @@ const { values } = parseArgs({
 });
 const callers = 32;
 const turns = 5;
-/** The number of turns after which all caches are full. */
+/** Number of turns after which all caches are full. */
 const warmUp = 3;
 /**
- * The largest growth of a heap in bytes and of the store as a ratio, after the caches are full. The heap size of full
- * caches depends on their contents. Each new key, and each ad or page that is new to a key, may take space in a bounded
- * store.
+ * Limits for growth after the caches are full: bytes per heap, and a ratio for the store. The heap size of full caches
+ * depends on their contents. Each new API key, and each item that a key receives for the first time, may take
+ * additional space in a bounded store.
  */
 const maxGrowth = { heap: 16 * 2 ** 20, ofKey: 1024, ofItem: 3 * 1024, storeShare: 1.5 };
 /**
- * Short cache lifetimes let answers expire during the run. A high limit of refusals lets unknown keys be refused
- * without blocking the IP address.
+ * With a short cache lifetime, responses expire during the run. With a high limit for refusals, unknown API keys can be
+ * rejected without blocking the IP address.
  */
 const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
-/** Starts the debugger by a flag, so that the code of the server stays unchanged. */
+/** Starts the debugger with a flag, so that the code of the server is not changed. */
 const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 const debuggerAddress = /^Debugger listening on (\S+)$/m;
 
@@ -44,7 +45,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const complaints: string[] = [];
 let requests = 0;
 let unknownKeys = 0;
-/** The ids of all ads and pages that callers have received, which their datasets therefore contain. */
+/** Ids of all ads and pages that callers have received. They are stored in the callers' datasets. */
 const seen = new Set<string>();
 
 const kind = stateServers.find(({ name }) => name === values.store);
@@ -55,7 +56,7 @@ const { baseUrl, callers: all } = library.ready;
 const secret = 'a secret of the soak, long enough to be one';
 const state: Record<string, string> = store ? { AD_LIBRARY_STATE_URL: store.url, AD_LIBRARY_STATE_SECRET: secret } : {};
 
-/** A process of the server, with its heap size in bytes after each turn. */
+/** A server process, with its heap size in bytes after each turn. */
 interface Watched {
   pid: number | undefined;
   heapUsed(): Promise<number>;
@@ -88,7 +89,7 @@ for (let turn = 0; turn < turns; turn++) {
   await Promise.all(asks.map(untilThen));
   for (const { heapUsed, heaps } of watched) heaps.push(await heapUsed());
   counts.push({ keys: unknownKeys, items: seen.size });
-  // PostgreSQL deletes expired rows later and keeps their space, so only live rows are counted.
+  // PostgreSQL deletes expired rows later and keeps their space, so count only live rows.
   if (store) storeBytes.push(store.measureBytes().kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
 }
 
@@ -117,7 +118,7 @@ await store?.close();
 say(isAtRest ? 'at rest' : 'NOT AT REST, or answers were wrong');
 process.exit(isAtRest ? 0 : 1);
 
-/** Attaches to a process through the Chrome DevTools Protocol. */
+/** Attaches to a server process through the Chrome DevTools Protocol. */
 async function watch(pid: number | undefined, address = ''): Promise<Watched> {
   const socket = new WebSocket(address);
   await new Promise((resolve) => socket.addEventListener('open', resolve));
@@ -134,7 +135,7 @@ async function watch(pid: number | undefined, address = ''): Promise<Watched> {
     });
   await send('HeapProfiler.enable');
   const heapUsed = async () => {
-    // Collects garbage twice, because objects that finalizers release in the first pass are garbage in the second.
+    // Collect garbage twice. Finalizers run after the first collection and may release further objects.
     for (let time = 0; time < 2; time++) await send('HeapProfiler.collectGarbage');
     return (await send('Runtime.getHeapUsage')).usedSize;
   };
@@ -142,8 +143,8 @@ async function watch(pid: number | undefined, address = ''): Promise<Watched> {
 }
 
 /**
- * Returns a function that makes one call, and sometimes does something that a client should not do. The caller has a
- * connection to each replica.
+ * Returns a function that sends one request to the next replica. Most requests are valid tool calls, but some misuse
+ * the server, e.g. with an unknown API key or an aborted request.
  */
 function httpCaller({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
   const clients = servers.map(({ origin }) => new Client(origin));

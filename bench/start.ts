@@ -1,8 +1,8 @@
 /**
- * Measures the time from the start of the built command to an answered `tools/list` over stdio, as a host starts it.
- * Compares it with the smallest server that the official SDK of the same revision makes, in one file, with the same list.
- * The two alternate, so that both meet the same load. Then measures the processor time of the first call of a
- * demo. Prints medians. `npm run bench:start [-- ROUNDS]`.
+ * Measures how long the built command takes to start and respond to `tools/list` over stdio, as a host starts it. For
+ * comparison, measures a minimal server with the same tool list that uses the official SDK of the same protocol
+ * revision. Both alternate, so that they are measured under the same load. Also measures the processor time of the
+ * first call of a demo. Prints medians. Run it with `npm run bench:start [-- ROUNDS]`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const envelope = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 const handshake = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-/** The messages with which a host opens a session, up to its list of tools. */
+/** The messages that a host sends to open a session and list the tools. */
 const openings = {
   '2025-11-25': [
     { id: 1, method: 'initialize', params: handshake },
@@ -40,13 +40,10 @@ type Revision = keyof typeof openings;
 const inputOf = (revision: Revision): string =>
   openings[revision].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
 
-/**
- * Passes only a small environment, as a host does. Variables of a shell for Node.js would slow every start by the same
- * amount.
- */
+/** Pass only a minimal environment, as a host does. Node variables of the shell would slow down every start. */
 const { PATH = '', HOME = '' } = process.env;
 
-/** Starts a server. Returns the list of tools and the milliseconds until the list was there. */
+/** Starts a server. Returns the tool list, and the time in milliseconds until it arrived. */
 function start(
   args: readonly string[],
   env: Record<string, string>,
@@ -86,8 +83,8 @@ interface StartCase {
 }
 
 /**
- * The measured starts. They call no tool. With a loopback address, the start includes a request for the filters of the
- * library.
+ * The cases to measure. No tool is called. With a loopback base URL, the start includes a request for the filters of
+ * the library.
  */
 const cases: StartCase[] = [
   {
@@ -98,7 +95,7 @@ const cases: StartCase[] = [
     holds: (ms, alone) => ms - alone <= 10,
   },
   ...[
-    // This start also loads the SDK of the earlier revisions.
+    // In this revision, the server also loads the SDK for earlier revisions.
     { where: ', in revision 2026-07-28', env: remote, revision: '2026-07-28' as const },
     { where: ', of a library on this machine', env: { ...key, AD_LIBRARY_BASE_URL: library.ready.baseUrl } },
     { where: ', with demo data', env: { AD_LIBRARY_DEMO: 'true' } },

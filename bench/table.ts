@@ -1,6 +1,6 @@
 /**
  * Runs every benchmark of the table in BENCHMARKS.md. `npm run bench` prints the table at the end. With `-- --write`,
- * it replaces the table in BENCHMARKS.md.
+ * it also replaces the table in BENCHMARKS.md.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

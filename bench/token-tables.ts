@@ -1,16 +1,16 @@
 /**
  * Prints the tables `pairs`, `han` and `hangul` of `src/views/token-tables.json`, computed from the vocabulary of
- * o200k_base. Run it again when the reference tokenizer changes: npx tsx bench/token-tables.ts
+ * o200k_base. Run it again if the reference tokenizer changes: `npx tsx bench/token-tables.ts`.
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
 
 const vocabulary = 199_998;
-/** The share of letter pairs in a script that counts as common. A script is a block of 128 characters. */
+/** Share of letter pairs in a script that count as common. A script is approximated by a block of 128 characters. */
 const share = 0.88;
 
 /**
  * Encodes the distances between characters that are single tokens. Each distance is a printable character, starting
- * with `(`; `~` adds 86.
+ * with `(` for 1; `~` adds 86.
  */
 function gaps(from: number, to: number): string {
   let result = '';
@@ -26,8 +26,8 @@ function gaps(from: number, to: number): string {
 }
 
 /**
- * Returns the most common pairs of letters in the words of the vocabulary, for each script: a first letter followed by
- * its second letters.
+ * Returns the most common letter pairs in the words of the vocabulary, by script. Each entry is a first letter followed
+ * by all of its second letters.
  */
 function pairs(): string {
   const scripts = new Map<number, Map<string, number>>();

@@ -1,8 +1,8 @@
 /**
- * What a result costs a model, in tokens of o200k_base: the service's answer, our text, our structured content. Ends with
- * exit code 1 when a promised fact is missing or a limit is broken.
+ * Measures what a result costs a model, in tokens of o200k_base: the response of the service, our text, and our
+ * structured content. Exits with code 1 if a promised fact is missing or a limit is exceeded.
  *
- *   npm run bench:tokens            real data when present, else demo mode's
+ * Run it with `npm run bench:tokens`. It uses real ads if they are available, and demo data otherwise.
  */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { libraryFilters } from '../src/library/search/filters.ts';
@@ -30,12 +30,12 @@ const limit = (what: string, value: number, most: number) => {
   say(`  ${(value <= most ? 'ok' : 'BROKEN').padEnd(7)}${what}: ${value.toFixed(2)} (at most ${most})`);
   if (value > most) problems.push(`${what} is ${value.toFixed(2)}, more than ${most}`);
 };
-/** What depends on the data is promised for real ads. */
+/** Checks a limit that depends on the data. Such limits are guaranteed only for real ads. */
 const realLimit: typeof limit = (...promise) => (real ? limit(...promise) : undefined);
 
 const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** Tokens of a result of some items. */
+/** Counts the tokens of a result that contains several items. */
 const costs = ({
   raw,
   text,
@@ -77,7 +77,7 @@ function report(tool: string, all: Costs[]): void {
 const chunks = <T>(items: T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
-/** Cursors of the same length as the cursors of a service with the cursor `eyJwIjoxfQ`. */
+/** A cursor as long as ours for a service that uses the cursor `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const frame = { cursor, credits: 5, hasMore: true, total: 1204, asOf };
 const adList = (raw: typeof ads) => {
@@ -153,11 +153,13 @@ function getPage(): void {
   report('get_page, standard', all);
 }
 
-/** Tools that stand for no operation of the API alone. */
+/** True for research tools, which do not correspond to a single API operation. */
 const isForResearch = ({ operations, makesSeveralCalls }: Tool) =>
   makesSeveralCalls === true || operations.length === 0;
 
-/** Prints the tokens of the list of tools and of the instructions, which every conversation pays before the first call. */
+/**
+ * Prints the tokens of the tool list and of the instructions. Every conversation pays for them before the first call.
+ */
 function toolList(): void {
   const list = (demo: boolean) =>
     listTools(tools.map(describeTool), {
@@ -177,7 +179,7 @@ function toolList(): void {
   say(`  instructions: ${tokens(buildInstructions({ offered: tools, cachesAnswers: true }))}`);
 }
 
-/** From source to text and to structured content: every fact an ad has is said of it. */
+/** Checks that the text and the structured content state every promised fact of every ad. */
 function checkFacts(): void {
   let checked = 0;
   for (const page of chunks(ads)) {

@@ -1,33 +1,33 @@
 import type { SeededRandom } from '../src/library/demo/market/market.ts';
 
-/** The fields of MCP's CallToolResult that this program judges. */
+/** The fields of MCP's `CallToolResult` that are checked. */
 export interface ToolResult {
   isError?: boolean;
   content?: { text?: string }[];
   structuredContent?: { items?: { id?: string; pageId?: string }[]; cursor?: string | null };
 }
 
-/** A tool call, with a function that judges an answer. */
+/** A tool call, with a function that checks its result. */
 export interface Question {
   tool: string;
   args: object;
   isRight(result: ToolResult): boolean;
 }
 
-/** The calls of one caller. Each call uses values from earlier answers. */
+/** The calls of one caller. Later calls use values from earlier results. */
 export interface Traffic {
   next(): Question;
   learn(question: Question, result: ToolResult): void;
 }
 
-/** Caches limit questions and answers by their length. Long questions fill the caches early. */
+/** A long text for filters. Caches limit the size of their entries, so long filters fill the caches early. */
 const longWord = 'x'.repeat(7500);
-/** The largest number of remembered ids, so that the memory of this program does not grow either. */
+/** Maximum number of ids to remember, so that the memory of this program does not grow. */
 const maxIds = 200;
 
 /**
- * Returns the traffic of one caller.
- * @param name the name that `whoami` states for the caller's key
+ * Creates the traffic of one caller.
+ * @param name name that `whoami` returns for the caller's API key
  */
 export function createTraffic(name: string, random: SeededRandom): Traffic {
   const ads: string[] = [];
@@ -36,7 +36,7 @@ export function createTraffic(name: string, random: SeededRandom): Traffic {
   let paging: Question | undefined;
   let count = 0;
 
-  /** Returns a new filter that matches every ad. */
+  /** Returns a filter that is new but matches every ad. */
   const newFilter = () => ({ duplicatesFrom: -1 - count++ / 1e6 });
   const search = (filters: object, more: object = {}) => expectSuccess('search_ads', { filters, ...more });
   const aboutAd = (more: object, adId = random.pick(ads)) =>
@@ -44,11 +44,11 @@ export function createTraffic(name: string, random: SeededRandom): Traffic {
   const aboutPage = (pageId = random.pick(pages)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
   const inCollection = () => ({ collectionId: collection, itemType: 'ads' });
   const longFilter = () => ({ ctaType: ['SHOP_NOW', `${count++}${longWord}`] });
-  /** Returns the id of an ad that does not exist. The ids of demo ads come from another range. */
+  /** Returns an id that no ad has. The ids of demo ads come from a different range. */
   const unknownAd = () => ({ adId: `ffffffff-ffff-4fff-8fff-${String(count++).padStart(12, '0')}` });
 
   const generalKinds: [weight: number, make: () => Question][] = [
-    // The random bound starts at different ads, so that many ads are seen early.
+    // Because of the random bound, the searches start at different ads, so that many ads are seen early.
     [10, () => search({ ...newFilter(), daysRunningTo: random.between(1, 300) }, { limit: random.pick([5, 50, 100]) })],
     [8, () => search({ ctaType: ['SHOP_NOW'] }, { limit: random.between(1, 8) })],
     [6, () => search({ countries: ['DE', 'US', 'FR'], ...newFilter() }, { detail: 'full' })],
@@ -118,8 +118,8 @@ function expectSuccess(tool: string, args: object, holds: (result: ToolResult) =
 }
 
 /**
- * Returns a function that finds a word in a result. A wrong answer or an answer for another caller does not contain the
- * word.
+ * Returns a function that checks whether a result contains a word. Results that are wrong or meant for another caller
+ * do not contain the word.
  */
 const includesWord = (word: string) => (result: ToolResult) => JSON.stringify(result.structuredContent).includes(word);
 

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 /**
- * A service that immediately returns the answers that the demo library gave at the start. It adds the caller's name to
- * each answer, so that an answer for the wrong caller is noticed. Run it with `node upstream.ts <items>`.
+ * A service that immediately returns responses that the demo library gave at the start. It adds the name of the caller
+ * to each response, so that a response sent to the wrong caller is noticed. Run it with `node upstream.ts <items>`.
  */
 const limit = Number(process.argv[2]);
 const { library, apiKey } = await openDemoLibrary({ now: Date.now });
@@ -30,7 +30,7 @@ const answerTo = (path: string, caller: string): Buffer => {
 };
 
 const server = createServer((request, response) => {
-  // Not the key itself, which no answer may hold.
+  // Use a hash, because a response must not contain the API key itself.
   const caller = hash('sha256', request.headers.authorization ?? '').slice(0, 12);
   const answer = answerTo(request.url ?? '', caller);
   request.resume().on('end', () => {

@@ -1,6 +1,6 @@
 import { type Demo, openDemo, type Spent } from './demo.ts';
 
-/** A question with its answer, the tools that answered it, and the cost. */
+/** A question with its answer, the tools used to answer it, and the cost. */
 export interface Answered extends Spent {
   question: string;
   tools: string[];
@@ -10,13 +10,13 @@ export interface Answered extends Spent {
 type Call = (tool: string, args?: object) => Promise<Record<string, unknown>>;
 type Rows = (string | number)[][];
 
-/** The state of a session when a question is asked. */
+/** What a question can use: the tools, and ids from the answers to earlier questions. */
 interface Session {
   call: Call;
-  /** Runs a statement and returns its rows. */
+  /** Runs an SQL statement and returns its rows. */
   rows(sql: string, limit?: number): Promise<Rows>;
   passWeek(): void;
-  /** The ids of the three ads from the first question. */
+  /** Ids of the three ads in the answer to the first question. */
   adIds: string[];
   pageId: string;
 }
@@ -26,7 +26,7 @@ const inDe = { countries: ['DE'] };
 const ofDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
 const listed = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
 
-/** Thirty questions that are asked in one session, with the calls that answer them. */
+/** Thirty questions asked in one session, each with the tool calls that answer it. */
 const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
   [
     'Which ads that promise free shipping have run longest in the US, and still run?',
@@ -231,7 +231,10 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ],
 ];
 
-/** Answers all questions and returns their cost. A question does not read ads again that an earlier question read. */
+/**
+ * Answers all questions and returns the cost of each. All questions share a session, so ads that an earlier question
+ * has read are not read again.
+ */
 export async function answerQuestions(): Promise<Answered[]> {
   const [answered, counted] = [await askAll(await openDemo()), await askAll(await openDemo({ counted: true }))];
   return answered.map((one, at) => ({ ...one, rawTokens: counted[at]?.rawTokens ?? 0 }));

@@ -10,27 +10,27 @@ import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
-/** The time of all evaluations. The demo data of one day is always the same. */
+/** Start time of all evaluations. The demo data of a given day is always the same. */
 const startTime = Date.UTC(2026, 0, 15, 12);
 
 const countTextTokens = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** The cost since the last reading. */
+/** Cost since the last call of `takeSpent`. */
 export interface Spent {
   calls: number;
   credits: number;
   /** Tokens of the texts that a model reads. */
   tokens: number;
-  /** Tokens of the service's answers, if they are counted. */
+  /** Tokens of the service's responses, if they are counted. */
   rawTokens: number;
 }
 
-/** A client of a server with demo data. */
+/** A client connected to a server with demo data. */
 export interface Demo {
   client: Client;
   /**
-   * Calls a tool.
+   * Calls a tool and returns its data.
    * @throws Error if the result is an error
    */
   call(name: string, args?: object): Promise<Result['data']>;
@@ -40,8 +40,8 @@ export interface Demo {
 }
 
 /**
- * Opens a server in demo mode. With `counted`, the demo library is a separate service, so that its answers can be
- * counted; the server then has no pictures.
+ * Starts a server in demo mode. If `counted` is true, the demo library runs as a separate service, so that the tokens
+ * of its responses can be counted. The server then has no pictures.
  */
 export async function openDemo({ counted = false } = {}): Promise<Demo> {
   let time = startTime;
@@ -97,7 +97,7 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
   };
 }
 
-/** All data of the demo's service, as the service sends it. Answers are compared with this data. */
+/** All data of the demo service, as the service sends it. Answers are checked against this data. */
 export interface RawDemo {
   ads: Ad[];
   pages: Page[];
@@ -105,7 +105,7 @@ export interface RawDemo {
   readCollection(name: string): Promise<Ad[]>;
 }
 
-/** Reads all data of the demo's service through its API. */
+/** Reads all data of the demo service through its API. */
 export async function readRawDemo(): Promise<RawDemo> {
   const { library, apiKey } = await openDemoLibrary({ now: () => startTime });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };

@@ -1,8 +1,8 @@
 /**
- * Evaluates the tools without a model and without a network: whether hosts find them among the tools of other servers,
- * whether programs match the types of their results, what answers cost, and whether results state what the data cannot
- * support. `npm run evals` prints the page and writes docs/evals.md. If *Found*, *Programmed* or *Limits stated* is lower than on the existing page, the command fails and does not
- * change the page.
+ * Evaluates the tools without a model or network access. Checks whether hosts find the tools among those of other
+ * servers, whether programs compile against the types of the results, what answers cost, and whether results state the
+ * limits of the data. `npm run evals` prints the page and writes docs/evals.md. If *Found*, *Programmed* or *Limits
+ * stated* is lower than on the existing page, the command fails and leaves the page unchanged.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Answered, answerQuestions } from './answered.ts';

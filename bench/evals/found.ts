@@ -6,7 +6,7 @@ const read = (file: string) => JSON.parse(readFileSync(new URL(file, import.meta
 interface Question {
   question: string;
   source: string;
-  /** The tools of this server that answer the question. */
+  /** Tools of this server that answer the question. */
   tools: string[];
   /** True if tool descriptions may be tuned with this question. */
   tuning: boolean;
@@ -22,13 +22,13 @@ interface OtherServer {
 
 /** A question with the rank of the first tool that answers it. */
 export interface Ranked extends Question {
-  /** The rank of the first tool that answers the question, from 1. 0 if this server has no such tool. */
+  /** Rank of the first tool that answers the question, starting at 1. 0 if this server has no such tool. */
   rank: number;
-  /** The tools with a better rank, with their servers. */
+  /** The top tools with a better rank, with their servers. */
   before: string[];
 }
 
-/** The number of tools that a host shows its model for a question. */
+/** Number of tools that a host shows its model for a question. */
 export const maxShownTools = 5;
 
 const stopWords = new Set(
@@ -37,7 +37,7 @@ const stopWords = new Set(
   ),
 );
 
-/** Returns the words of a text as search engines compare them, without stop words and most endings. */
+/** Splits a text into words for full-text search. Removes stop words and common endings. */
 const splitIntoWords = (text: string): string[] =>
   text
     .replace(/([a-z])([A-Z])/g, '$1 $2')
@@ -47,8 +47,8 @@ const splitIntoWords = (text: string): string[] =>
     .map((word) => word.replace(/(?<=[a-z]{2})(?:ies|ing|ers?|ed|es|e|s)$/, ''));
 
 /**
- * Ranks documents by Okapi BM25 with its usual constants (Robertson and Zaragoza 2009). Returns the indexes of the
- * documents, best first.
+ * Creates a function that ranks documents for a query with Okapi BM25 and its standard constants (Robertson and
+ * Zaragoza 2009). The function returns the indexes of the documents, best first.
  */
 function createRanker(documents: readonly string[][]): (query: readonly string[]) => number[] {
   const [k1, b] = [1.2, 0.75];
@@ -75,12 +75,12 @@ function createRanker(documents: readonly string[][]): (query: readonly string[]
   };
 }
 
-/** Ranks the tools of all servers for each question and returns the rank of the first tool that answers it. */
+/** Ranks the tools of all servers for each question, and returns the rank of the first tool that answers it. */
 export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[]; others: OtherServer[] }> {
   const others: OtherServer[] = read('other-servers.json');
   const { tools } = await client.listTools();
   const ownTools = tools.filter(({ name }) => !name.startsWith('board_'));
-  // A tie counts against the tools of this server.
+  // Put our tools last, so that a tie counts against them.
   const all = [
     ...others.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
     ...ownTools.map(({ name, title = '', description = '' }) => ({

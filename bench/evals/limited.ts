@@ -1,11 +1,14 @@
 import { type Demo, openDemo } from './demo.ts';
 
-/** A question whose honest answer contains a limit of the data, with the sentence that states the limit. */
+/**
+ * A question whose honest answer must mention a limit of the data, and the sentence in the results that states this
+ * limit.
+ */
 export interface Limited {
   question: string;
-  /** What the figures seem to say. */
+  /** The answer that the figures seem to give. */
   figures: string;
-  /** The sentence of the results that says why they do not. Undefined if no result says so. */
+  /** The sentence that states the limit. Undefined if no result states it. */
   limit: string | undefined;
   tools: string[];
   calls: number;
@@ -20,7 +23,7 @@ interface Coverage {
   notes?: string[];
 }
 
-/** What a question may use: `query` returns the rows of a statement as text. */
+/** What a question can use. `query` returns the rows of an SQL statement as text. */
 interface Session {
   call: Call;
   query(sql: string): Promise<string>;
@@ -28,7 +31,7 @@ interface Session {
 
 interface LimitedQuestion {
   question: string;
-  /** Matches the sentence that a result must contain. */
+  /** Matches the sentence that states the limit. */
   limit: RegExp;
   ask(session: Session): Promise<string>;
 }
@@ -106,7 +109,7 @@ const questions: readonly LimitedQuestion[] = [
   },
 ];
 
-/** Asks all questions in one session, and finds the sentences that state the limits in the results. */
+/** Asks all questions in one session. Finds the sentence that states the limit in the results of each question. */
 export async function findLimits(): Promise<Limited[]> {
   const demo = await openDemo();
   const answers: Limited[] = [];

@@ -10,9 +10,9 @@ import { type Demo, openDemo, type RawDemo } from './demo.ts';
 /** The outcome of one program. */
 export interface Programmed {
   question: string;
-  /** The compiler's errors. */
+  /** Errors of the TypeScript compiler. */
   problems: string[];
-  /** The result of the program, or the reason of its failure. */
+  /** The result of the program, or the reason why it failed. */
   answer: string;
   expected: string;
 }
@@ -29,7 +29,9 @@ function median(values: number[]): number {
   return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2;
 }
 
-/** The question of each program, with the right answer computed from all data of the service. */
+/**
+ * The question that each program answers, and a function that computes the correct answer from all data of the service.
+ */
 const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
   'days-running': [
     'How many ads in Ireland have run for more than 90 days?',
@@ -94,7 +96,7 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
 const root = new URL('../../', import.meta.url);
 const folder = new URL('node_modules/.cache/evals/', root);
 
-/** Writes the types of all tools, generated from their list as hosts in code mode do. */
+/** Generates types for all tools from the tool list, as hosts with a code mode do, and writes them to a file. */
 async function writeTypes(client: Client): Promise<void> {
   const { tools } = await client.listTools();
   const options = { bannerComment: '', format: false };
@@ -113,7 +115,7 @@ async function writeTypes(client: Client): Promise<void> {
   );
 }
 
-/** Returns the compiler's errors, by the name of the program. */
+/** Returns the errors of the TypeScript compiler, by program. */
 function checkTypes(): Map<string, string[]> {
   const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
   const compiler = createRequire(import.meta.url)
@@ -130,7 +132,7 @@ function checkTypes(): Map<string, string[]> {
   return problems;
 }
 
-/** Type-checks the programs and runs each with a new demo. */
+/** Type-checks all programs, and runs each one with a new demo. */
 export async function runPrograms(client: Client, raw: RawDemo): Promise<Programmed[]> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });

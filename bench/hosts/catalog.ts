@@ -1,11 +1,14 @@
-/** What the bench knows about each host: its package, how the server is added as docs/hosts.md describes, and how it is run. */
+/**
+ * The hosts to test: the package of each host, how to add the server to it as described in docs/hosts.md, and how to
+ * run it.
+ */
 
 interface Environment {
-  /** The base URL of the scripted model. */
+  /** Base URL of the scripted model. */
   modelUrl: string;
-  /** The file that docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
+  /** Path of the file that docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
-  /** Returns the folder of a plugin in `dist-plugins`. */
+  /** Returns the path of a plugin in `dist-plugins`. */
   pluginFolder(name: string): string;
 }
 
@@ -14,31 +17,34 @@ interface Command {
   input?: string;
 }
 
-/** One way to add the server to a host. */
+/** One way of adding the server to a host. */
 interface Setup {
-  /** Files to write before the commands, by their path below the home folder or, with `./`, below the working folder. */
+  /**
+   * Files to write before the commands run. Paths are relative to the home folder, or to the working folder if they
+   * begin with `./`.
+   */
   files?: Record<string, object | string>;
   /** Commands of the host that add the server. */
   commands?: Command[];
-  /** The command that asks the host's model. */
+  /** The command that sends a question to the host's model. */
   run: string[];
 }
 
-/** What happens to the picture of a result on its way to the model. */
+/** What happened to the picture of a result on its way to the model. */
 export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out by the server';
 
 export interface HostUnderTest {
-  /** The title of the host in `src/mcp/hosts.json`. */
+  /** Title of the host in `src/mcp/hosts.json`. */
   title: string;
-  /** The npm package. */
+  /** Name of the npm package. */
   packageName: string;
-  /** The version to install, if the newest one cannot be installed. */
+  /** Version to install if the newest one cannot be installed. */
   packageVersion?: string;
-  /** The path of the program below the folder of its installation. */
+  /** Path of the program in the installation folder. */
   program: string;
   variables(environment: Environment): Record<string, string>;
   setups(environment: Environment): { command: Setup; plugin?: Setup };
-  /** The expected outcome for pictures. */
+  /** What is expected to happen to pictures. */
   pictures: PictureOutcome;
 }
 
@@ -46,12 +52,12 @@ const question = 'Research ads';
 const demo = { AD_LIBRARY_DEMO: 'true' };
 const marketplacePlugin = 'ad-library@ad-library-mcp';
 
-/** The block of docs/hosts.md that many hosts read. */
+/** The configuration block from docs/hosts.md that many hosts accept. */
 const serverBlock = ({ mainFile }: Environment) => ({
   mcpServers: { 'ad-library': { command: 'node', args: [mainFile], env: demo } },
 });
 
-/** The configuration that opencode and Kilo CLI share. */
+/** Configuration shared by opencode and Kilo CLI. */
 const openCodeConfig = ({ modelUrl, mainFile }: Environment) => {
   const model = {
     name: 'Scripted',
@@ -127,7 +133,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         command: {
           files,
           commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
-          // Codex does not wait for a server before its first turn unless the server is required.
+          // Unless the server is required, Codex does not wait for it before the first turn.
           run: ['-c', 'mcp_servers.ad-library.required=true', ...run],
         },
         plugin: {
@@ -217,7 +223,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
   kilo: {
     title: 'Kilo CLI',
     packageName: '@kilocode/cli',
-    // The packages with the program of 7.8.1 are not on npm.
+    // Some packages of 7.8.1 are missing on npm.
     packageVersion: '7.7.7',
     program: 'node_modules/.bin/kilo',
     variables: () => ({}),

@@ -9,29 +9,29 @@ export interface RecordedMessage {
   message: any;
 }
 
-/** Which of the parts of a result the model received. */
+/** Which parts of a result the model received. */
 export type ReadForm = 'text' | 'data' | 'both' | 'neither';
 
-/** What the model of a host received. */
+/** What the model of a host received during a run. */
 export interface Measured {
-  /** The name by which the host connects, and the protocol revision. */
+  /** The client name and the protocol revision that the host announces. */
   clientName: string;
   revision: string;
   /** Whether the server sent text, data, or both. */
   sent: ReadForm;
   read: ReadForm;
-  /** The size of a list of ten ads in the message to the model, and of the text that the server sent. */
+  /** Tokens of a list of ten ads: in the host's message to the model, and in the text that the server sent. */
   listTokens: number;
   sentTokens: number;
   pictures: PictureOutcome;
-  /** Whether the model received the text of an error. */
+  /** True if the model received the text of an error. */
   readsErrors: boolean;
-  /** The number of the server's tools whose schemas the model received in the whole run. */
+  /** Number of our tools whose schemas the model received during the run. */
   tools: number;
   instructions: 'whole' | 'beginning' | 'none';
-  /** Whether the model learned where a report is. */
+  /** True if the model received the location of a report. */
   readsFileLocation: boolean;
-  /** Whether the host listed the resources again after the server announced a new report. */
+  /** True if the host listed the resources again after the server announced a new report. */
   followsAnnouncements: boolean;
 }
 
@@ -41,7 +41,7 @@ interface Run {
   toolNames: readonly string[];
 }
 
-/** Base64 of a picture, as opposed to words. */
+/** Matches a base64 picture. The minimum length excludes ordinary words. */
 const base64 = /[A-Za-z0-9+/=]{1500,}/g;
 const picturePart = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
 
@@ -101,8 +101,8 @@ interface Content {
 }
 
 /**
- * Returns, for each text of a result, what the host added to the conversation for the result. The results come in the
- * order of the texts. A result that the host did not pass on is undefined.
+ * For each result text, returns what the host added to the conversation for this result. Both lists have the same
+ * order. An entry is undefined if the host did not pass the result on.
  */
 function findResults(
   requests: readonly ModelRequest[],
@@ -123,16 +123,19 @@ function findResults(
   });
 }
 
-/** Returns true if the message has the longest line of a text, or its first id. A host may pass on only data with ids. */
+/**
+ * Returns true if the message contains the longest line of a text or its first id. The id is sufficient, because a host
+ * may pass on only the data.
+ */
 function isMentioned(json: string, text: string): boolean {
   const [firstId] = text.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/) ?? [];
-  // The note about demo data is in every result and in the instructions.
+  // Ignore the note about demo data, which is in every result and in the instructions.
   const lines = text.split('\n').filter((line) => !line.includes('DEMO DATA'));
   const longestLine = lines.reduce((longest, line) => (line.length > longest.length ? line : longest), '');
   return contains(json, longestLine.slice(0, 60)) || (firstId !== undefined && json.includes(firstId));
 }
 
-/** Returns true if the JSON contains the text. Hosts put text into JSON up to three times. */
+/** Returns true if the JSON contains the text. Hosts may encode a text as JSON up to three times. */
 function contains(json: string | undefined, text: string | undefined): boolean {
   if (json === undefined || text === undefined) return false;
   let escaped = text;
@@ -150,7 +153,7 @@ function findPictureOutcome(message: string | undefined, wasSent: boolean): Pict
   return base64.test(message) ? 'base64 text' : 'dropped';
 }
 
-/** Counts the tools of the server among those that the host offered to its model. Many hosts put a prefix before a name. */
+/** Counts how many of our tools the host offered to its model. Many hosts prefix the tool names. */
 function countListedTools(requests: readonly ModelRequest[], messages: readonly RecordedMessage[]): number {
   const lists = messages.flatMap(({ message }) => message.result?.tools ?? []);
   const ownNames = new Set(lists.map(({ name }: { name: string }) => name));

@@ -4,17 +4,17 @@ import type { Measured } from './measure.ts';
 export interface HostResult {
   title: string;
   version: string;
-  /** The day of the run. */
+  /** Date of the run. */
   day: string;
-  /** The ways in which the server was added: `command`, `plugin`. */
+  /** How the server was added to the host: `command`, `plugin`, or both. */
   setups: string[];
   /** What the model received. Missing if the host did not run. */
   measured?: Measured;
-  /** Differences from what the project says about the host. */
+  /** Differences from what the project says about this host. */
   problems: string[];
 }
 
-/** Returns the results as a table in Markdown. */
+/** Formats the results as a Markdown table. */
 export function formatResults(results: Readonly<Record<string, HostResult>>): string {
   const rows = Object.values(results).map(({ title, version, day, setups, measured }) => {
     if (measured === undefined) return [`${title} ${version}`, day, 'did not run', '', '', '', '', '', ''];

@@ -1,6 +1,6 @@
 /**
- * Runs one host against the scripted model and prints what the model received, as JSON. `npm run hosts` starts this
- * program in a network namespace of its own: `run-host.ts HOST SETUP INSTALLATION NODE`.
+ * Runs one host with the scripted model and prints what the model received as JSON. `npm run hosts` starts this program
+ * in a separate network namespace: `run-host.ts HOST SETUP INSTALLATION NODE`.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { hostsUnderTest } from './catalog.ts';
 import { measureRun, type RecordedMessage } from './measure.ts';
 import { type Step, startScriptedModel } from './scripted-model.ts';
 
-/** The calls that the scripted model makes. */
+/** The tool calls that the scripted model makes. */
 const steps: Step[] = [
   { tool: 'search_ads', args: () => ({ limit: 10 }) },
   { tool: 'view_ads', args: (adIds) => ({ adIds: adIds.slice(0, 2) }) },
@@ -22,7 +22,7 @@ const steps: Step[] = [
   },
 ];
 
-/** The longest time of one command, in milliseconds. Hosts need up to a minute on a busy machine. */
+/** Time limit of one command in milliseconds. On a busy machine, hosts need up to a minute. */
 const maxCommandMs = 180_000;
 
 const [id = '', setupName = 'command', installation = '', node = process.execPath] = process.argv.slice(2);
@@ -37,7 +37,7 @@ const home = join(runFolder, 'home');
 const work = join(runFolder, 'work');
 for (const folder of [home, work]) mkdirSync(folder);
 
-// Each plugin records the messages of its server beside the file that the host starts.
+// Replace the server file of each plugin with a program that records its messages.
 for (const { folder, files } of packPlugins()) {
   for (const [path, content] of Object.entries(files)) writeFile(join(runFolder, folder, path), content);
   const dist = join(runFolder, folder, 'dist');
@@ -77,7 +77,7 @@ function writeFile(path: string, content: string | Uint8Array): void {
   writeFileSync(path, content);
 }
 
-/** Runs a command of the host with nothing of this process's environment but the path of Node. */
+/** Runs a command of the host. Of the environment, only the path of Node is passed on. */
 async function runProgram({ args, input = '' }: { args: string[]; input?: string }) {
   const variables = host?.variables(environment);
   const path = [dirname(node), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
@@ -93,7 +93,10 @@ async function runProgram({ args, input = '' }: { args: string[]; input?: string
   return { output: `$ ${id} ${args.join(' ')}\n${text}exit code ${code}\n` };
 }
 
-/** Returns the files with recorded messages. Some hosts copy a plugin into their home folder. */
+/**
+ * Returns the files with recorded messages. Searches all subfolders, because some hosts copy plugins into their home
+ * folder.
+ */
 function findRecords(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('messages.jsonl'))

@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /**
- * A model that follows a script and records what hosts send to it. It speaks the four protocols of the hosts.
+ * A model that follows a script and records the requests of hosts. It supports the four protocols that the hosts use.
  *
- * The package `@copilotkit/aimock` speaks these protocols, too. It does not fit here: it drops tools in namespaces and
- * calls of `tool_search`, which Codex needs, and its journal does not keep requests as they were sent.
+ * The package `@copilotkit/aimock` supports these protocols as well, but cannot be used here. It drops tools in
+ * namespaces and `tool_search` calls, which Codex needs, and it does not record requests exactly as they were sent.
  */
 
 /** A JSON value whose form depends on the protocol. */
@@ -15,16 +15,16 @@ type Json = any;
 
 type Protocol = 'chat' | 'responses' | 'anthropic' | 'gemini';
 
-/** A request of a host to its model. */
+/** A request from a host to its model. */
 export interface ModelRequest {
   protocol: Protocol;
   body: Json;
 }
 
-/** A step of the script: a call of one of the server's tools. */
+/** A step of the script, which calls one of our tools. */
 export interface Step {
   tool: string;
-  /** Returns the arguments. `adIds` are the ids of the ads in the results so far. */
+  /** Returns the arguments of the call. `adIds` contains the ad ids in all results so far. */
   args(adIds: readonly string[]): object;
 }
 
@@ -32,7 +32,7 @@ interface OfferedTool {
   name: string;
   namespace?: string | undefined;
   type?: string | undefined;
-  /** The host sends the schema of the tool only after a search. */
+  /** True if the host sends the schema of the tool only after a tool search. */
   isDeferred?: boolean;
 }
 
@@ -62,13 +62,13 @@ export async function startScriptedModel(steps: readonly Step[]) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    /** The tools of the script that the host did not offer. */
+    /** Tools in the script that the host did not offer. */
     missingTools: script.missingTools,
     close: () => server.closeAllConnections(),
   };
 }
 
-/** Answers the requests beside the conversation: lists of models, counts of tokens and probes. */
+/** Responds to requests outside the conversation, such as model lists, token counts and probes. */
 function sendOther({ url = '' }: IncomingMessage, response: ServerResponse): void {
   const model = { id: 'scripted-model', object: 'model', created: 1, owned_by: 'bench' };
   if (url.includes('count_tokens')) sendJson(response, { input_tokens: 1000 });
@@ -87,7 +87,10 @@ async function readJson(request: IncomingMessage): Promise<Json> {
   }
 }
 
-/** Chooses the answers. Some hosts send the same request twice, and some also ask for a title of the conversation. */
+/**
+ * Chooses the reply to each request. Some hosts send the same request twice, or additionally request a title for the
+ * conversation.
+ */
 function createScript(steps: readonly Step[]) {
   const missingTools: string[] = [];
   let next = 0;
@@ -180,7 +183,7 @@ const formatEvent = (data: { type: string }): string => `event: ${data.type}\nda
 let lastId = 0;
 const createId = (prefix: string): string => `${prefix}_${String(++lastId).padStart(16, '0')}`;
 
-/** Writes a reply in the form of each protocol. */
+/** Writes a reply in the format of each protocol. */
 const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: Reply, streams: boolean) => void> = {
   chat(response, { model }, reply, streams) {
     const toolCalls = 'tool' in reply && [
@@ -265,7 +268,9 @@ const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: Re
   },
 };
 
-/** Returns the output item of the Responses protocol. Codex searches tools with an item of its own kind. */
+/**
+ * Creates the output item of a reply in the Responses protocol. Codex uses a special type of item to search for tools.
+ */
 function createOutputItem(reply: Reply): object {
   const status = 'completed';
   if ('text' in reply) {
