@@ -1,10 +1,10 @@
 /**
- * Builds `dist/`: the command as one bundle in several chunks, so that a run loads only the chunks that it needs and
- * nothing has to be installed. The bundle keeps names, because people read stack traces, and drops white space.
+ * Builds `dist/`. The command is a bundle of several chunks, so that a run loads only the chunks it needs and no
+ * package has to be installed. White space is removed, but names are kept, so that stack traces remain readable.
  *
- * The chunks are in a folder named after their content. The folder exists before `main.js` refers to it, and the
- * folders of earlier builds stay for a while. A running server therefore continues to load its own chunks, and no
- * server starts with missing chunks.
+ * The chunks are in a folder named after a hash of their content. This folder is complete before `main.js` refers to
+ * it, and the folders of earlier builds are kept for a while. A running server can therefore still load its own chunks,
+ * and a starting server never finds missing chunks.
  */
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
@@ -43,17 +43,17 @@ import { collectLicences, createBillOfMaterials } from './third-parties.ts';
 
 const root = new URL('../', import.meta.url);
 const dist = new URL('dist/', root);
-/** The folder in which the build runs. It is on the same file system as `dist`, so that files can be moved. */
+/** Temporary folder for the build. It is on the same file system as `dist`, so that files can be moved. */
 const buildFolder = new URL(`.building-${process.pid}/`, root);
 const chunkFolder = new URL('pieces/', buildFolder);
 const viewFolder = new URL('src/board/view/', root);
-/** The number of builds that stay in `dist`, including the latest one. */
+/** Number of builds to keep in `dist`, including the latest one. */
 const maxBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * The variables that CommonJS packages expect. Only files that mention them get this line, because the line in every
- * chunk would take a tenth of the start time.
+ * Defines the variables that CommonJS packages expect. Only files that use these variables get this line, because
+ * adding it to every chunk would take 10% of the start time.
  */
 const commonJsVariables = [
   `import { createRequire as requireFrom } from 'node:module';`,
@@ -62,7 +62,7 @@ const commonJsVariables = [
 
 /**
  * Removes the JSON Schema validator that the SDK loads for requests to clients. This server sends no such requests, and
- * loading the validator takes a fifth of the start time.
+ * loading the validator would take 20% of the start time.
  */
 const omitClientValidator: Plugin = {
   name: 'without-client-validator',
@@ -76,8 +76,8 @@ const omitClientValidator: Plugin = {
 let isClientValidatorOmitted = false;
 
 /**
- * Replaces modules by their computed values: the descriptions of tools and filters, the skill, and the demo data, which
- * goes into a file of its own.
+ * Replaces modules with their computed values: the descriptions of tools and filters, the skill, and the demo data,
+ * which is written to a separate file.
  */
 const replaceByValues: Plugin = {
   name: 'with-results',
@@ -98,7 +98,7 @@ const replaceByValues: Plugin = {
   },
 };
 
-/** Keeps dynamic imports and imports of joined chunks as they are, so that these files are loaded separately. */
+/** Keeps dynamic imports and imports of joined chunks unchanged, so that these files are loaded separately. */
 const keepImportsOfOtherGroups: Plugin = {
   name: 'keep-imports-of-other-groups',
   setup(bundle) {
@@ -109,7 +109,7 @@ const keepImportsOfOtherGroups: Plugin = {
   },
 };
 
-/** The files that the first call of a session loads one after another. */
+/** Source files whose chunks the first call of a session loads one after another. */
 const firstCallFiles = [
   'api/client',
   'api/http',
@@ -123,7 +123,7 @@ const firstCallFiles = [
   'storage/keys',
   'storage/open',
 ].map((name) => `src/${name}.ts`);
-/** The chunks that have become part of a joined file. */
+/** Chunks that have already been joined into another file. */
 const joinedChunks = new Set<string>();
 
 process.once('exit', () => rmSync(buildFolder, { recursive: true, force: true }));
@@ -144,8 +144,7 @@ const command = await build({
 if (!isClientValidatorOmitted)
   throw new Error('The SDK has renamed the file of its JSON Schema validator. Change the path in omitClientValidator.');
 const joinedMetafiles = await joinChunks();
-// Workers are built separately. Otherwise the command would be split into more chunks for the code that it shares with
-// a worker.
+// Build workers separately. Otherwise the code that they share with the command would be split into additional chunks.
 const workers = await build({
   ...sharedOptions,
   entryPoints: { 'pieces/sql-worker': 'src/dataset/sql/worker.ts', 'pieces/picture-worker': 'src/pictures/worker.ts' },
@@ -159,7 +158,7 @@ for (const file of new Set(outputFiles)) {
   if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJsVariables}\n${code}`);
 }
 chmodSync(new URL('main.js', buildFolder), 0o755);
-// A second copy is for people who run the server from its sources.
+// Write a second copy for running the server from its sources.
 for (const folder of [chunkFolder, buildFolder]) writeFileSync(new URL('board.html', folder), await renderBoardPage());
 
 // The program looks for these files next to the chunk that reads them.
@@ -175,7 +174,8 @@ const inputs = [...bundled, ...companionFiles.map((file) => `node_modules/${file
 writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicences(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
 
-// Programs import only this module. Its types refer to no other module, so its own type file is enough.
+// Generate types only for this module, because other programs import nothing else and its types refer to no other
+// module.
 const types = mkdtempSync(join(tmpdir(), 'types-'));
 const compiler = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
 const compilerOptions = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', types];
@@ -183,7 +183,7 @@ execFileSync(process.execPath, [compiler, ...compilerOptions], { cwd: root, stdi
 copyFileSync(join(types, 'embed.d.ts'), new URL('embed.d.ts', buildFolder));
 rmSync(types, { recursive: true });
 
-// The entry files refer to the folder of chunks only when the folder is complete.
+// The chunk folder is complete now, so the entry files can refer to it.
 const name = computeBuildName(chunkFolder);
 for (const entry of ['main.js', 'embed.js']) {
   const path = new URL(entry, buildFolder);
@@ -194,7 +194,7 @@ const current = new URL(`${name}/`, dist);
 if (!existsSync(current)) renameSync(chunkFolder, current);
 utimesSync(current, new Date(), new Date());
 rmSync(chunkFolder, { recursive: true, force: true });
-// A package contains only the latest build, without the files for people who run the sources.
+// The npm package contains only the latest build, without files that are needed to run the sources.
 writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${name}/\n/board.html\n`);
 const entries = readdirSync(buildFolder).sort(
   (left, right) => Number(left === 'main.js') - Number(right === 'main.js'),
@@ -208,13 +208,16 @@ const builds = distEntries.filter(isBuild).sort((left, right) => readBuildTime(r
 const staleEntries = distEntries.filter((entry) => !isBuild(entry) && !entries.includes(entry));
 for (const entry of [...staleEntries, ...builds.slice(maxBuilds)]) rmSync(new URL(entry, dist), { recursive: true });
 
-/** Returns the chunks that a chunk loads: statically, with `import-statement`, or later, with `dynamic-import`. */
+/**
+ * Returns the chunks that a chunk imports. `kind` selects static imports (`import-statement`) or dynamic imports
+ * (`dynamic-import`).
+ */
 function listImportedChunks(path: string, kind: 'import-statement' | 'dynamic-import'): string[] {
   const imports = command.metafile.outputs[path]?.imports ?? [];
   return imports.filter((chunk) => !chunk.external && chunk.kind === kind).map((chunk) => chunk.path);
 }
 
-/** Returns the chunk that begins with a source file. */
+/** Returns the chunk whose entry point is the source file. */
 function findChunkOf(sourceFile: string): string {
   const { outputs } = command.metafile;
   const path = Object.keys(outputs).find((output) => outputs[output]?.entryPoint === sourceFile);
@@ -223,9 +226,9 @@ function findChunkOf(sourceFile: string): string {
 }
 
 /**
- * Joins the chunks that a session loads at its start, at its first call, and when it opens the demo data. The bundler
- * splits the code into about 150 chunks, and a first call would load about 75 of them. With joined chunks, the first call
- * of the demo takes 300 ms of processor time instead of 500 ms, and the start takes an eighth less time.
+ * Joins the chunks that a session loads at startup, for its first call, and when it opens the demo data. The bundler
+ * splits the code into about 150 chunks, of which a first call would load about 75. Joined, the first call of the demo
+ * takes 300 ms of processor time instead of 500 ms, and startup takes an eighth less time.
  */
 async function joinChunks(): Promise<Metafile[]> {
   const runChunks = listImportedChunks(findChunkOf('src/main.ts'), 'dynamic-import');
@@ -238,10 +241,10 @@ async function joinChunks(): Promise<Metafile[]> {
 }
 
 /**
- * Joins chunks, and the chunks that they import statically, into one file. The original chunks stay as files that
- * re-export the names, because other chunks import from them. Chunks of earlier groups are left out.
- *
- * @param importers Chunks that import from the new file directly, so that they do not load the original chunks.
+ * Joins chunks and their static imports into one file. The original chunks remain as files that re-export the names,
+ * because other chunks import from them. Chunks that earlier groups contain are left out.
+ * @param importers chunks that are changed to import directly from the new file, so that they do not load the original
+ * chunks
  */
 async function joinChunkGroup(group: string, roots: string[], importers: string[] = []): Promise<Metafile> {
   const chunks = new Set(roots);
@@ -262,7 +265,7 @@ async function joinChunkGroup(group: string, roots: string[], importers: string[
     outdir: fileURLToPath(chunkFolder),
     entryPoints: [namesFile, ...importers],
     entryNames: '[name]',
-    // A hash in the name would also depend on the folder in which the build runs.
+    // Do not add a hash to the name. It would depend on the path of the build folder.
     chunkNames: group,
     splitting: true,
     allowOverwrite: true,
@@ -285,9 +288,9 @@ function computeBuildName(folder: URL): string {
   return `build-${hash('sha256', sums.sort().join('\n')).slice(0, 12)}`;
 }
 
-/** Returns the board as one HTML page that contains its markup, script and styles. */
+/** Builds the page of the board: one HTML file with its markup, script and styles. */
 async function renderBoardPage(): Promise<string> {
-  // The host's colours, if the host defines them.
+  // CSS variables with which a host can override the colors of the board.
   const hostColours = {
     paper: '--color-background-primary',
     panel: '--color-background-secondary',
@@ -303,7 +306,8 @@ async function renderBoardPage(): Promise<string> {
     .replace(/\n\s*/g, '\n')
     .replace('/* styles */', () => createPaletteStyles(hostColours) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
-  // The token by which the tools of the board recognize the page. Equal builds have the same token on every machine.
+  // Insert the token by which the tools of the board recognize the page. It is a hash, so identical builds have the
+  // same token.
   return page.replace('/* page token */', hash('sha256', page).slice(0, 16));
 }
 

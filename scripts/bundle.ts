@@ -7,8 +7,8 @@ const root = new URL('../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root));
 
 /**
- * The esbuild options of `npm run build`. Benchmarks use the same options for the programs that they compare with the
- * server.
+ * The esbuild options of `npm run build`. Benchmarks build the programs they compare with the server using the same
+ * options.
  */
 export const buildOptions = {
   bundle: true,
@@ -19,7 +19,7 @@ export const buildOptions = {
   minifyWhitespace: true,
 } satisfies BuildOptions;
 
-/** Returns a message for each invalid URL of a privacy policy. Hosts show these URLs as links. */
+/** Checks the URLs of privacy policies, which hosts show as links. Returns a message for each invalid URL. */
 export function findPolicyProblems(addresses: readonly string[]): string[] {
   const isWeb = (address: string) => URL.canParse(address) && new URL(address).protocol === 'https:';
   return addresses
@@ -30,8 +30,8 @@ export function findPolicyProblems(addresses: readonly string[]): string[] {
 }
 
 /**
- * Packs the desktop bundle (MCPB) from `dist/`. The same files give the same bytes on every machine and day, so that
- * everyone can verify the contents of a bundle.
+ * Packs the desktop bundle (MCPB) from `dist/`. The same files produce identical bytes on every machine, so that anyone
+ * can verify the contents of a bundle.
  */
 export function packBundle(privacyPolicies: readonly string[] = []): {
   name: string;
@@ -49,11 +49,11 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
   return { name: `ad-library-mcp-${manifest.version}.mcpb`, bytes, policies };
 }
 
-/** Returns the built server as hosts start it over stdio, by path: `dist/main.js` and the files that it loads. */
+/** Returns the files of the built server that a host needs over stdio, by path. */
 export function readServerFiles(): Record<string, Uint8Array> {
   const { name, version, license, type, engines } = JSON.parse(String(read('package.json')));
   const files: Record<string, Uint8Array> = {
-    // This file only states that the other files are ES modules. The server cannot be installed with npm.
+    // This file only declares that the other files are ES modules. It cannot be used to install the server with npm.
     'package.json': encodeJson({ name, version, license, type, engines }),
     LICENSE: read('LICENSE'),
   };
@@ -61,14 +61,14 @@ export function readServerFiles(): Record<string, Uint8Array> {
   return files;
 }
 
-/** Returns the files as a ZIP archive whose bytes depend only on the files. */
+/** Returns the files as a ZIP archive. Its bytes depend only on the files. */
 export function zipFiles(files: Record<string, Uint8Array>): Uint8Array {
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
     [content, mode],
   ]);
-  // The earliest time that a ZIP archive can store. ZIP archives store local time.
+  // Use the earliest time that a ZIP archive can store. ZIP archives store local time.
   return zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
 }
 
@@ -86,13 +86,13 @@ export function listLatestBuild(): string[] {
 }
 
 /**
- * Matches chunks of other commands and of replicas, which a desktop host does not need, because it starts the server
+ * Matches chunks for other commands and for replicas. A desktop host does not need them, because it starts the server
  * over stdio.
  */
 const otherCommandsChunk =
   /^(?:serve|library|import|call|metrics|sign-in|replica-state|open-store|redis|postgres)-\w{8}\.js$/;
 
-/** Returns the chunks that `main.js` loads over stdio, and all files that are not code. */
+/** Returns the chunks that `main.js` can load over stdio, and all files that are not code. */
 function listNeededFiles(): string[] {
   const files = new Map(listLatestBuild().map((file) => [basename(file), file]));
   const loaded = new Set<string>();

@@ -1,9 +1,9 @@
 /**
- * Builds the image with podman or docker, runs it, and checks what docs/operations.md promises: MCP over HTTP and
- * stdio, the health check, a read-only file system without capabilities, a local library on a volume, and the end after
- * SIGTERM. Run it with `npm run image:check [-- NODE_IMAGE]`. With NODE_IMAGE, another base image takes the place of the
- * one in the Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS has further options of `build`, such as
- * `--network host`.
+ * Builds the container image with podman or docker, runs it, and checks everything that docs/operations.md promises:
+ * MCP over HTTP and stdio, the health check, a read-only file system without capabilities, a local library on a volume,
+ * and shutdown on SIGTERM. Run it with `npm run image:check [-- NODE_IMAGE]`. NODE_IMAGE replaces the base image of the
+ * Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS contains additional options for `build`, such
+ * as `--network host`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { setTimeout as after } from 'node:timers/promises';
@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const image = 'ad-library-mcp:check';
 const [nodeImage] = process.argv.slice(2);
 
-/** The engine. buildah is not among them, because an image that it builds needs podman to run. */
+/** The installed container engine. buildah is not supported, because running the image would need podman anyway. */
 const engine = ['podman', 'docker'].find((name) => spawnSync(name, ['info'], { stdio: 'ignore' }).status === 0);
 if (engine === undefined) {
   process.stderr.write('image:check: needs podman, or docker with a running daemon\n');
@@ -30,7 +30,7 @@ process.once('exit', () => {
   spawnSync(engine, ['volume', 'rm', '--force', volume], { stdio: 'ignore' });
 });
 
-/** Starts a container as compose.yaml does: without capabilities and without a writable file system. */
+/** Starts a container in the same way as compose.yaml: without capabilities and with a read-only file system. */
 function startContainer(name: string, options: string[], command: string[] = []): string {
   const container = `ad-library-check-${name}-${process.pid}`;
   containers.push(container);
@@ -39,7 +39,7 @@ function startContainer(name: string, options: string[], command: string[] = [])
   return container;
 }
 
-/** Returns the port of this machine that leads to a port of the container. */
+/** Returns the port on this machine that is mapped to the container's port 3000. */
 const readPort = (container: string): string => runEngine(['port', container, '3000/tcp']).split(':').at(-1) ?? '';
 
 /** Repeats a check until it passes, for at most 30 seconds. */
@@ -66,7 +66,10 @@ const initialize = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'check', version: '1' } },
 };
 const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'count_ads', arguments: {} } };
-/** Matches the answer to the call. The answer to `initialize` mentions the demo data, too. */
+/**
+ * Returns true for the response to the tool call. The response to `initialize` also mentions demo data, so the id is
+ * checked, too.
+ */
 const isAnswer = (text: string) => /"id":1\b/.test(text) && text.includes('DEMO DATA');
 
 async function post(port: string): Promise<string> {
@@ -77,7 +80,7 @@ async function post(port: string): Promise<string> {
 }
 
 const buildArguments = nodeImage === undefined ? [] : ['--build-arg', `NODE_IMAGE=${nodeImage}`];
-// The default format of podman has no health check.
+// The default image format of podman does not support health checks.
 const format = engine === 'podman' ? ['--format', 'docker'] : [];
 const buildOptions = process.env.IMAGE_BUILD_OPTIONS?.split(' ') ?? [];
 runEngine(['build', ...format, ...buildOptions, ...buildArguments, '--tag', image, '.']);
@@ -88,7 +91,7 @@ const demo = ['-e', 'AD_LIBRARY_DEMO=true'];
 const http = startContainer('http', [...demo, '-p', '127.0.0.1::3000']);
 check(isAnswer(await waitFor('MCP over HTTP', () => post(readPort(http)))), 'a call over HTTP is answered');
 const [inspected] = JSON.parse(runEngine(['image', 'inspect', image]));
-// podman and docker have the health check in different places.
+// podman and docker report the health check in different places.
 const [, ...healthCommand] = (inspected.Healthcheck ?? inspected.Config.Healthcheck).Test;
 check(spawnSync(engine, ['exec', http, ...healthCommand]).status === 0, 'the health check of the image passes');
 runEngine(['stop', '--time', '15', http]);

@@ -1,7 +1,4 @@
-/**
- * Lists the publisher's details that are still missing. Runs before `npm publish` and stops publishing until they are
- * filled in.
- */
+/** Lists the publisher details that are still placeholders. Runs before `npm publish` and stops it if any are left. */
 import { readFileSync } from 'node:fs';
 import { listPlaceholders } from './docs/published.ts';
 

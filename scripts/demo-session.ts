@@ -1,7 +1,6 @@
 /**
- * Shows a session as a person would experience it. A real MCP client starts the built server in demo mode. For each
- * question, the script prints the answer, then the assistant's tool calls and the start of the text that the assistant
- * reads.
+ * Shows what a session looks like to a user. A real MCP client starts the built server in demo mode. For each question,
+ * the script prints the answer, followed by the assistant's tool calls and the first lines of their results.
  */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +25,10 @@ interface Data {
   receipt: { charged: number | null };
 }
 
-/** A tool call, with a pattern for the lines of its text to print and the largest number of printed lines for each. */
+/**
+ * A tool call. `shows` matches the lines of the result to print. `fold` is the maximum number of lines after wrapping a
+ * line, 2 by default.
+ */
 interface DemoCall {
   name: string;
   args: Record<string, unknown>;
@@ -42,7 +44,7 @@ const print = (text = '') => process.stdout.write(`${text}\n`);
 const client = new Client({ name: 'demo-session', version: '1.0.0' });
 const spending = { calls: 0, credits: 0 };
 const creditsLine = /^Credits:/;
-/** Matches the request id, which is of no interest in a demo. */
+/** Matches the request id, which is left out of the demo. */
 const requestId = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
 const shortId = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
@@ -55,7 +57,7 @@ function save(name: string, content: string | Uint8Array): string {
   return file;
 }
 
-/** The lines about tool calls that follow the next answer. */
+/** Lines about tool calls that are printed after the next answer. */
 let callLines: string[] = [];
 
 async function main() {
@@ -143,7 +145,7 @@ function paragraph(text: string, style?: 'bold'): void {
   for (const line of wrap(text, columns)) print(style === undefined ? line : paint(style, line));
 }
 
-/** Prints a question, its answer and the tool calls for it. */
+/** Prints a question, its answer, and the tool calls that led to the answer. */
 function printAnswer(question: string, answer: readonly string[]): void {
   print();
   printMarked('Q', wrap(question, columns - 3), ['bold', 'cyan']);
@@ -160,7 +162,7 @@ async function call(demoCall: DemoCall): Promise<Data> {
   return (await callTool(demoCall)).structuredContent as unknown as Data;
 }
 
-/** Writes the picture of a result to a file. Returns the path of the file. */
+/** Writes the picture of a result to a file and returns the path of the file. */
 async function savePicture(name: string, demoCall: DemoCall): Promise<string> {
   const { content } = await callTool(demoCall);
   const image = content.find((block) => block.type === 'image');
@@ -168,7 +170,7 @@ async function savePicture(name: string, demoCall: DemoCall): Promise<string> {
   return save(`${name}.${image.mimeType === 'image/png' ? 'png' : 'jpg'}`, Buffer.from(image.data, 'base64'));
 }
 
-/** Writes the files that a call exported, such as a table and its note. Returns their paths. */
+/** Writes the files that a call exported, such as a table and its note, and returns their paths. */
 async function saveExports(demoCall: DemoCall): Promise<string[]> {
   const before = new Set((await client.listResources()).resources.map(({ uri }) => uri));
   await callTool(demoCall);
@@ -197,7 +199,7 @@ async function callTool({ name, args, shows, fold: max = 2 }: DemoCall): Promise
   return result;
 }
 
-/** Breaks a text between words into lines of at most `columns` characters. A longer word gets a line of its own. */
+/** Wraps a text at spaces into lines of at most `columns` characters. A longer word gets its own line. */
 function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -210,7 +212,7 @@ function wrap(text: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** Returns the first lines of a wrapped text, with an ellipsis if lines are left out. */
+/** Returns the first `max` lines of a wrapped text. Adds an ellipsis if lines are left out. */
 function fold(text: string, { columns, max }: { columns: number; max: number }): string[] {
   const lines = wrap(text, columns - 2);
   if (lines.length <= max) return lines;

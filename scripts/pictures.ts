@@ -42,7 +42,7 @@ await saveScreenshot('board-light.png', { width: 1100, height: 900 }, 'cards');
 await saveScreenshot('board-dark.png', { width: 1100, height: 900, context: { theme: 'dark' } }, 'timeline');
 await saveScreenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
 
-// The longest-running ad of each language.
+// Select the longest-running ad of each language.
 const sql = `SELECT id, max(daysRunning) AS days FROM ads GROUP BY language ORDER BY days DESC`;
 await server.call('gather_ads', { maxAds: 3000, maxCredits: 300 });
 const { data } = await server.call('query_ads', { sql, limit: 12 });
@@ -94,8 +94,8 @@ async function savePage(name: string, contents: readonly object[], viewport: { w
 }
 
 /**
- * Returns the mail and the text of a check, one week after the first. The advertiser has started some ads, changed one
- * and ended one.
+ * Returns the mail and the text of a check one week after the first. In the meantime, the advertiser has started some
+ * ads, changed one and ended one.
  */
 async function createWeeklyMail() {
   const { library, apiKey } = await openDemoLibrary({ now: () => day });
@@ -144,7 +144,9 @@ async function createWeeklyMail() {
   return { contents, text: content.map((block) => ('text' in block ? block.text : '')).join('') };
 }
 
-/** Draws a conversation: the first question of the README with its answer and price, and the board of that call. */
+/**
+ * Draws a conversation with the first question of the README, its answer and price, and the board that belongs to it.
+ */
 async function drawConversation() {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
   const [, question = '', answer = '', tool = '', cost = ''] =

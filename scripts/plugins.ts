@@ -5,10 +5,10 @@ import { encodeJson, readServerFiles } from './bundle.ts';
 const root = new URL('../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root));
 
-/** The name of the plugin and of its server in each host. */
+/** Name of the plugin, and of its MCP server, in every host. */
 const name = 'ad-library';
 
-/** The fields of `manifest.json` that plugins repeat. `npm run docs` writes them from `package.json`. */
+/** Fields of `manifest.json` that are copied into plugins. `npm run docs` copies them from `package.json`. */
 interface Manifest {
   version: string;
   description: string;
@@ -23,13 +23,13 @@ interface Manifest {
 
 /** A plugin for one kind of host. */
 interface HostPlugin {
-  /** The folder in `dist-plugins`. */
+  /** Name of the folder in `dist-plugins`. */
   folder: string;
-  /** The contents of the files, by path. */
+  /** File contents by path. */
   files: Record<string, Uint8Array>;
 }
 
-/** Packs the plugins from `dist/`. Each plugin contains the built server and the skill, and needs only Node. */
+/** Packs the plugins from `dist/`. Each plugin contains the built server and the skill, and requires only Node. */
 export function packPlugins(): HostPlugin[] {
   const manifest: Manifest = JSON.parse(String(read('manifest.json')));
   const skillFiles = ['SKILL.md', 'vocabulary.md'].map((file): [string, Uint8Array] => [
@@ -55,20 +55,20 @@ export function packPlugins(): HostPlugin[] {
 
 interface PluginDescription {
   folder: string;
-  /** The paragraphs of the plugin's `README.md`. */
+  /** Paragraphs of the plugin's `README.md`. */
   readme: string[];
   jsonFiles: Record<string, object>;
-  /** The path at which the host looks for the icon. */
+  /** Path at which the host looks for the icon. */
   iconPath?: string;
 }
 
-/** Returns the path of the server, below a placeholder that the host replaces by the folder of the plugin. */
+/** Returns the path of the server file. The host replaces the placeholder with the folder of the plugin. */
 const mainFileIn = (placeholder: string) => `\${${placeholder}}/dist/main.js`;
 
-/** The file by which Claude Code, Codex and Copilot CLI find the plugin in a folder. */
+/** The file by which Claude Code, Codex and Copilot CLI recognize a plugin marketplace. */
 const marketplaceFile = '.claude-plugin/marketplace.json';
 
-/** Returns a marketplace that offers only the plugin in the same folder. */
+/** Describes a marketplace whose only plugin is in the same folder. */
 const describeMarketplace = ({ description, author }: Manifest) => ({
   name: `${name}-mcp`,
   description,
@@ -88,8 +88,8 @@ const describeMetadata = (manifest: Manifest) => ({
 });
 
 /**
- * Describes the Agent Plugin. The format has no form for a key, and a plugin must not depend on variables of the
- * environment, so the server starts with demo data.
+ * Describes the Agent Plugin. It starts the server with demo data, because the format cannot ask for an API key, and
+ * plugins must not depend on environment variables.
  * @see https://github.com/agentplugins/agent-plugins-spec/blob/main/spec/1.0.0.md
  */
 function describeAgentPlugin(manifest: Manifest): PluginDescription {
@@ -115,7 +115,7 @@ function describeAgentPlugin(manifest: Manifest): PluginDescription {
 }
 
 /**
- * Describes the plugin for Claude Code. The folder is also the marketplace from which Claude Code installs the plugin.
+ * Describes the plugin for Claude Code. Its folder is also the marketplace from which Claude Code installs it.
  * @see https://code.claude.com/docs/en/plugins-reference
  */
 function describeClaudePlugin(manifest: Manifest): PluginDescription {
@@ -143,7 +143,7 @@ function describeClaudePlugin(manifest: Manifest): PluginDescription {
 }
 
 /**
- * Describes the extension for Gemini CLI, which asks for the settings when somebody installs the extension.
+ * Describes the extension for Gemini CLI. Gemini CLI asks for the settings during installation.
  * @see https://github.com/google-gemini/gemini-cli/blob/main/docs/extensions/reference.md
  */
 function describeGeminiExtension(manifest: Manifest): PluginDescription {

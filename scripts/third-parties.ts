@@ -2,14 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Returns the licence texts of all packages whose files are in a bundle. The bundle has to include them. */
+/**
+ * Collects the license texts of all packages in a bundle. Their licenses require that the bundle includes these texts.
+ */
 export function collectLicences(inputs: readonly string[], root: URL): string {
   return listPackageFolders(inputs)
     .map((folder) => readLicence(new URL(folder, root)))
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Returns the folders of the packages to which files belong, sorted. */
+/** Returns the folders of the packages that the files belong to, sorted. */
 const listPackageFolders = (inputs: readonly string[]): string[] =>
   [...new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []))].sort();
 
@@ -19,17 +21,19 @@ function readLicence(folder: URL): string {
   const text = file === undefined ? (licenceFiles[name] ?? standardTexts[license]) : new URL(file, folder);
   if (license === undefined || text === undefined)
     throw new Error(`${name} states no licence, so it cannot be bundled.`);
-  // The package may also contain code that was compiled from the sources of others, with a licence of its own.
+  // Some packages contain code compiled from other projects, which has its own license.
   const parts = [text, new URL('codec/LICENSE.codec.md', folder)].filter((part) => existsSync(part));
   return `${name} ${version} (${license})\n\n${parts.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
 }
 
-/** Licence texts for packages that name a licence without its text. The same text comes from another package. */
+/**
+ * License texts for packages that name a license but do not include its text. The text is taken from another package.
+ */
 const standardTexts: Record<string, URL> = {
   'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),
 };
 
-/** Licence texts that are only in the repository or the README of a package. */
+/** License texts that are published only in the repository or README of the package. */
 const licenceFiles: Record<string, URL> = {
   '@redis/client': new URL('licences/redis-client.txt', import.meta.url),
   'pg-types': new URL('licences/pg-types.txt', import.meta.url),
@@ -48,8 +52,8 @@ interface Dependency {
 }
 
 /**
- * Returns the bill of materials of a bundle in the CycloneDX format of `npm sbom`, reduced to the bundled packages.
- * Time, serial number and npm's version are left out, so that the same files give the same bytes.
+ * Creates the bill of materials of a bundle in CycloneDX format, from the output of `npm sbom` limited to the bundled
+ * packages. Leaves out the time, the serial number and the npm version, so that the same files produce identical bytes.
  */
 export function createBillOfMaterials(inputs: readonly string[], root: URL): string {
   const cwd = fileURLToPath(root);
@@ -73,7 +77,7 @@ export function createBillOfMaterials(inputs: readonly string[], root: URL): str
       lifecycles: metadata.lifecycles,
       component: { ...component, licenses: [{ license: { id: license } }] },
     },
-    // npm marks the packages as optional and as development dependencies. Here they are part of the product.
+    // npm marks these packages as optional or as development dependencies. In the bundle they are regular components.
     components: bundledComponents.map(({ scope, properties, ...rest }) => rest),
     dependencies: [
       { ref, dependsOn: bundledComponents.map((one) => one['bom-ref']) },

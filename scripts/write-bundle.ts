@@ -1,5 +1,5 @@
 /**
- * Writes the desktop bundle, with the privacy policies of its service. Run it with `npm run pack:mcpb [--
+ * Writes the desktop bundle, with the privacy policies of the service. Run it with `npm run pack:mcpb [--
  * PRIVACY_POLICY_URL…]`.
  */
 import { writeFileSync } from 'node:fs';

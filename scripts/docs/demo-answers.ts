@@ -2,12 +2,12 @@ import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
 import { replaceMarked } from './marked.ts';
 
-/** The day of all examples. The demo data of one day is always the same. */
+/** The date of all examples. The demo data of a given day is always the same. */
 const day = Date.UTC(2026, 0, 15, 12);
 
 /**
- * Returns a fenced code block. The fence is longer than any fence in the text, because results contain texts of
- * advertisers.
+ * Formats a text as a fenced code block. The fence is longer than any fence in the text, because results contain texts
+ * of advertisers.
  */
 function formatFence(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
@@ -15,13 +15,13 @@ function formatFence(text: string): string {
   return `${fence}text\n${text}\n${fence}`;
 }
 
-/** Returns a collapsed section with a call and its text. The name of the tool opens the section. */
+/** Formats a tool call and its result as a collapsed section. The summary line shows the name of the tool. */
 function formatCollapsedCall(name: string, args: object, text: string): string {
   const call = formatFence(`${name} ${JSON.stringify(args)}\n\n${text}`);
   return `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`;
 }
 
-/** Writes the example call of every tool and its text on demo data into the page. */
+/** Inserts the example call of every tool and its result on demo data into the page. */
 export async function insertExamples(page: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => day });
   const demoCalls = await makeDemoCalls(server.call);
@@ -30,7 +30,7 @@ export async function insertExamples(page: string): Promise<string> {
   return replaceMarked(page, 'examples', `\n${parts.join('\n\n')}\n`);
 }
 
-/** The fields of results that questions and sessions read. */
+/** The result fields that the questions and sessions use. */
 interface Data {
   items: (Record<'id' | 'name' | 'pageId' | 'pageName' | 'headline', string> &
     Record<'daysRunning' | 'duplicates' | 'adCount', number>)[];
@@ -50,8 +50,8 @@ type AskTool = (tool: string, args: Record<string, unknown>) => Promise<Data>;
 const inGermany = { countries: ['DE'] };
 
 /**
- * The questions of the README, in this order. The last question is free because the question before it has read the
- * ads.
+ * The questions in the README, in order. The last question costs nothing, because the preceding question has already
+ * read the ads.
  */
 const questions: { question: string; tools: string; answer(ask: AskTool): Promise<string> }[] = [
   {
@@ -97,7 +97,7 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
   },
 ];
 
-/** Writes the questions into the README, with their answers from the demo. */
+/** Inserts the questions with their answers on demo data into the README. */
 export async function insertQuestions(readme: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => day });
   const parts: string[] = [];
@@ -115,7 +115,7 @@ export async function insertQuestions(readme: string): Promise<string> {
   return replaceMarked(readme, 'questions', parts.join('\n\n'));
 }
 
-/** A conversation between a person and an assistant, with every tool call and its text. */
+/** A conversation between a user and an assistant, with every tool call and its result. */
 class Session {
   readonly #lines: string[] = [];
   readonly #server: TestServer;
@@ -251,7 +251,7 @@ async function shortlist(session: Session): Promise<void> {
   session.addAssistantText(`The first ad is in “${collection?.name}”, and the sheet has ${items.length} rows.`);
 }
 
-/** Writes every session into the page, with the results from the demo. */
+/** Inserts every session with its results on demo data into the page. */
 export async function insertSessions(page: string): Promise<string> {
   let written = page;
   for (const [name, play] of Object.entries(sessions)) {

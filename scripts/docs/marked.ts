@@ -1,6 +1,6 @@
 /**
  * Replaces the text between `<!-- name -->` and `<!-- /name -->`.
- * @throws Error if the comments are missing, so that no generated part is forgotten
+ * @throws Error if one of these comments is missing, so that no generated part is forgotten
  */
 export function replaceMarked(markdown: string, name: string, content: string): string {
   const [before, after] = [`<!-- ${name} -->`, `<!-- /${name} -->`];

@@ -6,7 +6,8 @@ import { tools } from '../../src/tools/catalog.ts';
 import { replaceMarked } from './marked.ts';
 
 /**
- * The publisher's details. package.json is their only source; the generated files copy them for hosts and registries.
+ * The publisher's details in package.json. They are maintained only there, and the generated files copy them for hosts
+ * and registries.
  */
 export interface Publisher {
   name: string;
@@ -20,11 +21,11 @@ export interface Publisher {
   homepage: string;
   repository: { type: string; url: string };
   bugs: { url: string };
-  /** URLs of the privacy policies that hosts show before an installation. */
+  /** URLs of the privacy policies that hosts show before installation. */
   privacyPolicies: string[];
 }
 
-/** Returns the names of the fields that still have their placeholder. */
+/** Returns the names of fields that still contain a placeholder. */
 export function listPlaceholders({ mcpName, homepage, repository, bugs, privacyPolicies }: Publisher): string[] {
   const values = { mcpName, homepage, 'repository.url': repository.url, 'bugs.url': bugs.url };
   const open = Object.entries(values).flatMap(([name, value]) => (isPlaceholder(value) ? [name] : []));
@@ -36,12 +37,12 @@ const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?http
 const omitPlaceholder = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
 const readRepositoryUrl = ({ repository }: Publisher) => omitPlaceholder(repository.url)?.replace(/^git\+|\.git$/g, '');
 
-/** The screenshot of a conversation that hosts show before an installation. */
+/** The screenshot that hosts show before installation. */
 export const screenshot = 'conversation.jpg';
 
 /**
- * Returns the desktop manifest (MCPB). Placeholders are left out, so that no link is wrong. The format stays at 0.3,
- * because 0.4 adds only features for Python and not every host supports it.
+ * Updates the desktop manifest (MCPB). Placeholders are left out, so that there are no broken links. The manifest stays
+ * at version 0.3, because 0.4 only adds features for Python and some hosts do not support it.
  */
 export function updateManifest(manifest: object, publisher: Publisher): object {
   const repository = readRepositoryUrl(publisher);
@@ -66,13 +67,13 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
   };
 }
 
-/** The settings with a title. A desktop host offers them in its form at installation. */
+/** The settings with a title. Desktop hosts show them in their installation form. */
 const offeredSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
-/** The formats of the registry, by the name that the help gives to a value. */
+/** Formats in the MCP registry, by the name of the value in the command's help. */
 const formats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 
-/** Returns server.json, the file for the MCP registry, with the publisher, the version and the settings. */
+/** Updates server.json, the file for the MCP registry, with the publisher, the version and the settings. */
 export function updateRegistryFile(file: object, publisher: Publisher): object {
   const url = readRepositoryUrl(publisher);
   const [, source] = /^https:\/\/(github|gitlab)\.com\//.exec(url ?? '') ?? [];
@@ -83,7 +84,7 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
     repository: source && { url, source },
     version,
     _meta: {
-      // The registry has no fields for these values. Paths are relative to the repository.
+      // Values for which the registry has no fields. Paths are relative to the repository.
       'io.modelcontextprotocol.registry/publisher-provided': {
         keywords: publisher.keywords,
         categories: ['marketing', 'research'],
@@ -111,7 +112,7 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
   };
 }
 
-/** Writes the image's labels between two comments of the Dockerfile. The names follow the OCI image specification. */
+/** Inserts the image labels into the Dockerfile. Their names follow the OCI image specification. */
 export function insertLabels(dockerfile: string, publisher: Publisher): string {
   const labels = Object.entries({
     title: publisher.name,
@@ -132,7 +133,7 @@ export function insertLabels(dockerfile: string, publisher: Publisher): string {
   );
 }
 
-/** Writes the badges of the README with the values of package.json. */
+/** Inserts the badges into the README, with values from package.json. */
 export function insertBadges(readme: string, { license, engines: { node } }: Publisher): string {
   const badge = (label: string, value: string, link: string) => {
     const text = [label, value].map((part) => encodeURIComponent(part.replaceAll('-', '--'))).join('-');

@@ -8,12 +8,10 @@ import { tools } from '../../src/tools/catalog.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
 
-/**
- * The largest number of characters for the description of a tool in the README. The first sentence is always included.
- */
+/** Maximum length in characters of a tool description in the README. The first sentence is always included. */
 const maxShortCharacters = 160;
 
-/** Writes the table of tools into the README. */
+/** Inserts the table of tools into the README. */
 export const insertTools = (readme: string): string =>
   replaceMarked(
     readme,
@@ -21,7 +19,7 @@ export const insertTools = (readme: string): string =>
     formatToolsTable(['tool', 'does', 'costs'], (tool) => [selectFirstSentences(tool.description), formatCost(tool)]),
   );
 
-/** Writes the table of tools with full descriptions and hints into the page. */
+/** Inserts the table of tools with full descriptions and hints into the page. */
 export const insertFullTools = (page: string): string =>
   replaceMarked(
     page,
@@ -60,7 +58,7 @@ function selectFirstSentences(description: string): string {
   return short;
 }
 
-/** Returns the table of settings, generated from the records that the command reads. */
+/** Formats the table of settings, generated from the same records that the command uses. */
 function formatSettingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
     const { variable, flag, parse, help } = settings[name] as (typeof settings)['baseUrl'];
@@ -71,18 +69,18 @@ function formatSettingsTable(): string {
 }
 
 function formatDefault(fallback: unknown): string {
-  // The help text of a setting with an object states the default itself.
+  // If the default is an object, the help text of the setting already states it.
   if (fallback === undefined || typeof fallback === 'object') return '';
   return fallback === false ? 'off' : `\`${String(fallback)}\``;
 }
 
-/** Writes the table of settings into the page. */
+/** Inserts the table of settings into the page. */
 export const insertSettings = (page: string): string => replaceMarked(page, 'settings', formatSettingsTable());
 
 /**
- * Settings that compose.yaml does not pass to the container. Each caller sends its own key; files and the local library
- * are not for `http`; the image fixes host and port; replicas read the address and the secret of their state from
- * files.
+ * Settings that compose.yaml does not pass to the container. The API key comes from each caller; `http` does not
+ * support files or the local library; the image fixes the host and the port; and replicas read the URL and the secret
+ * of their shared state from files.
  */
 const excludedSettings: SettingName[] = [
   'apiKey',
@@ -95,7 +93,9 @@ const excludedSettings: SettingName[] = [
   'stateSecret',
 ];
 
-/** Adds a line to compose.yaml for each missing setting of `http`. Existing lines with their defaults stay. */
+/**
+ * Adds a line to compose.yaml for each setting of `http` that is missing. Existing lines and their defaults are kept.
+ */
 export function insertPassedSettings(compose: string): string {
   const [before, lines, after] = compose.split(/(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/);
   if (lines === undefined) throw new Error('compose.yaml has no settings to write.');
@@ -108,7 +108,7 @@ export function insertPassedSettings(compose: string): string {
   return `${before}${[...listed, ...missing].join('\n')}\n${after}`;
 }
 
-/** Returns the table of what `auto` does for each host, made from the records that the server reads. */
+/** Formats the table of what `auto` selects for each host, generated from the same records that the server uses. */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
     const { title, names, prefixes = [], output, reads, links, board, pictures, maxResultTokens } = host;
@@ -128,7 +128,7 @@ function formatHostsTable(): string {
   return [...head, ...rows, '| any other host | | not known | text and data | |'].join('\n');
 }
 
-/** Writes the table of hosts and the table of the hosts that were run into the page. */
+/** Inserts the table of hosts and the table of tested hosts into the page. */
 export const insertHosts = (page: string): string =>
   replaceMarked(
     replaceMarked(page, 'hosts', formatHostsTable()),
@@ -140,18 +140,18 @@ const url = 'http://127.0.0.1:3000/mcp';
 const key = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };
 
 /**
- * Returns a link that adds the local server to VS Code, as its documentation describes. The link uses HTTP, because a
- * link cannot know the path of a clone and must not start a package of the same name from another publisher.
+ * Creates a link that adds the local server to VS Code, in the format of its documentation. The link uses HTTP. It
+ * cannot know the path of a clone, and it must not start a package of the same name from another publisher.
  */
 export const createVsCodeLink = (withKey: boolean): string => {
   const server = { name: 'ad-library', type: 'http', url };
   const secured = { ...server, headers: { Authorization: `Bearer \${input:${key.id}}` }, inputs: [key] };
   const address = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(withKey ? secured : server))}`;
-  // GitHub and similar sites remove links that are not web addresses.
+  // GitHub and similar sites remove links that do not use http or https.
   return `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(address)}`;
 };
 
-/** Returns a link that adds the local server to Cursor. */
+/** Creates a link that adds the local server to Cursor. */
 export const createCursorLink = (withKey: boolean): string => {
   const secured = { url, headers: { Authorization: `Bearer \${env:AD_LIBRARY_API_KEY}` } };
   const config = Buffer.from(JSON.stringify(withKey ? secured : { url })).toString('base64');
@@ -164,10 +164,10 @@ const links = [
   `**Demo data**, without a key, while \`http --demo\` runs: [VS Code](${createVsCodeLink(false)}), [Cursor](${createCursorLink(false)})`,
 ];
 
-/** Writes the links for installation into the README. */
+/** Inserts the installation links into the README. */
 export const insertInstallLinks = (readme: string): string => replaceMarked(readme, 'install links', links.join(' · '));
 
-/** Writes the types of the package into the page, as the last build generated them. */
+/** Inserts the types of the npm package into the page, as generated by the last build. */
 export function insertTypes(page: string): string {
   const types = readFileSync(new URL('../../dist/embed.d.ts', import.meta.url), 'utf8');
   const block = `\`\`\`ts\n${types.trim().replaceAll('    ', '  ')}\n\`\`\``;

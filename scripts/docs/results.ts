@@ -3,7 +3,7 @@ import { describedTools } from '../../src/mcp/described-tools.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { replaceMarked } from './marked.ts';
 
-/** A schema as the list of tools holds it. An object with a title has a table of its own. */
+/** A JSON Schema from the tool list. An object with a title gets its own table. */
 interface Schema {
   type?: string | string[];
   title?: string;
@@ -37,7 +37,7 @@ function table({ properties = {}, required = [] }: Schema, except: readonly stri
   return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** The objects with a title inside a schema, each before those inside it. */
+/** Returns all objects with a title in a schema. Outer objects come before the objects they contain. */
 function titled(schema: Schema): Schema[] {
   const inner = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])].flatMap(titled);
   return schema.title === undefined ? inner : [schema, ...inner];
@@ -59,7 +59,7 @@ function resultTables(): string {
   ].join('\n\n');
 }
 
-/** When each kind of error occurs. */
+/** Explains when each kind of error occurs. */
 const causes: Record<ErrorKind, string> = {
   no_api_key:
     'over stdio, the API key or the base URL is missing; over HTTP, the server instead refuses a request without a key with status 401',
@@ -88,6 +88,6 @@ function errorTable(): string {
   return ['| kind | when | retryable | its text begins |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-/** Writes the tables of results and errors into the page. */
+/** Inserts the tables of results and errors into the page. */
 export const insertResults = (page: string): string =>
   replaceMarked(replaceMarked(page, 'results', resultTables()), 'errors', errorTable());

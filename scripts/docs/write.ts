@@ -20,7 +20,7 @@ const updateJson =
   (text, publisher) =>
     `${JSON.stringify(write(JSON.parse(text), publisher), null, 2)}\n`;
 
-/** The files with generated parts, each with the function that renews them. */
+/** Files with generated parts, and the functions that update these parts. */
 export const generatedFiles: Record<string, Write> = {
   'README.md': (readme, publisher) => insertQuestions(insertInstallLinks(insertTools(insertBadges(readme, publisher)))),
   'docs/tools.md': (page) => insertExamples(insertFullTools(page)),
@@ -35,7 +35,7 @@ export const generatedFiles: Record<string, Write> = {
   Dockerfile: insertLabels,
 };
 
-/** Runs for `npm run docs` and renews all generated files. */
+/** Entry point of `npm run docs`, which updates all generated files. */
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = new URL('../../', import.meta.url);
   const publisher: Publisher = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
