@@ -1,6 +1,6 @@
 /**
- * The public interface of this folder: other folders open a library here and call it through `fetch`. All other modules are
- * loaded when a library is opened. Only the list of filters is available before.
+ * The public interface of this folder: other folders open a library here and use it through `fetch`. All other modules
+ * are loaded when a library is opened, except the list of filters.
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
 import { demoKey } from './demo/demo-key.ts';
@@ -14,8 +14,8 @@ export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary>
   (await import('./service/service.ts')).openLibrary(options);
 
 /**
- * Creates a library with demo data. The data are opened at the first request, because many sessions list the tools and
- * call none of them.
+ * Creates a library with demo data. The data is loaded with the first request, because many sessions only list the
+ * tools.
  */
 export function createDemoLibrary(options: DemoOptions) {
   let openedLibrary: ReturnType<typeof openDemoLibrary> | undefined;

@@ -14,28 +14,30 @@ export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pict
 export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
 
 /**
- * The work of `library serve`, `library import`, `library pictures` and `library key`. Nothing here prints: `cli/library.ts`
- * turns the results into text.
+ * Implements `library serve`, `library import`, `library pictures` and `library key`. Nothing here prints text:
+ * `cli/library.ts` formats the results.
  */
 
-/** The database file on which a command works, and the clock. */
+/** The database file that a command uses, and the clock. */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
 type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
 type ServeOptions = OpenOptions & {
   /**
-   * Serves the library's HTTP API until `close` is called. `address` is the URL under which this machine reaches the API.
-   * `close` waits for responses in flight.
+   * Serves the library's HTTP API until `close` is called. `address` is the URL under which this machine reaches the
+   * API. `close` waits for responses in progress.
    *
-   * @throws Error if the port cannot be opened.
+   * @throws Error if the port cannot be opened
    */
   listen(fetch: Library['fetch']): Promise<{ address: string; close(): Promise<void> }>;
 };
 
 /**
- * Serves the library in a database file, and announces its URL to other commands in the lock of the file.
+ * Serves the library in a database file. The lock of the file contains the server's URL, so that other commands can use
+ * this process.
  *
- * @throws LockHeldError if another process uses the file, and Error if the port cannot be opened.
+ * @throws LockHeldError if another process uses the file
+ * @throws Error if the port cannot be opened
  */
 export async function serveLibrary({ listen, ...options }: ServeOptions) {
   const { library, lock, close } = await openLockedLibrary(options);
@@ -47,11 +49,12 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   lock.announce({ url: address, token });
   return {
     url: address,
-    /** The path of the database and the number of its records at the start. */
+    /** The path of the database, and the number of its records when the server started. */
     stored: { database: lock.databasePath, ...library.countRecords() },
-    /** Finishes responses in flight, then closes the database. */
+    /** Waits for responses in progress, then closes the database. */
     async close() {
-      // The announcement is removed first, so that other commands wait for the file instead of calling a closing server.
+      // Remove the URL from the lock first, so that other commands wait for the file instead of calling a closing
+      // server.
       lock.announce(undefined);
       await stopListening();
       close();
@@ -59,7 +62,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   };
 }
 
-/** Serves generated demo data from memory. Returns the URL and the key of the demo. */
+/** Serves generated demo data from memory. Returns the server's URL and the demo's API key. */
 export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>) {
   const { apiKey, fetch, close } = createDemoLibrary(options);
   const { address, close: stopListening } = await listen(fetch);
@@ -73,33 +76,36 @@ export type ImportedFile = ImportReport & { name: string };
 export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {
   stdin: AsyncIterable<Uint8Array>;
   /**
-   * True if the files are the whole answer to the question. Ads that the question no longer lists are then marked as gone,
-   * unless a record was skipped.
+   * True if the files contain all ads of the question. Ads of the question that are not in the files are then marked as
+   * gone, unless a record was skipped.
    */
   isComplete?: boolean | undefined;
   onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
-/** How much of the files was read and stored. The bytes are those of the files on the disk. */
+/** The progress of an import. `bytes` and `totalBytes` count the files as they are on disk, before decompression. */
 export interface ImportProgress extends ImportCounts {
   bytes: number;
-  /** Undefined if the size of an input is not known. */
+  /** Undefined if the size of an input is unknown. */
   totalBytes: number | undefined;
 }
 
-/** The result of an import of files. */
+/** The result of importing files. */
 export interface ImportedFiles {
   files: ImportedFile[];
-  /** The ads of the question: how many are listed, and how many are gone. Undefined if no ads were marked as gone. */
+  /**
+   * The number of ads that the question lists, and the number of ads that are gone. Undefined if no ads were marked as
+   * gone.
+   */
   question?: { listed: number; gone: number } | undefined;
 }
 
 /**
- * Imports files, folders, ZIP archives and workbooks into a library. The file name `-` stands for `stdin`. If another
+ * Imports files, folders, ZIP archives and workbooks into a library. The file name `-` means `stdin`. If another
  * process serves the database, the import goes through that process.
  *
- * @throws LockHeldError if another process uses the database without serving it, and Error if a file cannot be read or if
- * no format has the given name. Files before an unreadable file are imported.
+ * @throws LockHeldError if another process uses the database without serving it
+ * @throws Error if a file cannot be read, or if there is no such format; files before an unreadable file stay imported
  */
 export async function importFiles(
   target: DatabaseOptions,
@@ -140,30 +146,31 @@ export async function importFiles(
   });
 }
 
-/** Returns the formats that an import reads. */
+/** Returns all formats that an import can read. */
 export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
 
 /**
- * Fetches the pictures of ads into a folder. If another process serves the database, that process stores which pictures
- * there are.
+ * Fetches the pictures of ads into a folder. If another process serves the database, that process records the fetched
+ * pictures.
  *
- * @throws LockHeldError if another process uses the database without serving it, and Error if a file cannot be written.
+ * @throws LockHeldError if another process uses the database without serving it
+ * @throws Error if a file cannot be written
  */
 export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
   withLibrary(target, (library) => fetchMissingPictures(library, options));
 
-/** Creates a key. The result holds the secret in `key`, which cannot be read again. */
+/** Creates an API key. The secret in `key` cannot be read again later. */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
   withLibrary(target, ({ create }) => create(options));
 
-/** Returns all keys of a library, without their secrets. */
+/** Returns all API keys of a library, without their secrets. */
 export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ list }) => list());
 
-/** Revokes the key with the given id or prefix. */
+/** Revokes the API key with this id or prefix. */
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(target, ({ revoke }) => revoke(keyIdOrPrefix));
 
-/** Returns the operations of commands on a library that this process has opened. */
+/** Creates the command operations for a library that this process has opened. */
 const createLocalCommands = ({
   import: importSource,
   startImportRun,
@@ -181,12 +188,12 @@ const createLocalCommands = ({
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
 
-/** The operations of commands on a library, which may be open in this or in another process. */
+/** The operations that commands perform on a library. The library may be open in another process. */
 type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
 /**
- * Runs `work` on the library in a database file. If another process serves the file, the operations are sent to that
- * process over HTTP.
+ * Opens the library in a database file and passes it to `work`. If another process serves the file, the operations are
+ * sent to that process over HTTP.
  */
 async function withLibrary<Result>(
   target: DatabaseOptions,
@@ -225,8 +232,9 @@ async function openLockedLibrary(options: OpenOptions) {
 const createToken = () => randomBytes(24).toString('hex');
 
 /**
- * Adds routes for commands under `/-/` to the API of a library. A caller must send the token from the lock file, which only
- * the user who runs the server can read. Arguments and results are JSON. The body of an import is the source itself.
+ * Adds the routes for commands under `/-/` to the API of a library. Callers must send the token from the lock file,
+ * which only the user who runs the server can read. Arguments and results are JSON, but the body of an import is the
+ * imported source itself.
  */
 function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);
@@ -255,14 +263,14 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   };
 }
 
-/** Reads the options of an import from the query of a request. */
+/** Parses the options of an import from the query of a request. */
 const parseImportOptions = (query: URLSearchParams): ImportOptions => ({
   format: query.get('format') ?? undefined,
   question: query.get('question') ?? undefined,
   run: query.has('run') ? Number(query.get('run')) : undefined,
 });
 
-/** Writes the options of an import as the query of a request. */
+/** Formats the options of an import as the query of a request. */
 const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string =>
   new URLSearchParams(
     Object.entries(options).flatMap(([name, value]) =>
@@ -280,7 +288,7 @@ const isReachable = (owner: HolderEndpoint): Promise<boolean> =>
     () => false,
   );
 
-/** Returns the operations of commands on a library that another process serves. */
+/** Creates the command operations for a library that another process serves. */
 function createRemoteCommands(owner: HolderEndpoint): LibraryCommands {
   async function send<Answer>(name: string, body: string | ReadableStream): Promise<Answer> {
     const response = await fetch(createCommandRequest(owner, name, { body, duplex: 'half' })).catch((error) => {

@@ -9,20 +9,23 @@ type Engine = typeof import('node-sqlite3-wasm');
 type Connection = InstanceType<Engine['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
-/** A parameter of a statement. Pass long texts as UTF-8 bytes, which the engine binds several times faster than strings. */
+/**
+ * A parameter of a SQL statement. Pass long texts as UTF-8 bytes, which SQLite binds several times faster than strings.
+ */
 type Value = string | number | null | Uint8Array;
 
-/** An open database file. All of its calls are synchronous. */
+/** An open database file. All methods are synchronous. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** The error code if another process may be using the database file and its write-ahead log. */
+/** The error code for a lost lock: another process may be using the database file and its write-ahead log. */
 const takenOverCode = 'database_taken_over';
 
 /**
- * Locks a database file for this process, and creates the file if it does not exist. The engine itself has no locks
- * between processes.
+ * Locks a database file for this process. Creates the file if it does not exist. We need our own lock, because this
+ * build of SQLite has no locks between processes.
  *
- * @throws LockHeldError if another process uses the file, and Error if the file cannot be written.
+ * @throws LockHeldError if another process uses the file
+ * @throws Error if the file cannot be written
  */
 export async function lockDatabase(path: string) {
   if (path === ':memory:') return { databasePath: path, check() {}, announce() {}, release() {} };
@@ -31,11 +34,11 @@ export async function lockDatabase(path: string) {
   } catch (error) {
     throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
   }
-  // Symbolic links are resolved, so that one file has one lock under all of its names.
+  // Resolve symbolic links, so that each file has a single lock whatever path is used.
   const databasePath = fs.realpathSync(path);
   const lockPath = `${databasePath}.owner`;
   const { isHeld, ...lock } = await acquireLock(lockPath);
-  // The engine's own lock is a folder beside the database, which a killed process leaves behind.
+  // Remove SQLite's own lock, a folder next to the database that a killed process leaves behind.
   fs.rmSync(`${databasePath}.lock`, { recursive: true, force: true });
   const lockedFile = readFileIdentity(databasePath);
   const createLostError = (code: string, event: string) =>
@@ -47,7 +50,10 @@ export async function lockDatabase(path: string) {
   return {
     databasePath,
     ...lock,
-    /** @throws ApiError 503 if the file was deleted or replaced, or may have another owner. */
+    /**
+     * Checks that this process still holds the lock.
+     * @throws ApiError 503 if the lock file was deleted, or if the database file was deleted or replaced
+     */
     check() {
       if (!isHeld()) throw createLostError(takenOverCode, `The lock of ${databasePath}, ${lockPath}, was deleted`);
       if (readFileIdentity(databasePath) !== lockedFile)
@@ -56,40 +62,44 @@ export async function lockDatabase(path: string) {
   };
 }
 
-/** Returns the identity of the file at a path. An inode number is not reused while its file is open. */
+/** Returns the identity of the file at a path. The inode number of an open file is never reused. */
 function readFileIdentity(path: string): string | undefined {
   const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev} ${stats.ino}`;
 }
 
-/** Replaces NUL characters in text. The engine cuts text at a NUL, so a search with such a text would match too much. */
+/**
+ * Replaces NUL characters in text. SQLite truncates text at a NUL, so a search for such a text would match too much.
+ */
 const toBindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 interface DatabaseOptions {
   /** Throws if another process may have taken over the file. */
   checkLock?: () => void;
   /**
-   * True if the file is deleted while it is open. The database then writes no file beside it, and its data need not
-   * survive a crash.
+   * True for a temporary file that is deleted while it is open. The database then writes no other files next to it, and
+   * its data does not have to survive a crash.
    */
   isTemporary?: boolean;
-  /** The time, in Unix milliseconds, from which the dates in the columns are counted. 0 except for demo data. */
+  /**
+   * Dates in columns are stored relative to this time, in Unix milliseconds. Only demo data uses a value other than 0.
+   */
   dateOrigin?: number;
 }
 
 /**
- * Opens a database file or `:memory:`, and creates the tables of this version in a new file.
+ * Opens a database file or `:memory:`. In a new file, creates the tables.
  *
- * No other process may have the file open. The engine has no shared memory, so write-ahead logging, its only crash-safe
- * mode, needs exclusive access.
+ * No other process may have the file open. This build of SQLite has no shared memory, so write-ahead logging, its only
+ * crash-safe mode, needs exclusive access.
  *
- * @throws Error if the file is not a library or was made by another version.
+ * @throws Error if the file is not a library, or if another version of this program created it
  */
 export async function openDatabase(
   path: string,
   { checkLock = () => {}, isTemporary = false, dateOrigin = 0 }: DatabaseOptions = {},
 ) {
-  // Loaded on demand: most processes never open a library.
+  // Load SQLite on demand, because most processes never open a library.
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
   try {
@@ -97,12 +107,12 @@ export async function openDatabase(
     connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
     createTables(connection, path);
   } catch (error) {
-    // On a full disk, closing fails too. The first error is the one to report.
+    // On a full disk, closing fails as well. Ignore that error, because the first one describes the cause.
     catchError(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  // Finalizing a statement that failed throws the same error again, so the error is ignored.
+  // Ignore errors: finalizing a failed statement throws its error a second time.
   const dispose = (statement: Statement) => void catchError(() => statement.finalize());
   const statements = new LRUCache<string, Statement>({ max: 200, dispose });
 
@@ -117,8 +127,8 @@ export async function openDatabase(
   const rollbackListeners: (() => void)[] = [];
 
   /**
-   * Runs `work` in a transaction, and returns when its changes are on disk. If `work` throws, nothing is changed. A nested
-   * call joins the outer transaction.
+   * Runs `work` in a transaction. When it returns, the changes are on disk. If `work` throws, nothing is changed. A
+   * nested call joins the outer transaction.
    */
   function transaction<Result>(work: () => Result): Result {
     if (connection.inTransaction) return work();
@@ -138,7 +148,10 @@ export async function openDatabase(
   return {
     /** Returns all rows of a query. */
     all,
-    /** Returns the first row of a query. All rows are read, because a half-read statement keeps its transaction open. */
+    /**
+     * Returns the first row of a query. All rows are read, because an unfinished statement would keep its transaction
+     * open.
+     */
     get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
     /** Runs a statement that changes data. `rowid` is the row number of the last inserted row. */
     run: (sql: string, values: Value[] = []) =>
@@ -147,27 +160,27 @@ export async function openDatabase(
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,
-    /** Registers a function that runs after each failed transaction, for example to clear a cache of its data. */
+    /** Registers a function that runs after each rollback, e.g. to clear a cache. */
     afterRollback: (listener: () => void) => void rollbackListeners.push(listener),
     checkLock,
     dateOrigin,
-    /** Runs SQL statements that have neither parameters nor results. */
+    /** Runs SQL statements without parameters and results. */
     runScript: (sql: string) => connection.exec(sql),
     /** Closes the database, unless another process may have taken over the file. */
     close() {
       const lockError = catchError(checkLock);
-      // Closing would delete the write-ahead log of the new owner, so the connection stays open until the process ends.
+      // Closing would delete the write-ahead log of the new owner, so keep the connection open until the process ends.
       if (lockError instanceof ApiError && lockError.code === takenOverCode) return;
       statements.clear();
-      // If the file was moved, closing writes the log to the moved file and not to a file that took its place. An error is
-      // ignored, because the file may be gone.
+      // If the file was moved, closing writes the log to the moved file, not to a new file in its place. Ignore errors,
+      // because the file may have been deleted.
       if (lockError) catchError(() => connection.close());
       else connection.close();
     },
   };
 }
 
-/** Runs a function and returns the error that it throws, if any. */
+/** Calls a function and returns the error that it throws. Returns undefined if it succeeds. */
 function catchError(work: () => void): unknown {
   try {
     work();
@@ -177,10 +190,13 @@ function catchError(work: () => void): unknown {
   }
 }
 
-/** Matches messages of the engine about files that cannot be written. */
+/** Matches SQLite's error messages about files that cannot be written. */
 const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
 
-/** The text "AdLi" as a number. It distinguishes a library from the SQLite files of other programs. */
+/**
+ * The text "AdLi" as a number, stored as SQLite's application id. It distinguishes a library from SQLite files of other
+ * programs.
+ */
 const applicationId = 0x41644c69;
 
 const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
@@ -202,14 +218,14 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
 });
 
 /**
- * The tables of a library. Each record type has five tables:
+ * The tables of a library. Each record type has five tables. For ads, these are:
  *
- * - `ads` has the columns for filtering and sorting. The table is narrow, so that these operations read few pages.
- * - `ads_json` has the JSON of the records and the list of tags of each record.
- * - `ads_text` finds rows by the words of an ad, its advertiser and its payer without storing the text again. Its tokenizer
- *   only splits at spaces, because `search/tokens.ts` makes the tokens.
- * - `ads_tag_values` has the values of tags, such as countries and domains (`search/tags.ts`).
- * - `ads_tags` says which records have which of these values.
+ * - `ads` has the columns for filtering and sorting. The table is narrow, so that queries read few database pages.
+ * - `ads_json` has the JSON of each ad and the list of its tags.
+ * - `ads_text` is the full-text index over the ad, its advertiser and its payer. It does not store the text. Its
+ * tokenizer only splits at spaces, because `search/tokens.ts` creates the tokens.
+ * - `ads_tag_values` has the values of tags, e.g. countries and domains (see `search/tags.ts`).
+ * - `ads_tags` links ads to their tag values.
  */
 const tables = `
   ${recordTables.join('')}
@@ -242,15 +258,21 @@ const tables = `
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`;
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
-/** The version of the index. Raise this number if texts, tags, measures or tokens are read from records in another way. */
+/**
+ * The version of the search index. Increase this number when texts, tags, measures or tokens are extracted from records
+ * differently.
+ */
 const indexVersion = 7;
-/** The version of the file, stored in `PRAGMA user_version`. It changes with the tables, the tags and `indexVersion`. */
+/**
+ * The version of the database file, stored in `PRAGMA user_version`. It changes with the tables, the tag keys and
+ * `indexVersion`.
+ */
 const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tables, tagKeys])).slice(0, 7), 16);
 
 /**
- * Creates the tables of a new file, and checks the version of an existing file.
+ * Creates the tables in a new file, or checks the version of an existing file.
  *
- * @throws Error if another version or another program made the file, or if the file cannot be written.
+ * @throws Error if another version or another program created the file, or if the file cannot be written
  */
 function createTables(connection: Connection, path: string): void {
   const readPragma = (name: string) => Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
@@ -260,7 +282,7 @@ function createTables(connection: Connection, path: string): void {
   if (!isNew && readPragma('user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
-    // Writes even if nothing changes, so that a database that cannot be written fails now and not at the first call.
+    // Write even if nothing changes, so that a read-only database fails here and not at the first call.
     connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
     if (isNew) connection.exec(tables);
     connection.exec('COMMIT');

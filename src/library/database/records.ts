@@ -12,25 +12,25 @@ import { collectTagValues, type TagValue } from '../search/tags.ts';
 import { tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
-/** Reads and writes the ads and pages of a library. */
+/** Reads and writes the ads and advertiser pages of a library. */
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /**
- * Records whose JSON is not in the database. The database holds only the columns, tags and words by which a search finds
- * them. Demo data uses this.
+ * Records whose JSON is created on demand instead of being stored in the database. Only their search columns, tags and
+ * words are stored. Demo data uses this.
  */
 export interface ExternalRecords {
-  /** Returns the row number of a record, or undefined if there is no such record. */
+  /** Returns the row number of a record. Returns undefined if there is no such record. */
   findRowNumber(itemType: ItemType, id: string): number | undefined;
-  /** Returns a record as JSON, or undefined if there is no such record. */
+  /** Returns a record as JSON. Returns undefined if there is no such record. */
   readJson(itemType: ItemType, rowNumber: number): string | undefined;
 }
 
 /**
- * Creates the store of ads and pages in a database. The database keeps each record as the JSON that was imported, and the
- * columns, tags and words by which a search finds the record.
+ * Creates the store of ads and advertiser pages in a database. For each record, the database has the imported JSON, and
+ * the columns, tags and words by which searches find it.
  *
- * @param externalRecords Further records that can be found and read, but whose JSON the database does not store.
+ * @param externalRecords records whose JSON is not stored in the database
  */
 export function createRecordStore(database: Database, externalRecords?: ExternalRecords) {
   const write = {
@@ -39,19 +39,19 @@ export function createRecordStore(database: Database, externalRecords?: External
   };
 
   /**
-   * Returns the row number of a record and the run of imports that wrote it last. Returns undefined if no record of the
-   * database has this id. `run` is negative for a page that an ad of the run created.
+   * Returns the row number of a record, and the number of the import run that last wrote it. Returns undefined if the
+   * database has no such record. `run` is negative for an advertiser page that was created from an ad of the run.
    */
   const findRow = (itemType: ItemType, id: string) =>
     database.get<{ number: number; run: number | null }>(`SELECT number, run FROM ${itemType} WHERE id = ?`, [
       toStoredId(itemType, id),
     ]);
 
-  /** Returns the row number of a record, or undefined if no record has this id. */
+  /** Returns the row number of a record. Returns undefined if there is no such record. */
   const findRowNumber = (itemType: ItemType, id: string): number | undefined =>
     findRow(itemType, id)?.number ?? externalRecords?.findRowNumber(itemType, toStoredId(itemType, id));
 
-  /** Returns records as JSON, in the order of their row numbers in the argument. */
+  /** Returns the JSON of the records with these row numbers, in the same order. */
   function readJson(itemType: ItemType, rowNumbers: number[]): string[] {
     const sql = `SELECT number, json FROM ${itemType}_json WHERE number IN (SELECT value FROM json_each(?))`;
     const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(rowNumbers)]);
@@ -61,14 +61,14 @@ export function createRecordStore(database: Database, externalRecords?: External
     );
   }
 
-  /** Writes a page, and returns its row number. It replaces a page with the same id. */
+  /** Inserts an advertiser page, or replaces the page with the same id. Returns its row number. */
   function putPage(page: Page, json = JSON.stringify(page), run: number | null = null): number {
     return write.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, run);
   }
 
   /**
-   * Writes an ad, and creates the page of its advertiser if the library has no such page. Returns the row number of the
-   * ad. It replaces an ad with the same id.
+   * Inserts an ad, or replaces the ad with the same id. Returns its row number. If the library has no page for the
+   * advertiser, creates one from the ad.
    */
   function putAd(ad: Ad, json = JSON.stringify(ad), run: number | null = null): number {
     const rowNumber = write.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, run);
@@ -80,11 +80,11 @@ export function createRecordStore(database: Database, externalRecords?: External
   return { findRow, findRowNumber, readJson, putPage, putAd };
 }
 
-/** Returns a function that writes a record of one type with its columns, words, tags and JSON. */
+/** Creates a function that writes a record of one type with its columns, words, tags and JSON. */
 function createRecordWriter(database: Database, { name, measures, getTexts, tags }: RecordType) {
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
-  // Not an upsert: SQLite runs an upsert in a savepoint, and FTS5 flushes its buffer at each savepoint. An import would
-  // take twice as long.
+  // Do not use an upsert: SQLite runs it in a savepoint, and FTS5 flushes its buffer at each savepoint, which makes an
+  // import twice as slow.
   const insert = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
   const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
   const update = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
@@ -97,8 +97,8 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
       if (getLowerBound) return [value, getLowerBound(item) ?? null];
       return [value !== null && isDate ? value - database.dateOrigin : value];
     });
-    // A record that is replaced keeps its row number. With a new number, the record could appear twice while somebody
-    // pages through a search.
+    // Reuse the row number of a replaced record. Otherwise, the record could appear twice while a user pages through a
+    // search.
     const rowNumber = existingRow ?? database.run(insert, [id, run, ...values]).rowid;
     if (existingRow !== undefined) database.run(update, [run, ...values, existingRow]);
     database.run(insertText, [rowNumber, ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](item))))]);
@@ -109,12 +109,12 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
   };
 }
 
-/** Returns a function that writes the tags of records of one type. */
+/** Creates a function that writes the tags of records of one type. */
 function createTagWriter(database: Database, itemType: ItemType) {
   const cachedNumbers = new LRUCache<string, number>({ max: 20_000 });
   database.afterRollback(() => cachedNumbers.clear());
 
-  /** Returns the row number of a tag value, and stores the value first if no record had it before. */
+  /** Returns the row number of a tag value. Stores the value if it is new. */
   function getTagNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
     const selectNumber = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
@@ -127,17 +127,17 @@ function createTagWriter(database: Database, itemType: ItemType) {
     return number;
   }
 
-  // A record of the demo stores no list of its tags, so any tag may be one of its tags.
+  // The tags of a demo record are not stored as a list, so delete all tags that it may have.
   const selectTagList = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
     FROM ${itemType}_tag_values`;
   const deleteTags = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
-  // OR IGNORE avoids a savepoint. SQLite opens a savepoint for a statement that may fail after its first row.
+  // Use OR IGNORE to avoid a savepoint, which SQLite opens for statements that may fail after their first row.
   const insertTags = `INSERT OR IGNORE INTO ${itemType}_tags (tag, record, isCounted)
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 
   /**
-   * Replaces the tags of a record. Returns their list as JSON: the number of each tag value, negative for values that
-   * counts leave out.
+   * Replaces the tags of a record. Returns the list of its tag numbers as JSON. A negative number means that counts
+   * ignore the tag.
    */
   return (record: number, isReplacement: boolean, values: readonly TagValue[]): string => {
     const tagList = JSON.stringify(
@@ -154,10 +154,12 @@ function createTagWriter(database: Database, itemType: ItemType) {
 
 const toUtf8 = (text: string) => Buffer.from(text);
 
-/** Returns an id as the database stores it. Ad ids are UUIDs, which are the same in upper and lower case. */
+/**
+ * Returns an id in the form that the database stores. Ad ids are UUIDs, in which upper and lower case are equivalent.
+ */
 const toStoredId = (itemType: ItemType, id: string) => (itemType === 'ads' ? id.toLowerCase() : id);
 
-/** Returns a page with the facts that an ad states about its advertiser. An imported record of the page replaces it. */
+/** Creates an advertiser page from the information in an ad. A page that is imported later replaces it. */
 function createPageFromAd(ad: Ad, pageId: string): Page {
   return {
     pageId,
@@ -170,8 +172,8 @@ function createPageFromAd(ad: Ad, pageId: string): Page {
 }
 
 /**
- * Returns a function that adds the detected language to an ad without `languages`. The result is only indexed: the stored
- * record stays as it was imported.
+ * Returns a function that adds the detected language to an ad without `languages`. The result is only used for the
+ * search index. The stored record stays as it was imported.
  */
 export async function loadAdLanguageDetector(): Promise<(ad: Ad) => Ad> {
   const detectLanguage = await loadLanguageDetector();

@@ -13,20 +13,20 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** Options of a demo library. The dates of its data are relative to the day of `now`. */
+/** The options of a demo library. The dates of its data are relative to the day of `now`. */
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * The V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes the main loop of SQLite after a
- * few dozen steps. The function is so large that this takes up to half a second of processor time in another thread.
- * With the largest budget, the demo answers its first calls before V8 begins to optimize.
+ * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes the main loop of SQLite after a
+ * few dozen iterations. This takes up to half a second of CPU time in another thread, because the function is very
+ * large. With the maximum budget, the demo library responds to its first calls before V8 starts to optimize.
  */
 const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
 
 /**
- * Opens a library with fictional data, and returns the library with its API key. Changes to the library are lost when
- * the library is closed. The data are the same on the same day, and the key is always the same.
- * @throws Error if no folder for temporary files can be written
+ * Opens a library with fictional data. Returns the library and its API key, which is always the same. The data is the
+ * same for all calls on one day. Changes are lost when the library is closed.
+ * @throws Error if there is no writable folder for temporary files
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { database, advertisers: advertiserSeeds } = await readDemoData();
@@ -36,8 +36,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   setFlagsFromString(tieringBudgetFlag);
   const file = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
-  // SQLite keeps the open file without its name, so the file is deleted at once. Windows cannot delete an open file, so
-  // `close` deletes the file there.
+  // Delete the file immediately: SQLite can use an open file without a name. On Windows, an open file cannot be
+  // deleted, so `close` deletes it.
   const { context, ...library } = await openLibrary({ ...options, database: file.path, demo, random }).finally(() =>
     file.remove().catch(() => {}),
   );
@@ -55,18 +55,18 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /**
- * Creates the records that the database of the demo does not contain. An advertiser is made with all its ads when one
- * of its ads is read for the first time.
+ * Creates the demo records whose JSON is not in the database. The first time one of an advertiser's ads is read, all
+ * ads of that advertiser are generated.
  * @param today the start of the day in Unix milliseconds
  */
 function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: number): ExternalRecords {
-  const madeAdvertisers = new Map<number, DemoAdvertiser>();
+  const advertiserCache = new Map<number, DemoAdvertiser>();
   function getAdvertiser(index: number): DemoAdvertiser | undefined {
-    const [advertiser, start] = [advertisers[index], advertiserSeeds[index]];
-    if (advertiser === undefined || start === undefined) return undefined;
+    const [advertiser, advertiserSeed] = [advertisers[index], advertiserSeeds[index]];
+    if (advertiser === undefined || advertiserSeed === undefined) return undefined;
     const madeAdvertiser =
-      madeAdvertisers.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(start.seed), today);
-    madeAdvertisers.set(index, madeAdvertiser);
+      advertiserCache.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(advertiserSeed.seed), today);
+    advertiserCache.set(index, madeAdvertiser);
     return madeAdvertiser;
   }
   function createRowNumbers(): Map<string, number> {
@@ -93,7 +93,7 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: numb
 
 const createDemoAdId = (rowNumber: number): string => uuidFromName(`ads ${rowNumber - 1}`);
 
-/** Writes a file in a new temporary folder. `remove` deletes the folder. */
+/** Writes a file into a new temporary folder. `remove` deletes the folder. */
 async function writeTemporaryFile(content: Uint8Array) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
@@ -102,8 +102,8 @@ async function writeTemporaryFile(content: Uint8Array) {
 }
 
 /**
- * Creates a temporary folder. In a container with a read-only file system, the usual folder for temporary files cannot
- * be written, but `/dev/shm` is memory that is mounted as a folder.
+ * Creates a temporary folder. In a container with a read-only file system, the default temporary folder is not
+ * writable, but `/dev/shm`, a folder in memory, usually is.
  */
 async function createTemporaryFolder(): Promise<string> {
   let firstError: unknown;
@@ -118,8 +118,8 @@ async function createTemporaryFolder(): Promise<string> {
 }
 
 /**
- * Reads a picture of an ad or of an advertiser. Returns undefined if there is no picture with this name. The build puts
- * the folder of the pictures beside the code.
+ * Reads the picture of a demo ad or advertiser. Returns undefined if there is no such picture. The build copies the
+ * folder of pictures next to the code.
  */
 async function readDemoPicture(name: string): Promise<Picture | undefined> {
   if (!/^[\w-]+\.webp$/.test(name)) return undefined;

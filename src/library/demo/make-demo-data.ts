@@ -10,7 +10,7 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** Makes the data of the demo from the tables in `market`. The day of the market is 1 January 1970. */
+/** Generates the demo data from the tables in `market`. All dates are relative to 1 January 1970. */
 export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
   try {
@@ -45,9 +45,9 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
     fillCollections(context, userId);
     database.run('UPDATE ads SET id = number');
     for (const table of ['ads_json', 'pages_json']) database.run(`DELETE FROM ${table}`);
-    // A full-text index consists of several segments. Merging the segments makes the file smaller.
+    // Merge the segments of each full-text index, which makes the file smaller.
     for (const table of ['ads_text', 'pages_text']) database.run(`INSERT INTO ${table} (${table}) VALUES ('optimize')`);
-    // The demo has so few records that indexes would not make searches faster.
+    // Drop the indexes. The demo has so few records that indexes would not make searches faster.
     const indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
     for (const { name } of database.all<{ name: string }>(indexes)) database.run(`DROP INDEX "${name}"`);
   });
@@ -56,7 +56,7 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   return advertiserSeeds;
 }
 
-/** Creates collections of the demo's user and of a colleague. */
+/** Creates collections of the demo user and of a colleague. */
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
   const colleagueId = `c0${userId.slice(2)}`;
   const findItems = (itemType: ItemType, filters: Record<string, string>, limit: number) =>

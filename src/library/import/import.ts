@@ -18,32 +18,32 @@ import { openRecordWriter, type RecordWriter } from './writer.ts';
 
 export type { ImportReport } from './report.ts';
 
-/** The milliseconds of work in one transaction. After each transaction, other requests can run. */
+/** How long a transaction may run, in milliseconds. Other requests can run between two transactions. */
 const transactionMs = 50;
 
-/** An import stops when it has found this many unusable records, because the source is then not an archive of ads. */
+/** The number of unusable records after which an import stops, because the source is probably not an archive of ads. */
 const maxUnusableRecords = 100_000;
 
 /** Options for an import. */
 export interface ImportOptions {
-  /** The name of the format of all records. By default, the import recognizes the format of each record. */
+  /** The name of the format of all records. By default, the import detects the format of each record. */
   format?: string | undefined;
   /**
-   * The number of the run of imports to which this import belongs, as `startImportRun` returns it. Imports of one run
-   * combine what they say about the same ad. By default, the import is a run of its own.
+   * The number of the import run to which this import belongs, from `startImportRun`. Imports of one run combine their
+   * information about the same ad. By default, each import is a separate run.
    */
   run?: number | undefined;
-  /** The name of the question that the imported ads answer. Searches find them by the filter `question`. */
+  /** The name of the question that the imported ads answer. The filter `question` finds these ads. */
   question?: string | undefined;
-  /** Called often while the import runs in this process. */
+  /** Called frequently while the import runs in this process. */
   onProgress?: ((counts: ImportCounts) => void) | undefined;
 }
 
-/** How many records of a source were read and stored. */
+/** The numbers of records that were read and stored so far. */
 export interface ImportCounts {
   readRecords: number;
   storedRecords: number;
-  /** True after the whole source was read. */
+  /** True once the whole source has been read. */
   isStoring: boolean;
 }
 
@@ -55,14 +55,13 @@ interface ImportTarget {
 }
 
 /**
- * Loads ads and pages of any format into the library. A record replaces an earlier record with the same id. A record
- * that cannot be used is skipped and reported.
+ * Imports ads and advertiser pages in any supported format. A record replaces an earlier record with the same id.
+ * Unusable records are skipped and reported.
  *
- * The import goes through all records twice. The first pass finds out how each column writes its numbers and dates, and
- * stores nothing. The second pass stores the records. The work is divided into short transactions, and other requests
- * can run between them.
+ * The import processes all records twice. The first pass detects how each column writes numbers and dates, and stores
+ * nothing. The second pass stores the records in short transactions, so that other requests can run in between.
  *
- * @throws Error if no format has the given name
+ * @throws Error if there is no format with the given name
  */
 export async function importRecords(
   target: ImportTarget,
@@ -78,11 +77,11 @@ export async function importRecords(
   }
 }
 
-/** Starts a run of imports. Returns its number. */
+/** Starts an import run and returns its number. */
 export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' | 'now'>): number =>
   database.run('INSERT INTO import_runs (startedAt) VALUES (?)', [now()]).rowid;
 
-/** A line of the spool: the place of a record, and the record or the problem with it. */
+/** A line of the spool file: the position of a record, and either the record or the reason why it is unusable. */
 type SpoolEntry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
 class Import {
@@ -97,7 +96,7 @@ class Import {
   readonly #spool = new Spool();
   #table: Table | undefined;
   #readRow: ((cells: readonly string[]) => SourceRecord) | undefined;
-  /** The error, with its line, that prevented the rest of the source from being read. */
+  /** The error that stopped the reading of the source, and the line where it occurred. */
   #sourceError: { line: number; error: Error } | undefined;
   #hasAdText = false;
   #ignoredCount = 0;
@@ -115,7 +114,7 @@ class Import {
     return this.#spool.close();
   }
 
-  /** Runs the first pass: observes how columns write their values, and writes all records to the spool. */
+  /** Runs the first pass: detects how columns write their values, and writes all records to the spool file. */
   async observeRecords(source: AsyncIterable<string | Uint8Array>): Promise<void> {
     let lastLine = 1;
     let unusableCount = 0;
@@ -156,8 +155,8 @@ class Import {
   }
 
   /**
-   * Passes the values of a record to the parser. Returns the record, or a problem if no format matches the record. All
-   * other problems are found when the record is stored.
+   * Passes the values of a record to the parser. Returns the entry, or a problem if no format matches. All other
+   * problems are found in the second pass.
    */
   #observeEntry(entry: SourceEntry): SourceEntry {
     if ('problem' in entry) return entry;
@@ -174,7 +173,7 @@ class Import {
     return entry;
   }
 
-  /** Runs the second pass: stores the records from the spool. Returns the report of the import. */
+  /** Runs the second pass: stores the records from the spool file. Returns the report of the import. */
   async storeRecords(): Promise<ImportReport> {
     const { report } = this.#reporter;
     try {
@@ -222,13 +221,16 @@ class Import {
     this.#clearRecordNotes();
   }
 
-  /** Removes what the parser noted about the current record. */
+  /** Clears the parser's notes about the previous record. */
   #clearRecordNotes(): void {
     this.#parser.valueErrors.length = 0;
     this.#parser.unusedKeys.length = 0;
   }
 
-  /** @throws Error that says why the record cannot be used */
+  /**
+   * Stores one record.
+   * @throws Error that explains why the record is unusable
+   */
   #storeRecord(kind: SpoolEntry[2], content: unknown, writer: RecordWriter): void {
     const record =
       kind === 'cells'
@@ -250,7 +252,8 @@ class Import {
 }
 
 /**
- * Converts an entry to a line of the spool. A JSON record that is a line of its own stays text, to be stored unchanged.
+ * Converts a record to a line of the spool file. A JSON record on a line of its own stays text, so that it is stored
+ * unchanged.
  */
 function toSpoolLine(entry: SourceEntry): string {
   const [kind, content] =
@@ -276,8 +279,8 @@ function isJson(text: string): boolean {
 const maxColumnsLength = 2000;
 
 /**
- * Describes which columns become which fields, for the report. If several columns form one field, only the first column
- * is named.
+ * Describes for the report which columns become which fields. If several columns form one field, only the first one is
+ * listed.
  */
 function describeColumns({ columns, fields }: Table): string {
   const columnByField = new Map<string, string>();

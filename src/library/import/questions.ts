@@ -8,19 +8,22 @@ import type { JsonObject } from './formats/import-format.ts';
 import { addHistory } from './readings.ts';
 
 /*
- * A question is a name under which a person imports the downloads of one search, week after week. Each ad stores in
- * `questions` the names of the questions that list it. An ad that the newest complete download of a question does not list
- * any more is gone: the name is removed, and the ad ends.
+ * A question is the name of a search whose downloads a user imports repeatedly, e.g. every week. Each ad has the names
+ * of its questions in `questions`. If the newest complete download no longer contains an ad, the ad is gone: the
+ * question is removed from the ad, and the ad counts as ended.
  */
 
-/** Adds a question to an ad, and keeps the questions of the stored ad. Returns the same object if the ad has none. */
+/**
+ * Adds a question to an ad and keeps the questions of the stored ad. Returns the same object if the ad has no
+ * questions.
+ */
 export function addQuestion(ad: JsonObject, stored: JsonObject | undefined, question: string | undefined): JsonObject {
   const questions = new Set([...collectTexts(stored?.questions), ...collectTexts(ad.questions)]);
   if (question !== undefined) questions.add(question);
   return questions.size > 0 ? { ...ad, questions: [...questions] } : ad;
 }
 
-/** The milliseconds of work in one transaction. After each transaction, other requests can run. */
+/** How long a transaction may run, in milliseconds. Other requests can run between two transactions. */
 const transactionMs = 50;
 
 interface QuestionTarget {
@@ -30,12 +33,13 @@ interface QuestionTarget {
 }
 
 /**
- * Marks the ads of a question that a run of imports did not list as gone. Call this function only if the run read the whole
- * answer to the question: the ads of a partial file would look as if all other ads had ended.
+ * Marks the ads of a question as gone if an import run did not list them. Call this function only after importing a
+ * complete download. After a partial download, ads that are still running would be marked as gone.
  *
- * A gone ad ends on the day when it was last seen, or when it was last imported if no source says when it was seen.
+ * The end date of a gone ad is the day when it was last seen. If that day is unknown, it is the day of the last import
+ * that contained the ad.
  *
- * @returns the number of ads that the question lists now, and the number of ads that are gone
+ * @returns the number of ads that the question still lists, and the number of ads that are gone
  */
 export async function completeQuestion(
   { database, records, now }: QuestionTarget,
@@ -68,7 +72,9 @@ export async function completeQuestion(
 const readStartOfRun = (database: Database, run: number | null): number | undefined =>
   database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [run])?.startedAt;
 
-/** Returns an ad without the question that no longer lists it, with the day of its end. */
+/**
+ * Removes a question from an ad. If no other question lists the ad, also marks the ad as gone and sets its end date.
+ */
 function endAd(
   ad: JsonObject,
   { question, lastListedAt, now }: { question: string; lastListedAt: number | undefined; now: number },
@@ -77,7 +83,7 @@ function endAd(
   const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== name);
   const { questions: _, ...fields } = ad;
   const remaining = questions.length > 0 ? { ...fields, questions } : fields;
-  // Another question still lists the ad, so the ad has not ended.
+  // Another question still lists the ad, so it has not ended.
   if (questions.length > 0) return remaining;
   const goneAd: JsonObject = { ...remaining, goneAt: new Date(now).toISOString(), isActive: false };
   const endDate = parseTime(ad.endDate);

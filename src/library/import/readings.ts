@@ -3,33 +3,36 @@ import { parseTime } from '../../views/dates.ts';
 import { isObject } from '../../views/view.ts';
 import type { JsonObject } from './formats/import-format.ts';
 
-/** An earlier value of a field of an ad. */
+/** An earlier value of an ad's field. */
 interface EarlierValue {
   value: unknown;
-  /** When the ad with this value was last seen, if its source says so. */
+  /** When the ad was last seen with this value. Undefined if the source does not say. */
   lastSeenAt?: string;
-  /** The time of the import that replaced this value. */
+  /** When an import replaced this value. */
   replacedAt: string;
 }
 
-/** The largest number of earlier values that an ad keeps of each field. */
+/** The maximum number of earlier values that are stored per field of an ad. */
 const maxEarlierValues = 20;
-/** A longer value, such as a long list of media, is not kept. Its change is kept without the value. */
+/** Longer values, such as long lists of media, are not stored. The history then only records that the value changed. */
 const maxValueLength = 10_000;
 
-/** Returns true if an ad was seen before the stored reading of the same ad. */
+/** Returns true if the ad was last seen before the stored version of the same ad. */
 export function isOlderReading(ad: JsonObject, storedAd: JsonObject): boolean {
   const [seenAt, storedSeenAt] = [parseTime(ad.lastSeenAt), parseTime(storedAd.lastSeenAt)];
   return seenAt !== undefined && storedSeenAt !== undefined && seenAt < storedSeenAt;
 }
 
-/** Returns the newer of two readings of an ad. Fields without a value take the value of the older reading. */
+/** Adds the fields that are missing in the newer version of an ad from the older version. */
 export function fillMissingFields(newer: JsonObject, older: JsonObject): JsonObject {
   const missingFields = Object.entries(older).filter(([name]) => !hasValue(newer, name));
   return missingFields.length > 0 ? { ...newer, ...Object.fromEntries(missingFields) } : newer;
 }
 
-/** Returns true if an ad has a value for a field. `null` is a value: an `endDate` of null says that the ad runs. */
+/**
+ * Returns true if an ad has a value for a field. `null` counts as a value: an `endDate` of null means that the ad is
+ * running.
+ */
 function hasValue(ad: JsonObject, name: string): boolean {
   const value = ad[name];
   if (value === undefined || value === '') return false;
@@ -37,12 +40,12 @@ function hasValue(ad: JsonObject, name: string): boolean {
 }
 
 /**
- * Adds the values of an older reading to the history of an ad, `changes`: for each field whose content differs, the
- * earlier values, the newest first. Returns the same object if there is no history.
- * @param ad the newer reading, or the ad that combines both
+ * Adds the changed values of an older version to the ad's history, `changes`. The history has a list of earlier values
+ * for each changed field, the newest first. Returns the same object if there is no history.
+ * @param ad the newer version, or the combination of both versions
  */
 export function addHistory(ad: JsonObject, older: JsonObject, now: number): JsonObject {
-  // The source states a history of its own, for example because it is an export.
+  // Keep the history from the source, e.g. from an export of this server.
   if (ad.changes !== undefined && ad.changes !== older.changes) return ad;
   const changes: Record<string, unknown> = { ...(isObject(older.changes) ? older.changes : {}) };
   const [content, olderContent] = [extractContent(ad), extractContent(older)];

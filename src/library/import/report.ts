@@ -2,36 +2,36 @@ import { countReason } from './stored-pictures.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
 
-/** The result of an import, for people. */
+/** The report of an import, shown to the user. */
 export type ImportReport = {
-  /** How many ads were stored, not counting repeated records. */
+  /** The number of stored ads, without repeated records. */
   ads: number;
-  /** How many pages were stored, not counting repeated records. */
+  /** The number of stored advertiser pages, without repeated records. */
   pages: number;
-  /** How many of the ads and pages replaced a record that the library contained before this import. */
+  /** The number of ads and pages that replaced a record from an earlier import. */
   updated: number;
-  /** How many ads are older than the stored reading of the same ad. They became a part of its history. */
+  /** The number of ads that are older than the stored version. They were added to the history of the stored ad. */
   older: number;
-  /** How many records had the id of another record that the same run of imports wrote. */
+  /** The number of records with the same id as another record of this import run. */
   repeated: number;
-  /** How many ads and pages had each format, not counting repeated records. */
+  /** The number of ads and pages in each format, without repeated records. */
   formats: Record<string, { ads: number; pages: number }>;
-  /** How many records were not stored. */
+  /** The number of records that were not stored. */
   skipped: number;
-  /** Which columns of a table became which fields. */
+  /** Lists which columns of a table became which fields. */
   columns?: string;
-  /** Keys and values that were not understood although their record was stored, each with the number of occurrences. */
+  /** Keys and values that were not recognized in stored records, with the number of occurrences. */
   notes: string[];
   /**
-   * The first records that were skipped, each with the reason. `path` is the place of the record in a document, and is
-   * empty for a record on a line of its own.
+   * The first skipped records, with the reasons. `path` is the position inside a JSON document, and empty for a record
+   * on a line of its own.
    */
   problems: { line: number; path: string; problem: string }[];
-  /** For the skipped records that `problems` does not list, the number of records by reason. */
+  /** The number of skipped records for each reason. It only counts records that are not in `problems`. */
   reasons: Record<string, number>;
 };
 
-/** The place of a record in its source. */
+/** The position of a record in its source. */
 interface Place {
   line: number;
   path: string;
@@ -39,12 +39,12 @@ interface Place {
 
 const maxProblems = 50;
 const maxProblemLength = 500;
-/** The largest number of different keys that a report counts. */
+/** The maximum number of different keys that a report counts. */
 const maxCountedKeys = 1000;
-/** The largest number of keys that a report lists. */
+/** The maximum number of keys that a report lists. */
 const maxListedKeys = 20;
 
-/** Counts the records of an import, and collects what the import does not understand. */
+/** Counts the records of an import, and collects the problems and the keys that were not recognized. */
 export class ImportReporter {
   readonly report: ImportReport = {
     ...{ ads: 0, pages: 0, updated: 0, older: 0, repeated: 0, skipped: 0 },
@@ -53,7 +53,7 @@ export class ImportReporter {
   readonly #unusedKeyCounts = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstPlace: Place; message: string }>();
 
-  /** Counts a record that was stored. */
+  /** Counts a stored record. */
   countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
     this.report.formats[formatName] ??= { ads: 0, pages: 0 };
     if (outcome === 'repeated') {
@@ -66,7 +66,7 @@ export class ImportReporter {
     if (outcome === 'older') this.report.older++;
   }
 
-  /** Counts a record that cannot be used, and stores the reason. */
+  /** Counts a record that was skipped, and adds the reason to the report. */
   countSkipped({ line, path }: Place, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     const problem = removeAccessTokens(message).slice(0, maxProblemLength);
@@ -75,7 +75,7 @@ export class ImportReporter {
     else countReason(this.report.reasons, problem.split(';', 1)[0] ?? '');
   }
 
-  /** Adds a problem that concerns the whole source. */
+  /** Adds a problem that affects the whole source. */
   addProblem(problem: string): void {
     this.report.problems.push({ line: 0, path: '', problem });
   }
@@ -87,8 +87,8 @@ export class ImportReporter {
   }
 
   /**
-   * Counts a value that was not understood, if its record was stored without the value.
-   * @param message a message that begins with the key. Messages with the same key are counted together.
+   * Counts a value that was not recognized, in a record that was stored without it.
+   * @param message starts with the key; messages with the same key are counted together
    */
   countValueProblem(place: Place, message: string): void {
     const key = /^[^:]{1,100}: /.exec(message)?.[0] ?? message;
@@ -99,8 +99,8 @@ export class ImportReporter {
   }
 
   /**
-   * Completes the report.
-   * @param isTable whether the source was a table. Then `columns` already lists the columns that were not used.
+   * Completes and returns the report.
+   * @param isTable true for a table, because `columns` then already lists the unused columns
    */
   finish(isTable: boolean): ImportReport {
     const { report } = this;

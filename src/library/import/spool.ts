@@ -3,16 +3,16 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The number of characters that stay in memory. A longer source is written to a temporary file. */
+/** The maximum number of characters in memory. A longer source is written to a temporary file. */
 const maxCharactersInMemory = 8 * 1024 * 1024;
-/** The number of characters that are collected before each write to the file. */
+/** The number of characters that are buffered before each write to the file. */
 const writeLength = 256 * 1024;
 const linesPerWrite = 1000;
 
 /**
- * Stores lines of text that are written once and then read once. An import knows only at the end of a source how the
- * source writes its dates and numbers, so all records wait in a spool until then. A long source waits in a temporary
- * file that only the user can read.
+ * Stores lines of text that are written once and then read once. An import only knows the date and number formats of a
+ * source after reading all of it, so all records are spooled until then. A long source goes into a temporary file that
+ * only the user can read.
  */
 export class Spool {
   #bufferedLines: string[] = [];

@@ -8,28 +8,29 @@ import type { Fields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
 /**
- * The result of fetching a picture: the name of its file, or null if the picture could not be fetched, and its size.
+ * The result of fetching one picture: its URL, the name of its file, and its size. `file` is null if the picture could
+ * not be fetched.
  */
 export type FetchedPicture = { address: string; file: string | null; bytes: number };
 
 /** The pictures that a library stores in a folder. */
 export type StoredPictures = ReturnType<typeof openStoredPictures>;
 
-/** The content of a picture, with its media type. */
+/** The content of a picture and its media type. */
 export type Picture = { bytes: Uint8Array; type: string };
 
-/** The number of ads whose pictures are fetched and noted in the database together. */
+/** The number of ads whose pictures are fetched and recorded in one batch. */
 const adsPerBatch = 25;
 
 /**
- * The name of a picture file. It contains the SHA-256 hash of the content and the perceptual hash, so that a server
- * that asks this library knows the perceptual hash without fetching the picture.
+ * Matches the name of a picture file: the SHA-256 hash of its content and its perceptual hash. With the perceptual hash
+ * in the name, a server can compare pictures of this library without fetching them.
  */
 const fileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 
 /**
- * Opens the pictures that a library stores in a folder. Stored pictures stay available when their addresses in the ads
- * have expired.
+ * Opens the pictures that a library stores in a folder. They stay available after the picture URLs in the ads have
+ * expired.
  * @param now returns the current time in Unix milliseconds
  */
 export function openStoredPictures(database: Database, now: () => number) {
@@ -41,10 +42,10 @@ export function openStoredPictures(database: Database, now: () => number) {
     );
   return {
     /**
-     * Returns the addresses of the pictures to fetch for the next batch of ads. `expired` counts the addresses that
-     * have expired and can no longer be fetched. `lastAdNumber` is the number of the last ad of the batch, and null after the
-     * last batch. `storedBytes` is the size of all stored pictures.
-     * @param afterAdNumber the number of the last ad of the previous batch; 0 for the first batch
+     * Finds the pictures to fetch for the next batch of ads, as URLs in `addresses`. `expired` is the number of URLs
+     * that have expired. `lastAdNumber` is the row number of the last ad in the batch, or null after the last batch.
+     * `storedBytes` is the total size of the stored pictures.
+     * @param afterAdNumber the row number of the last ad in the previous batch, or 0 for the first batch
      * @param shouldRetryFailed also returns pictures that could not be fetched before, or whose files were deleted
      */
     findMissing(afterAdNumber: number, shouldRetryFailed: boolean) {
@@ -70,7 +71,7 @@ export function openStoredPictures(database: Database, now: () => number) {
         storedBytes: bytes,
       };
     },
-    /** Notes which pictures were fetched, and in which folder their files are. */
+    /** Records which pictures were fetched, and the folder with their files. */
     savePictures(folder: string, fetchedPictures: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
@@ -78,14 +79,14 @@ export function openStoredPictures(database: Database, now: () => number) {
           database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [address, file, bytes]);
       });
     },
-    /** Returns the file name of each address whose picture is stored. */
+    /** Returns the file name of each stored picture, by its URL. */
     findFiles(addresses: ReadonlySet<string>): Map<string, string> {
       if (addresses.size === 0 || getFolder() === undefined) return new Map();
       return new Map(
         findByAddress(addresses).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
       );
     },
-    /** Reads a picture by the name of its file. Returns undefined if there is no such picture. */
+    /** Reads a picture by its file name. Returns undefined if there is no such picture. */
     async readPicture(name: string): Promise<Picture | undefined> {
       const [, format] = fileNamePattern.exec(name) ?? [];
       const folder = getFolder();
@@ -96,10 +97,12 @@ export function openStoredPictures(database: Database, now: () => number) {
   };
 }
 
-/** The largest number of cards of an ad whose pictures are stored. */
+/** The maximum number of cards per ad whose pictures are stored. */
 const maxCards = 20;
 
-/** Returns the pictures of an ad that contact sheets and boards show: the picture of the ad and those of its cards. */
+/**
+ * Lists the pictures of an ad that contact sheets and boards show: the picture of the ad itself, and one for each card.
+ */
 function listPictures(ad: Fields, now: number) {
   const cardNumbers = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
   return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now }));
@@ -107,28 +110,28 @@ function listPictures(ad: Fields, now: number) {
 
 /** The progress or the result of fetching pictures. */
 export type PicturesReport = {
-  /** How many pictures were fetched. */
+  /** The number of fetched pictures. */
   fetched: number;
-  /** How many pictures could not be fetched. */
+  /** The number of pictures that could not be fetched. */
   failed: number;
-  /** The size of the fetched pictures. */
+  /** The total size of the fetched pictures. */
   bytes: number;
-  /** The largest number of pictures that may be fetched. It counts a picture twice if two batches contain it. */
+  /** The maximum number of pictures to fetch. A picture that appears in two batches counts twice. */
   expectedCount: number;
-  /** How many addresses have expired and cannot be fetched. */
+  /** The number of URLs that have expired. */
   expired: number;
-  /** The number of failed pictures by reason. */
+  /** The number of failed pictures for each reason. */
   reasons: Record<string, number>;
-  /** True if pictures were left out because the folder has reached its largest size. */
+  /** True if some pictures were not fetched because the folder has reached its maximum size. */
   isFolderFull: boolean;
 };
 
-/** How to fetch pictures, and where to store them. */
+/** The options for fetching pictures, including the target folder. */
 export type FetchPicturesOptions = {
   folder: string;
-  /** The largest size of all pictures in the folder, in bytes. */
+  /** The maximum total size of the pictures in the folder, in bytes. */
   maxBytes: number;
-  /** True to try pictures again that could not be fetched before, or whose files were deleted. */
+  /** True to retry pictures that could not be fetched before, or whose files were deleted. */
   shouldRetryFailed: boolean;
   fetch: Pictures['original'];
   makeFolder(path: string): Promise<void>;
@@ -136,7 +139,10 @@ export type FetchPicturesOptions = {
   onProgress(report: PicturesReport): void;
 };
 
-/** The part of `StoredPictures` that the fetch needs. The library may be open in another process. */
+/**
+ * The methods of `StoredPictures` that fetching needs. They are asynchronous, because the library may be open in
+ * another process.
+ */
 type PictureTarget = {
   findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
   savePictures(...args: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
@@ -145,8 +151,8 @@ type PictureTarget = {
 const maxConcurrentFetches = 6;
 
 /**
- * Fetches the pictures that a library does not have yet, and writes each picture to a file. If the process is
- * interrupted, the pictures that were already noted stay, and the next call continues after them.
+ * Fetches the pictures that a library does not have yet, and writes each one to a file. If the process is interrupted,
+ * the next call continues after the pictures that were already recorded.
  */
 export async function fetchMissingPictures(
   target: PictureTarget,
@@ -181,7 +187,7 @@ export async function fetchMissingPictures(
     }
     const contentHash = createHash('sha256').update(picture.bytes).digest('hex');
     const file = `${contentHash}.${picture.perceptualHash}.${picture.format}`;
-    // The file gets its final name only after it was written completely.
+    // Write to a temporary name first, so that the final name never belongs to an incomplete file.
     const temporaryPath = join(folder, `${randomUUID()}.part`);
     await writeFile(temporaryPath, picture.bytes);
     await rename(temporaryPath, join(folder, file));
@@ -192,7 +198,7 @@ export async function fetchMissingPictures(
 
   for await (const { addresses, storedBytes } of readBatches()) {
     const fetchedPictures: FetchedPicture[] = [];
-    // All workers take their next address from the same iterator.
+    // All workers take their next URL from the same iterator.
     const remainingAddresses = addresses.values();
     let folderBytes = storedBytes;
     const runWorker = async () => {
@@ -216,7 +222,8 @@ export async function fetchMissingPictures(
 const maxReasons = 20;
 
 /**
- * Adds one to the count of a reason. After `maxReasons` different reasons, new reasons are counted as "other reasons".
+ * Increments the count of a reason. After `maxReasons` different reasons, all new reasons are counted as "other
+ * reasons".
  */
 export function countReason(reasons: Record<string, number>, reason: string): void {
   const isFull = !Object.hasOwn(reasons, reason) && Object.keys(reasons).length >= maxReasons;

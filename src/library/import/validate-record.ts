@@ -13,18 +13,18 @@ import type { ColumnValueParser } from './values/column-value-parser.ts';
 
 interface ValidationOptions {
   format: ImportFormat;
-  /** The text of the record, if the record is a line of its own in the source. */
+  /** The original text of the record, if it is a line of its own in the source. */
   text: string | undefined;
   parser: ColumnValueParser;
 }
 
-/** A valid ad or page, with the JSON to store. */
+/** A validated ad or advertiser page, with the JSON to store. */
 type ValidRecord = { json: string } & ({ ad: Ad; page?: undefined } | { page: Page; ad?: undefined });
 
 /**
- * Converts a record to an ad or a page, and validates it. If the conversion changes nothing, the text of the source is
- * stored unchanged.
- * @throws Error that says what is wrong. If the error concerns one key, its message begins with the key.
+ * Converts a record to an ad or an advertiser page, and validates it. If the conversion changes nothing, the original
+ * text is stored unchanged.
+ * @throws Error that explains the problem; if the problem concerns one key, the message starts with the key
  */
 export function validateRecord(record: SourceRecord, { format, text, parser }: ValidationOptions): ValidRecord {
   const source = record.toObject();
@@ -34,20 +34,21 @@ export function validateRecord(record: SourceRecord, { format, text, parser }: V
     return { page: validatePage(page), json: toStoredJson(page, page === source ? text : undefined) };
   }
   const validAd = validateAd(removeTokens(format.toAd(record, parser)));
-  // Ads in the shape of the API are stored without any change.
+  // Ads in the format of the API are stored unchanged.
   const ad = format === apiFormat ? validAd : limitLastSeen(validAd, parser);
   return { ad, json: toStoredJson(ad, (ad as object) === source ? text : undefined) };
 }
 
-/** The problem of a record that is nested too deep. */
+/** The reason for skipping a record that is nested too deeply. */
 export const tooDeepProblem = `nested deeper than ${maxNestingDepth} levels`;
 
-/** The problem of a record that matches no format. */
+/** The reason for skipping a record that matches no format. */
 export const unknownFormatProblem =
   'neither an ad (id) nor a page (pageId, pageName) nor an ad of an ad library (ad_archive_id …); "library formats" lists the formats';
 
 /**
- * Removes access tokens. Returns the same object if it contains none, so that callers can tell that nothing changed.
+ * Removes access tokens from a value. Returns the same object if there are none, so that callers can detect that
+ * nothing changed.
  */
 function removeTokens<Value extends object>(value: Value): Value {
   return hasAccessToken(value) ? (removeAccessTokensDeep(value) as Value) : value;
@@ -71,7 +72,7 @@ function validatePage(value: object): Page {
   return page;
 }
 
-/** Rejects a page id that no URL of the API can contain, because no call could request this page. */
+/** Rejects a page id that cannot be part of a URL of the API, because this page could never be requested. */
 function validatePageId(id: string): void {
   if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
   throw new Error(
@@ -79,7 +80,7 @@ function validatePageId(id: string): void {
   );
 }
 
-/** Replaces a date in the future by the time of the import, because nobody can have seen the ad later. */
+/** Replaces a `lastSeenAt` in the future with the time of the import, because the ad cannot have been seen later. */
 function limitLastSeen(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
   const lastSeen = parseTime(ad.lastSeenAt);
   if (lastSeen === undefined || lastSeen <= now) return ad;
@@ -91,7 +92,7 @@ function limitLastSeen(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
 
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
 const isoDatePattern = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
-/** Number fields that cannot be negative. */
+/** The number fields that must not be negative. */
 const nonNegativeFields = [
   ...['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'],
   ...['impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adsAmount', 'adsTotalDuplicates'],
@@ -99,8 +100,8 @@ const nonNegativeFields = [
 ];
 
 /**
- * Validates a value. Returns the value itself instead of the copy that the schema makes, because `validateRecord`
- * compares it with the source.
+ * Validates a value against a schema. Returns the value itself and not the schema's copy, because `validateRecord`
+ * compares the result with its input.
  * @throws Error that lists the problems
  */
 function validate<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: object): Item {
@@ -126,7 +127,7 @@ function validate<Item extends Record<string, unknown>>(schema: z.ZodType<Item>,
 function isIsoDate(text: string): boolean {
   const [, day] = isoDatePattern.exec(text.trim()) ?? [];
   const dayStart = parseTime(day);
-  // JavaScript accepts 30 February and turns it into 2 March, so the day is compared with the text.
+  // JavaScript accepts 30 February and turns it into 2 March, so compare the parsed day with the text.
   return (
     dayStart !== undefined && parseTime(text) !== undefined && new Date(dayStart).toISOString().startsWith(day ?? '')
   );

@@ -6,9 +6,10 @@ import { addQuestion } from './questions.ts';
 import { addHistory, fillMissingFields, isOlderReading } from './readings.ts';
 
 /**
- * What happened to a record. `updated`: the record replaced a record that the library contained before this run of
- * imports. `repeated`: another record of this run had the same id. `older`: the library has a newer reading of the ad, and
- * the record was added to its history.
+ * The outcome of writing a record:
+ * - `updated`: it replaced a record from an earlier import run.
+ * - `repeated`: another record of the same run has the same id.
+ * - `older`: the library has a newer version of the ad, so the record was added to the ad's history.
  */
 export type WriteOutcome = 'new' | 'updated' | 'repeated' | 'older';
 
@@ -16,7 +17,7 @@ export type WriteOutcome = 'new' | 'updated' | 'repeated' | 'older';
 export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
 interface WriterOptions {
-  /** The number of the run of imports, which may read several files. */
+  /** The number of the import run, which may include several files. */
   run: number;
   /** The name of the question that the ads answer. */
   question?: string | undefined;
@@ -28,44 +29,41 @@ interface WriterTarget {
   now: () => number;
 }
 
-/**
- * Opens a writer for the records of one import. For each record, the writer returns what happened to the record and the
- * number of its row.
- */
+/** Opens a writer for the records of one import. For each record, it returns the outcome and the row number. */
 export async function openRecordWriter({ records, now }: WriterTarget, { run, question }: WriterOptions) {
   const addLanguage = await loadAdLanguageDetector();
-  const readStored = (kind: 'ads' | 'pages', rowNumber: number): JsonObject | undefined => {
+  const readStoredRecord = (kind: 'ads' | 'pages', rowNumber: number): JsonObject | undefined => {
     const [json] = records.readJson(kind, [rowNumber]);
     return json === undefined ? undefined : (JSON.parse(json) as JsonObject);
   };
   return {
     putAd(ad: Ad, json: string, format: ImportFormat): { outcome: WriteOutcome; rowNumber: number } {
       const row = records.findRow('ads', ad.id);
-      const stored = row && readStored('ads', row.number);
+      const storedAd = row && readStoredRecord('ads', row.number);
       const isRepeated = row?.run === run;
-      let written = ad as JsonObject;
+      let mergedAd = ad as JsonObject;
       let isOlder = false;
-      if (stored) {
-        const isPart = isRepeated && format.combineParts !== undefined;
-        isOlder = !isPart && isOlderReading(ad, stored);
-        const [newer, older] = isOlder ? [stored, ad] : [ad, stored];
-        // Files of one run may describe the same ads, one with texts and another with results.
-        if (isPart) written = format.combineParts?.(stored, ad) ?? ad;
-        else written = addHistory(isRepeated ? fillMissingFields(newer, older) : newer, older, now());
+      if (storedAd) {
+        const isPartialRecord = isRepeated && format.combineParts !== undefined;
+        isOlder = !isPartialRecord && isOlderReading(ad, storedAd);
+        const [newer, older] = isOlder ? [storedAd, ad] : [ad, storedAd];
+        // The files of one run may describe the same ads, e.g. one file with texts and one with results.
+        if (isPartialRecord) mergedAd = format.combineParts?.(storedAd, ad) ?? ad;
+        else mergedAd = addHistory(isRepeated ? fillMissingFields(newer, older) : newer, older, now());
       }
-      written = addQuestion(written, stored, question);
-      const adJson = written === (ad as JsonObject) ? json : JSON.stringify(written);
-      const rowNumber = records.putAd(addLanguage(written as Ad), adJson, run);
+      mergedAd = addQuestion(mergedAd, storedAd, question);
+      const adJson = mergedAd === (ad as JsonObject) ? json : JSON.stringify(mergedAd);
+      const rowNumber = records.putAd(addLanguage(mergedAd as Ad), adJson, run);
       return { outcome: isRepeated ? 'repeated' : isOlder ? 'older' : row ? 'updated' : 'new', rowNumber };
     },
     putPage(page: Page, json: string, format: ImportFormat): { outcome: WriteOutcome; rowNumber: number } {
       const row = records.findRow('pages', page.pageId);
       const isRepeated = row?.run === run;
-      const stored = isRepeated && format.combineParts ? readStored('pages', row.number) : undefined;
-      const combined = stored ? (format.combineParts?.(stored, page) as Page) : page;
+      const storedPage = isRepeated && format.combineParts ? readStoredRecord('pages', row.number) : undefined;
+      const combined = storedPage ? (format.combineParts?.(storedPage, page) as Page) : page;
       const pageJson = combined === page ? json : JSON.stringify(combined);
       const rowNumber = records.putPage(combined, pageJson, run);
-      // A page that an ad of this run has created is not yet a record of the run.
+      // If the existing page was only created from an ad of this run, the record is new.
       return { outcome: isRepeated ? 'repeated' : row && row.run !== -run ? 'updated' : 'new', rowNumber };
     },
   };

@@ -2,11 +2,11 @@ import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
 import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './searchable-records.ts';
 
 /**
- * The filter keys of this library, derived from the record types. The checks of a request, the text of a 422,
- * `library filters` and the tool descriptions all use this list. The build replaces this module with its computed values.
+ * The filter keys of this library, derived from the record types. Request validation, the text of 422 errors, `library
+ * filters` and the tool descriptions all use this list. The build replaces this module with the computed list.
  */
 
-/** The longest text of a filter in characters, and the longest list in texts. */
+/** The maximum length of a text filter in characters, and the maximum number of texts in a list. */
 const maxLength = { text: 300, list: 50 };
 
 function describeBounds({ key, description, isDate }: Measure): SearchFilter[] {
@@ -41,7 +41,7 @@ function describeTag(tag: Tag): SearchFilter {
   return { key, type: 'strings', description: text, maxLength: maxLength.list, ...options, ...counted };
 }
 
-/** Describes the key `not`, which takes the other filters of the same search. */
+/** Describes the key `not`, whose value is an object with other filters of the same search. */
 const describeNot = (filters: SearchFilter[]): SearchFilter => ({
   key: 'not',
   type: 'filters',
@@ -82,10 +82,10 @@ function describeFilters(
   ];
 }
 
-/** The default and the largest page size of a search. The document leaves both open. */
+/** The default and maximum page size of a search. The API document specifies neither. */
 export const searchLimit = { default: 20, maximum: 100 };
 
-/** The filter keys of the library's searches, in the form of `AD_LIBRARY_SEARCH_FILTERS`. */
+/** The filter keys of the library's searches, in the format of `AD_LIBRARY_SEARCH_FILTERS`. */
 export const libraryFilters = {
   inclusive: true,
   ignoresCase: true,

@@ -4,18 +4,21 @@ import { buildConditions, countHits, type FilterValue, type FilterValues, type S
 import type { RecordType, Tag } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
-/** The most notes of an answer, and of each kind of note. A note may need a count of its own, so the number is small. */
+/**
+ * The maximum number of notes in a response, and of each kind of note. The number is small, because a note may need its
+ * own database query.
+ */
 const maxNotes = 5;
 
-/** Returns the notes of a search's first page, which prevent readers from misunderstanding its numbers. */
+/** Creates the notes for the first page of a search. They explain numbers that a reader could misunderstand. */
 export const createSearchNotes = (search: Search, database: Database): string[] =>
   [...new Set([...noteUnknownValues(search, database), ...noteMissingValues(search, database)])].slice(0, maxNotes);
 
 const toTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /**
- * Returns a note for each filter value that no record has. The value may be a typo or another spelling, or the library may
- * have no such ads.
+ * Returns a note for each filter value that no record has. The value may be misspelled, or the library may have no such
+ * records.
  */
 function noteUnknownValues({ recordType, filters }: Search, database: Database): string[] {
   const { name, tags } = recordType;
@@ -40,19 +43,23 @@ function noteUnknownValues({ recordType, filters }: Search, database: Database):
 const maxValueLength = 60;
 const shorten = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
-/** Returns filters that also require that a record has no value for a key. */
+/** Adds the condition that a record has no value for the key. */
 const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
   missing: [...new Set([...toTexts(missing), key])],
 });
 
-/** Returns notes about records that a filter excludes, or `not` includes, only because they have no value to compare. */
+/**
+ * Returns notes about records without a value for a filter key: how many a filter excludes, and how many `not` keeps.
+ */
 function noteMissingValues(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
   const comparedTags = recordType.tags.flatMap(({ key, mustMatchAll, isId }) => (mustMatchAll || isId ? [] : key));
   const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
   const toRecordKey = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
-  /** Counts, for each key of some filters, the records that match the other filters and lack a value for the key. */
+  /**
+   * For each key in `comparedFilters`, counts the records that match all other filters but have no value for the key.
+   */
   const countMissing = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
       .filter((key) => Object.keys(comparedFilters).map(toRecordKey).includes(key))
@@ -76,29 +83,32 @@ function noteMissingValues(search: Search, database: Database): string[] {
   ];
 }
 
-/** The most values of a key that are counted one by one. */
+/** The maximum number of values for which counts are returned. */
 const maxCountedValues = 30;
-/** The most values that are compared in spelling: first values with the same beginning, then others by alphabet. */
+/**
+ * The maximum number of values to compare: first the values that start with the same letters, then others in
+ * alphabetical order.
+ */
 const maxComparedValues = 500;
-/** The most values that a note suggests. */
+/** The maximum number of values that a note suggests. */
 const maxSuggestions = 12;
 
-/** Creates an index of the values that the records of a library have for each tag. */
+/** Creates an index of the values that a library's records have for each tag. */
 function createTagValueIndex({ name }: RecordType, database: Database) {
   const selectValues = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
-  // A value stays in its table when the last record with the value is replaced, so unused values are filtered out.
+  // Ignore unused values. A value stays in its table after its last record has been replaced.
   const isUsed = (condition: string) =>
     `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
   const readValues = (sql: string, parameters: (string | number)[]) =>
     database.all<{ value: string; spelling: string }>(sql, parameters);
 
   return {
-    /** Returns true if a record has the value. */
+    /** Returns true if at least one record has the value. */
     has(tag: Tag, value: string): boolean {
       const sql = `${selectValues} WHERE key = ? AND value = ? AND ${isUsed('1')}`;
       return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;
     },
-    /** Returns the values that most records have, in the spelling of the records. */
+    /** Returns the values with the most records, as the records spell them. */
     listCommon: (tag: Tag): string[] =>
       readValues(
         `SELECT value, spelling FROM (
@@ -108,7 +118,10 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
          WHERE records > 0 ORDER BY records DESC, value LIMIT ${maxCountedValues}`,
         [tag.key],
       ).map(({ spelling }) => spelling),
-    /** Returns the values nearest to `value` in spelling, and how many values exist, or `many` if too many to compare. */
+    /**
+     * Returns the values that are most similar to `value`. `valueCount` is the number of existing values, or `many` if
+     * there are too many to compare.
+     */
     findNearest(tag: Tag, value: string): { nearest: string[]; valueCount: number | 'many' } {
       const beginning = normalizeTagValue(tag, value.slice(0, 2));
       const candidates = [beginning, ''].flatMap((start) =>
@@ -127,16 +140,16 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
   };
 }
 
-/** Returns the most common values of a tag in the whole library, in the spelling of the records. */
+/** Returns the most common values of a tag in the whole library, as the records spell them. */
 export function listCommonValues(key: string, recordType: RecordType, database: Database): string[] {
   const tag = recordType.tags.find((candidate) => candidate.key === key);
   return tag ? createTagValueIndex(recordType, database).listCommon(tag) : [];
 }
 
 /**
- * Counts the records of a search for each of the most common values of a key, and the records without a value. The count of
- * a value is the number of records that the search finds with this value as a further filter. `more` is the number of rarer
- * values, which are not listed.
+ * Counts the records of a search for each of the most common values of a key, and the records without a value (`none`).
+ * `more` is the number of less common values, which are not listed. Adding one of the values as a filter to the search
+ * finds exactly its counted records.
  */
 export function countByValue(key: string, search: Search, database: Database) {
   const { recordType, filters } = search;
@@ -149,7 +162,8 @@ export function countByValue(key: string, search: Search, database: Database) {
   }
   const { name } = recordType;
   const { from, where, values: parameters } = buildConditions(database, search);
-  // The plus sign keeps SQLite from looking up each found record for each value. It reads the records of each value.
+  // The plus sign prevents SQLite from looking up each value for every matching record. SQLite reads the records of
+  // each value instead.
   const rows = database.all<{ value: string; total: number; valueCount: number }>(
     `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${from} WHERE ${where})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount

@@ -10,23 +10,25 @@ import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
-/** The context of a search besides its request. `now` returns Unix milliseconds. */
+/** The dependencies of a search. `now` returns Unix milliseconds. */
 export type SearchContext = { database: Database; cursors: CursorCodec; now: () => number };
 
-/** Returns the name of the list to which a search's cursors belong. */
+/** Returns the name of a search's list. A cursor is only valid for the list that returned it. */
 const getListName = (itemType: ItemType) => `search ${itemType}`;
 
-/** The most bytes of all filters of a search. A cursor holds the filters, and a request must have room for a cursor. */
+/**
+ * The maximum total size of a search's filters in bytes. A cursor contains the filters, and must fit into a request.
+ */
 const maxFilterBytes = 48_000;
 
-/** The content of a cursor: everything needed to continue its search. Callers need not send the filters again. */
+/** The content of a cursor: everything needed to continue the search. Callers do not have to send the filters again. */
 type CursorContent = [limit: number, totalHits: number, ...after: PagePosition, asOf: number, filters: FilterValues];
 
 /**
  * Parses the body of a search request.
  *
- * @throws ApiError 422 for unknown keys, invalid values, an invalid cursor, or filters that differ from those in the
- * cursor.
+ * @throws ApiError 422 for unknown keys, invalid values, an invalid cursor, or filters that differ from the filters in
+ * the cursor
  */
 export function parseSearchRequest(itemType: ItemType, body: Record<string, unknown>, { cursors, now }: SearchContext) {
   const { limit, cursor, countBy, ...filterBody } = body;
@@ -46,7 +48,7 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
   if (typeof cursor !== 'string') throw invalidRequest('"cursor" takes the text that an earlier answer returned.');
   const content = cursors.decode(getListName(itemType), cursor) as CursorContent;
   const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = content;
-  // The cursor may come from a version with other filters, so its filters are checked like those of a request.
+  // The cursor may come from a version with other filters, so validate its filters again.
   const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
@@ -67,8 +69,8 @@ function parseCountBy(itemType: ItemType, key: unknown, filters: FilterValues): 
 }
 
 /**
- * Runs one page of a search. Returns the row numbers of its records and the other fields of the answer. Only the first page
- * has notes and counts.
+ * Runs a search for one page of results. Returns the row numbers of the records and the other fields of the response.
+ * Only the first page has notes and counts.
  */
 export function runSearch(request: ReturnType<typeof parseSearchRequest>, { database, cursors }: SearchContext) {
   const { itemType, filters, limit, asOf, after, countBy } = request;
@@ -85,10 +87,10 @@ export function runSearch(request: ReturnType<typeof parseSearchRequest>, { data
 }
 
 /**
- * Checks filters against the descriptions of their keys.
+ * Validates filters against the descriptions of their keys.
  *
- * @param otherKeys Keys that the message about an unknown key lists besides the filters.
- * @throws ApiError 422 that names the key with its expected and its actual value, or lists the known keys.
+ * @param otherKeys further keys that the error about an unknown key lists
+ * @throws ApiError 422 that names the invalid key with its expected and actual value, or lists the known keys
  */
 function parseFilters(
   descriptions: SearchFilter[],
@@ -110,7 +112,7 @@ function parseFilters(
   return Object.fromEntries(Object.entries(filters).map(parseEntry));
 }
 
-/** Parses the filters of `not`, which takes neither another `not` nor a sort order. */
+/** Parses the filters of `not`, which must not contain another `not` or a sort order. */
 function parseNot(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {
   if (!isObject(value))
     throw invalidValue(filter, 'an object of filters other than not, sort and order', quoteValue(value));
@@ -131,7 +133,7 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
     if (!isValid) throw invalidValue(filter, expected, quoteValue(actual));
   };
   if (type === 'strings') {
-    // A single text counts as a list of one.
+    // Accept a single text as a list with one entry.
     const list: unknown[] = [value].flat();
     check(list.length > 0 && list.every(isNonBlankText), 'a list of texts');
     check(list.length <= maxLength, `a list of at most ${maxLength} texts`, list.length);
@@ -150,7 +152,10 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
   return value as FilterValue;
 }
 
-/** Returns the allowed value that equals a text in any case. Without a closed list of values, any text is allowed. */
+/**
+ * Returns the allowed value that equals the text, ignoring case. If the filter has no closed list of values, any text
+ * is allowed.
+ */
 function matchAllowedValue(filter: SearchFilter, value: string): string {
   if (!filter.values || filter.open) return value;
   const match = filter.values.find((allowedValue) => allowedValue.toLowerCase() === value.toLowerCase());

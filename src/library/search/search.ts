@@ -6,22 +6,22 @@ import type { Measure, RecordType } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 import { parseQuery } from './tokens.ts';
 
-/** Where a page of results ended: the sort value of the last row (null if the row has none) and its row number. */
+/** The last row of a page of results: its sort value, or null if it has none, and its row number. */
 export type PagePosition = [sortValue: number | null, rowNumber: number];
 
-/** Returns the number of records that a search finds. */
+/** Counts the records that match a search. */
 export function countHits(database: Database, search: Search): number {
   const { from, where, values } = buildConditions(database, search);
   return database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${from} WHERE ${where}`, values)?.hits ?? 0;
 }
 
 /**
- * Returns the row numbers of the next page of a search, and whether more records follow.
+ * Finds the next page of a search. Returns the row numbers of its records, and whether more records follow.
  *
- * Rows are ordered by sort value, then by row number. Rows without a sort value come last. A page starts at a position and
- * not at an offset (keyset pagination), so records that are added meanwhile neither repeat nor hide a result.
+ * Rows are sorted by sort value, then by row number. Rows without a sort value come last. Pagination uses the position
+ * of the last row instead of an offset (keyset pagination), so that new records do not shift the results between pages.
  *
- * @param after The `position` of the previous page. Without it, the first page is returned.
+ * @param after the `position` of the previous page; without it, the first page is returned
  */
 export function findPage(database: Database, search: Search, limit: number, after?: PagePosition) {
   const { column, order, compare } = selectSortOrder(toStoredSearch(database, search));
@@ -51,7 +51,10 @@ export function findPage(database: Database, search: Search, limit: number, afte
   return { rowNumbers: pageRows.map((row) => row.number), hasMore: rows.length > limit, position };
 }
 
-/** Returns the column, the direction and the comparison of a search's sort. The first measure is the default. */
+/**
+ * Returns the column, the direction and the comparison operator for sorting a search. Without `sort`, the first measure
+ * is used.
+ */
 function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
   const [defaultMeasure] = recordType.measures;
   const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? defaultMeasure;
@@ -59,24 +62,24 @@ function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
   return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
 }
 
-/** The checked value of one filter key. Only `not` holds further filters. */
+/** The validated value of a filter key. Only `not` contains further filters. */
 export type FilterValue = string | number | boolean | string[] | FilterValues;
 
-/** The checked filters of a search, by their keys. */
+/** The validated filters of a search, by key. */
 export type FilterValues = { [key: string]: FilterValue };
 
 /** A search for records of one type. */
 export type Search = {
   recordType: RecordType;
   filters: FilterValues;
-  /** The time, in Unix milliseconds, at which ads count as active. All pages of a search use the same time. */
+  /** The time at which an ad must be active, in Unix milliseconds. All pages of a search use the same time. */
   asOf: number;
 };
 
-/** An SQL condition and the values of its parameters. */
+/** A SQL condition with the values of its parameters. */
 type Condition = { sql: string; values: (string | number)[] };
 
-/** A search whose `asOf` is counted from `dateOrigin`, like the dates in the columns. */
+/** A search whose `asOf` is relative to `dateOrigin`, like the dates in the database. */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
 
 const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch => ({
@@ -85,7 +88,7 @@ const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch 
   dateOrigin,
 });
 
-/** Returns the FROM clause, the WHERE clause and the parameters that find the records of a search. */
+/** Builds the FROM clause, the WHERE clause and the parameters of a search. */
 export function buildConditions(database: Database, search: Search) {
   const storedSearch = toStoredSearch(database, search);
   const { name } = search.recordType;
@@ -106,8 +109,8 @@ export function buildConditions(database: Database, search: Search) {
 }
 
 /**
- * Returns the conditions of `not`, which excludes records that match any of its filters. A record without a value does not
- * match the filter of that value, so the record stays. Each key of `missing` counts as a filter of its own.
+ * Builds the conditions of `not`, which excludes records that match any of its filters. Records without a value for a
+ * filter key are not excluded. Each key of `missing` counts as a separate filter.
  */
 function buildNotConditions(search: StoredSearch, not: FilterValues[string] | undefined): Condition[] {
   const { recordType } = search;
@@ -126,7 +129,7 @@ function buildNotConditions(search: StoredSearch, not: FilterValues[string] | un
   });
 }
 
-/** Returns the conditions on columns: bounds of measures, measures without a value, and the state of an ad. */
+/** Builds the conditions on columns: bounds of measures, measures without a value, and whether an ad is active. */
 function buildColumnConditions(search: StoredSearch): Condition[] {
   const { recordType, filters, asOf } = search;
   const boundConditions = recordType.measures.flatMap((measure) => buildBoundConditions(measure, search));
@@ -137,10 +140,10 @@ function buildColumnConditions(search: StoredSearch): Condition[] {
 }
 
 /**
- * Returns a condition for each tag among the filters.
+ * Builds a condition for each tag in the filters.
  *
- * @param isLookup True if another condition, such as words, finds the records first. Each of them is then looked up in the
- * table of tags. Otherwise the condition lists all records with the value, and SQLite starts from that list.
+ * @param isLookup True if another condition, such as a text search, finds the records first. The condition then looks
+ * up the tags of each record. Otherwise, SQLite starts with a list of all records that have the tag value.
  */
 function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): Condition[] {
   return tags.flatMap((tag) => {
@@ -160,7 +163,7 @@ function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, i
   });
 }
 
-/** Returns the SQL expression of a measure at the time of a search. */
+/** Returns the SQL expression for a measure at the time of a search. */
 const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: number): string =>
   getSql?.(asOf) ?? `${name}."${key}"`;
 
@@ -169,7 +172,7 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
   const buildCondition = (end: 'From' | 'To', sql: string): Condition[] => {
     const value = filters[key + end];
     if (value === undefined) return [];
-    // As an upper bound, a date without a time includes its whole day.
+    // If an upper bound is a date without a time, include the whole day.
     const restOfDayMs = end === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
     const bound = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
     return [{ sql, values: [bound] }];
@@ -179,7 +182,7 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
   return [...buildCondition('From', `${upperEnd} >= ?`), ...buildCondition('To', `${lowerEnd} <= ?`)];
 }
 
-/** Returns the conditions on whether an ad is active, by the rules of `computeRun`. */
+/** Builds the conditions on whether an ad is active, with the same rules as `computeRun`. */
 function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
   const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
   const isActive = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
@@ -197,9 +200,8 @@ const buildMatchCondition = ({ name }: RecordType, match: string): Condition => 
 });
 
 /**
- * Returns the full-text query for the words that must occur, if there are any. Words that must not occur are part of this
- * query. Without required words, they become a condition instead, because the full-text index cannot search for excluded
- * words alone.
+ * Builds the full-text query of a search. Excluded words are part of the query if there are also required words.
+ * Otherwise they become a separate condition, because the full-text index cannot search for excluded words alone.
  */
 function buildTextConditions(recordType: RecordType, filters: FilterValues) {
   const required: string[] = [];

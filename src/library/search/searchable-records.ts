@@ -4,16 +4,14 @@ import { computeRun } from '../../views/days-running.ts';
 import { dayMs } from '../../views/durations.ts';
 import { findLandingDomain } from '../../views/landing.ts';
 
-/**
- * Describes the two types of record, ads and pages, and how each can be searched: by measures, tags and texts.
- */
+/** Describes how the two record types, ads and advertiser pages, are searched: by measures, tags and texts. */
 
 /**
- * A number that a search can filter by bounds and sort by. Dates are measures in Unix milliseconds.
+ * A number that a search can sort by and filter with bounds. Dates are measures in Unix milliseconds.
  *
- * Some measures of the API are ranges (`adSpendMin`, `adSpendMax`). `getValue` then returns the upper end and
- * `getLowerBound` the lower end, and a record matches bounds that touch its range. Each end has a column, and each measure
- * has an index. `database.ts` creates both.
+ * Some measures of the API are ranges, e.g. `adSpendMin` to `adSpendMax`. `getValue` then returns the upper end and
+ * `getLowerBound` the lower end. A record matches if its range overlaps the filter's bounds. `database.ts` creates a
+ * column for each end and an index for each measure.
  */
 export type Measure<Item = unknown> = {
   key: string;
@@ -21,58 +19,60 @@ export type Measure<Item = unknown> = {
   description: string;
   isDate?: boolean;
   getValue(item: Item): number | null | undefined;
-  /** Returns the lower end of a range. Returns a value if and only if `getValue` returns one. */
+  /** Returns the lower end of a range. It must return a value exactly when `getValue` does. */
   getLowerBound?(item: Item): number | null | undefined;
   /**
-   * Returns an SQL expression for the value at a time in Unix milliseconds. Only measures whose value depends on the time
-   * have this function.
+   * Returns a SQL expression for the value at a time in Unix milliseconds. Only used for measures that change over
+   * time.
    */
   getSql?(asOf: number): string;
 };
 
-/** A set of values of a record. A filter matches the records that have any of the listed values. */
+/**
+ * A set of values that a record has, e.g. its countries. A filter matches records that have any of the listed values.
+ */
 export type Tag<Item = unknown> = {
   key: string;
   /** What the values mean, for people. */
   description: string;
-  /** A few words that a model reads beside the key. */
+  /** A short note that a model reads next to the key. */
   note?: string;
-  /** The allowed values. With `open`, the common values. */
+  /** The allowed values or, with `open`, the most common values. */
   values?: string[];
-  /** True if values outside `values` are allowed. */
+  /** True if values that are not in `values` are also allowed. */
   open?: boolean;
-  /** True if no record has more than one value. */
+  /** True if a record has at most one value. */
   single?: boolean;
   isBoolean?: boolean;
-  /** True if a record matches only when it has all of the listed values. */
+  /** True if a record must have all listed values to match. */
   mustMatchAll?: boolean;
-  /** Values that `search.ts` decides from columns. The table of tags does not store these values. */
+  /** Values that `search.ts` computes from columns, so that they are not stored as tags. */
   valuesFromColumns?: readonly string[];
-  /** True if the values are ids. Ids differ by case, and notes suggest no similar id for an unknown one. */
+  /** True if the values are ids. Ids are case-sensitive, and notes suggest no similar ids. */
   isId?: boolean;
   example?: unknown;
-  /** Returns the values that counts list and notes suggest. */
+  /** Returns the values that appear in counts and suggestions. */
   getValues(item: Item): (string | null | undefined)[];
-  /** Returns further values under which the filter finds the record, such as the parent domains of its domain. */
+  /** Returns additional values that match the record, e.g. the parent domains of its domain. */
   getExtraValues?(item: Item): string[];
 };
 
-/** Returns the names of the database columns that hold measures. */
+/** Returns the names of the database columns for measures. */
 export const listMeasureColumns = (measures: Measure[]): string[] =>
   measures.flatMap(({ key, getLowerBound }) => (getLowerBound ? [key, `${key}Low`] : [key]));
 
-/** The columns of the full-text index. `copy` holds the texts of an ad, or the name of a page. */
+/** The columns of the full-text index. `copy` has the texts of an ad, or the name of an advertiser page. */
 export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
 type TextColumn = (typeof textColumns)[number];
 type Texts = (string | null | undefined)[];
 
-/** A filter that searches words in columns of the full-text index. */
+/** A filter that searches for words in the full-text index. */
 export type TextFilter = {
   key: string;
   description: string;
-  /** The columns of the full-text index in which the filter searches. */
+  /** The columns of the full-text index to search in. */
   columns: TextColumn[];
-  /** The fields of the record that these columns hold. */
+  /** The record fields that these columns contain. */
   fields?: string[];
   example?: string;
 };
@@ -80,18 +80,18 @@ export type TextFilter = {
 /** Describes how records of one type are searched. */
 export type RecordType<Item = unknown> = {
   name: ItemType;
-  /** Functions that return the texts of a record for each column of the full-text index. */
+  /** Return the texts of a record for each column of the full-text index. */
   getTexts: { copy(item: Item): Texts; advertiser(item: Item): Texts; bylines(item: Item): Texts };
   textFilters: TextFilter[];
   tags: Tag<Item>[];
   measures: Measure<Item>[];
 };
 
-/** Returns the texts in a value that may be a text or a list. Values that are not texts are left out. */
+/** Returns the texts in a value that is a single text or a list. Ignores values that are not texts. */
 export const collectTexts = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'string');
 
-/** Defines a tag with the values of the field of the same name, which holds a text or a list of texts. */
+/** Defines a tag whose values come from the field of the same name, which contains a text or a list of texts. */
 const defineFieldTag = (
   key: string,
   description: string,
@@ -103,7 +103,7 @@ const defineFieldTag = (
   getValues: (item) => collectTexts(item[key]),
 });
 
-/** Defines a tag with the value of the boolean field of the same name. */
+/** Defines a tag whose value comes from the boolean field of the same name. */
 const defineBooleanTag = (key: string, description: string): Tag<Record<string, unknown>> => ({
   key,
   description,
@@ -113,10 +113,10 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
 });
 
 /**
- * Returns the record type with the tag `missing`, which finds records without a value for the listed keys. Whether a
- * measure has a value is read from its column.
+ * Adds the tag `missing` to a record type. It finds records without a value for the listed keys. For measures, the
+ * search checks the measure's column instead.
  *
- * @param otherFields Fields that `missing` accepts although they are neither tags nor measures.
+ * @param otherFields fields that `missing` accepts although they are neither tags nor measures
  */
 function addMissingTag<Item>(
   type: RecordType<Item>,
@@ -137,19 +137,22 @@ function addMissingTag<Item>(
   return { ...type, tags: [...tags, missingTag] };
 }
 
-/** Returns true for a text with at least one character that is not white space. */
+/** Returns true if a text contains at least one character that is not whitespace. */
 export const isNonBlank = (text: string | null | undefined): text is string => text != null && text.trim() !== '';
 
-/** The length of the longest valid domain. Without a limit, the parents of a long text could fill the memory. */
+/**
+ * The length of the longest valid domain. Without this limit, the parent domains of a very long text could fill the
+ * memory.
+ */
 const maxDomainLength = 253;
 
-/** Returns the parent domains of a domain: `example.com` and `com` for `shop.example.com`. */
+/** Returns the parent domains of a domain, e.g. `example.com` and `com` for `shop.example.com`. */
 function listParentDomains(domain: string): string[] {
   const labels = domain.length > maxDomainLength ? [] : domain.split('.').filter(Boolean);
   return labels.slice(1).map((_, index) => labels.slice(index + 1).join('.'));
 }
 
-/** Returns whether media are images or video. An ad with both is a video, because videos come with still pictures. */
+/** Classifies media as images or video. Media with both count as video, because videos come with still pictures. */
 function classifyMedia(media: Ad['media'] = []): string | null {
   if (media.some(({ type }) => type.includes('VID'))) return 'video';
   return media.some(({ type }) => /THUMB|IMG/.test(type)) ? 'image' : null;
@@ -160,12 +163,12 @@ const collectCardTexts = (cards: Ad['cards']) =>
     ['title', 'body', 'link_description', 'linkDescription', 'description'].flatMap((key) => collectTexts(card[key])),
   );
 
-/** Returns a language code without its region: `pt` for `pt_BR`. */
+/** Removes the region from a language code, e.g. `pt_BR` becomes `pt`. */
 const stripRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
- * Defines a tag with the values of the field `languages`. Counts list languages without their regions, and the filter finds
- * an ad in `pt_BR` under both `pt` and `pt_BR`.
+ * Defines a tag for the field `languages`. Counts list languages without their regions. The filter finds an ad in
+ * `pt_BR` under both `pt` and `pt_BR`.
  */
 const defineLanguageTag = (key: string, description: string, example: string[]): Tag<Record<string, unknown>> => ({
   key,
@@ -175,19 +178,19 @@ const defineLanguageTag = (key: string, description: string, example: string[]):
   getExtraValues: ({ languages }) => collectTexts(languages),
 });
 
-/** Returns an SQL expression for the number of the day of a time. */
+/** Returns a SQL expression for the day number of a time. */
 const dayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
 
 const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : null);
 
-/** Defines a measure with the value of the number field of the same name. */
+/** Defines a measure whose value comes from the number field of the same name. */
 const defineNumberMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
   getValue: (item) => toNumberOrNull(item[key]),
 });
 
-/** Defines a measure with the value of the date field of the same name. */
+/** Defines a measure whose value comes from the date field of the same name. */
 const defineDateMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
@@ -196,9 +199,9 @@ const defineDateMeasure = (key: string, description: string): Measure<Record<str
 });
 
 /**
- * Defines a measure for a range whose ends are in two fields, such as `adSpendMin` and `adSpendMax`. The highest bracket
- * of an archive has only a lower end. Such a range extends to any number, so it comes first in descending order. A range
- * with only an upper end begins at zero.
+ * Defines a measure for a range in two fields, e.g. `adSpendMin` and `adSpendMax`. In some ad archives, the highest
+ * bracket has only a lower end. Its upper end is then unlimited, so it sorts first in descending order. A range without
+ * a lower end starts at zero.
  */
 const defineRangeMeasure = (key: string, description: string): Measure<Record<string, unknown>> => {
   const readEnds = (item: Record<string, unknown>) =>
@@ -208,7 +211,7 @@ const defineRangeMeasure = (key: string, description: string): Measure<Record<st
     description: `${description} (${key}Min to ${key}Max)`,
     getValue(item) {
       const [low, high] = readEnds(item);
-      // Not Infinity, because a cursor is JSON, and JSON has no infinity.
+      // Do not use Infinity: cursors are JSON, which has no infinity.
       return high ?? (low === null ? null : Number.MAX_VALUE);
     },
     getLowerBound(item) {
@@ -226,7 +229,7 @@ const adRecordType: RecordType<Ad> = {
   getTexts: {
     copy(ad) {
       const mainTexts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
-      // An ad of the public archive may have several versions of a text. Imports store all of them in these fields.
+      // An ad in a public archive may have several versions of a text. Imports store all of them in these fields.
       const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(collectTexts);
       return [...new Set([...mainTexts, ...collectCardTexts(ad.cards), ...versions])];
     },
@@ -315,8 +318,8 @@ const adRecordType: RecordType<Ad> = {
       key: 'daysRunning',
       description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
       getValue: (ad) => computeRun(ad, Number.POSITIVE_INFINITY).daysRunning,
-      // The column counts up to the last date in the record, even if that date is after `asOf`. An end after `asOf` must
-      // not count yet, and the last sighting can be `asOf` at the latest.
+      // The column counts days up to the last date in the record, which may be after `asOf`. Ignore an end date after
+      // `asOf`, and limit the date on which the ad was last seen to `asOf`.
       getSql: (asOf) => {
         const lastSeen = `min(ads."lastSeenAt", ${asOf})`;
         const daysSoFar = `nullif(max(${dayNumberSql(lastSeen)} - ${dayNumberSql('ads."startedAt"')}, -1), -1)`;

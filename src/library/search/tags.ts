@@ -1,25 +1,25 @@
 import { isNonBlank, type RecordType, type Tag } from './searchable-records.ts';
 
-/** A value that a record has for a tag, as a row of the table of tag values. */
+/** A tag value of a record, as a row of the table of tag values. */
 export interface TagValue {
   key: string;
-  /** The value in the form in which stored values and filters are compared. */
+  /** The normalized value, used to compare stored values with filters. */
   value: string;
-  /** The value as the record writes it. */
+  /** The value as the record spells it. */
   spelling: string;
-  /** False for values that only the filter finds and that counts leave out, such as parent domains. */
+  /** False for values that match filters but are not counted, e.g. parent domains. */
   isCounted: boolean;
 }
 
-/** Trims a text and replaces the characters that SQLite cannot store. */
+/** Trims a text and replaces characters that SQLite cannot store. */
 const toStorableText = (text: string): string => text.trim().replace(/[\p{Cs}\0]/gu, '\uFFFD');
 
-/** Returns a value in the form in which stored values and filters are compared. Ids keep their case. */
+/** Normalizes a tag value, so that stored values and filters can be compared. Ids keep their case. */
 export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): string {
   return isId ? toStorableText(value) : toStorableText(value).toLowerCase();
 }
 
-/** Returns the values of all tags of a record, each value once for its tag. */
+/** Returns the values of all tags of a record, without duplicates. */
 export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, item: unknown): TagValue[] {
   return tags.flatMap((tag) => {
     const values = new Map<string, TagValue>();

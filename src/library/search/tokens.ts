@@ -1,54 +1,56 @@
 /**
- * Splits text into tokens, in the same way for stored text and for queries.
+ * Splits text into tokens, both for the full-text index and for queries.
  *
  * In scripts that separate words by spaces, each word is a token. In other scripts (Han, Kana, Thai …), each pair of
- * neighbouring characters is a token, so a query of two or more characters is a phrase of pairs. Hangul is split into
- * pairs too, because Korean words have endings. The last character of a run is also a token by itself, so every single
- * character begins some token.
+ * adjacent characters is a token, so that a query of two or more characters becomes a phrase of pairs. Hangul is split
+ * into pairs as well, because Korean words have endings. The last character of a run is also a token of its own, so
+ * that every single character starts some token.
  */
 
-const invisible = /\p{Cf}/gu;
-/** The accents of Latin, Greek and Cyrillic and the vowel points of Arabic and Hebrew. Vowel signs of Indic scripts stay. */
-const optionalMarks = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
-/** Letters that are replaced by another spelling of the same sound or word. */
-const unified: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي', ة: 'ه', ٱ: 'ا' };
-const unifiable = /[ßςıىةٱ]/g;
+const invisiblePattern = /\p{Cf}/gu;
+/**
+ * Latin, Greek and Cyrillic accents, and Arabic and Hebrew vowel points. Vowel signs of Indic scripts are not included.
+ */
+const optionalMarksPattern = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
+/** Letters that are replaced by an equivalent spelling, e.g. `ß` by `ss`. */
+const letterReplacements: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي', ة: 'ه', ٱ: 'ا' };
+const replaceableLetters = /[ßςıىةٱ]/g;
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu;
-const unspaced =
+const unspacedScripts =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-const unspacedRun = new RegExp(`(${unspaced.source}+)`, 'u');
+const unspacedRunPattern = new RegExp(`(${unspacedScripts.source}+)`, 'u');
 
 /**
- * More stacked marks than Unicode's stream-safe text format allows, and so more than any language has. Normalizing takes
- * quadratic time in the number of stacked marks, so the surplus is removed first.
+ * Matches more stacked combining marks than Unicode's stream-safe text format allows, and than any language uses. They
+ * are removed first, because normalizing them takes quadratic time.
  */
-const stackedMarks = /(\p{M}{30})\p{M}+/gu;
-/** Text in ASCII. Folding such text only means lower case. */
-const asciiText = /^[\0-\x7f]*$/;
+const excessMarksPattern = /(\p{M}{30})\p{M}+/gu;
+/** Matches ASCII text. For such text, only the case matters. */
+const asciiPattern = /^[\0-\x7f]*$/;
 
 /** A part of a text in one script. `isPaired` is true for scripts that are split into pairs of characters. */
 type Run = { text: string; isPaired: boolean };
 
-/** Removes differences of case, accents and spelling that a search ignores. */
+/** Removes differences in case, accents and spelling that searches ignore. */
 function foldText(text: string): string {
-  if (asciiText.test(text)) return text.toLowerCase();
+  if (asciiPattern.test(text)) return text.toLowerCase();
   return text
-    .replace(stackedMarks, '$1')
+    .replace(excessMarksPattern, '$1')
     .normalize('NFKD')
-    .replace(invisible, '')
+    .replace(invisiblePattern, '')
     .toLowerCase()
-    .replace(optionalMarks, '')
+    .replace(optionalMarksPattern, '')
     .normalize('NFC')
-    .replace(unifiable, (letter) => unified[letter] ?? letter);
+    .replace(replaceableLetters, (letter) => letterReplacements[letter] ?? letter);
 }
 
 function splitIntoRuns(text: string): Run[] {
   return (foldText(text).match(wordPattern) ?? []).flatMap((word) => {
-    if (!unspaced.test(word)) return { text: word, isPaired: false };
+    if (!unspacedScripts.test(word)) return { text: word, isPaired: false };
     return word
-      .split(unspacedRun)
+      .split(unspacedRunPattern)
       .filter(Boolean)
-      .map((run) => ({ text: run, isPaired: unspaced.test(run) }));
+      .map((run) => ({ text: run, isPaired: unspacedScripts.test(run) }));
   });
 }
 
@@ -58,7 +60,7 @@ function splitIntoTokens({ text, isPaired }: Run): string[] {
   return characters.map((character, index) => character + (characters[index + 1] ?? ''));
 }
 
-/** Returns the tokens of texts, separated by spaces, as the full-text index stores them. */
+/** Returns the tokens of the texts, separated by spaces, in the form that the full-text index stores. */
 export function tokenize(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
   for (const text of texts) {
@@ -67,14 +69,13 @@ export function tokenize(texts: Iterable<string | null | undefined>): string {
   return tokens.join(' ');
 }
 
-/** The length from which a word also matches longer words. A shorter word as a prefix would match too much. */
+/** The minimum length of a word that also matches longer words. Shorter prefixes would match too much. */
 const minPrefixLength = 3;
 
 /**
- * Returns text as one phrase in the query language of the full-text index, or undefined if the text has no letter or
- * digit.
+ * Formats text as a phrase for the full-text index. Returns undefined if the text contains no letter or digit.
  *
- * @param isExact True if the last word must match a whole word.
+ * @param isExact true if the last word must match a whole word, not a prefix
  */
 function formatPhrase(text: string, isExact: boolean): string | undefined {
   const runs = splitIntoRuns(text);
@@ -82,16 +83,16 @@ function formatPhrase(text: string, isExact: boolean): string | undefined {
   const lastRun = runs.at(-1);
   if (!lastRun) return undefined;
   const isSingleCharacter = [...lastRun.text].length === 1;
-  // The index has the last character of a run as a token only if the stored run ends there. The query must also match
-  // longer runs, so it leaves this token out.
+  // The index has the last character of a run as a token of its own only where the stored run ends. Leave it out of the
+  // query, so that the query also matches longer runs.
   if (lastRun.isPaired && !isSingleCharacter) tokens.pop();
   const isPrefix = lastRun.isPaired ? isSingleCharacter : !isExact && [...lastRun.text].length >= minPrefixLength;
   return `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`;
 }
 
 /**
- * Parses a search text into phrases that must occur and phrases that must not occur. Each word matches the beginning of a
- * word, `"…"` is an exact phrase, and a leading `-` excludes a word or a phrase.
+ * Parses a search text into required and excluded phrases. A word matches the beginning of words, `"…"` is an exact
+ * phrase, and a leading `-` excludes a word or phrase.
  */
 export function parseQuery(query: string) {
   const phrases: Record<'required' | 'excluded', string[]> = { required: [], excluded: [] };

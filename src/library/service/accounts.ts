@@ -4,16 +4,19 @@ import { type Collection, type CreditStatus, ItemType, type UsageLimit } from '.
 import type { Database } from '../database/database.ts';
 import { ApiError, notFoundError } from './request.ts';
 
-/** What an operation requires, costs and reports about credits. */
+/** The required scope, the price and the credit headers of an operation. */
 interface OperationRules {
   /**
-   * The scope that a key needs for the operation. Names come from the API document (Authentication, rule 5), except
-   * `collections:write`, which this library chose.
+   * The scope that a key needs for the operation. The names come from the API document (*Authentication*, rule 5),
+   * except `collections:write`, which this library defines.
    */
   scope?: string;
-  /** Credits per call, or per started group of `perItems` items in the answer. With `perItems`, an empty answer is free. */
+  /**
+   * The price in credits. Without `perItems`, it applies to each call. With `perItems`, it applies to each started
+   * group of this many items in the response, so that an empty response is free.
+   */
   price?: { credits: number; perItems?: number };
-  /** The credit headers of the operation's 200 responses (document, *Endpoints*). */
+  /** The credit headers in successful responses (API document, *Endpoints*). */
   creditHeaders: readonly ('Charged' | 'Remaining')[];
 }
 
@@ -22,8 +25,8 @@ const pricePerTenItems = { credits: 1, perItems: 10 };
 const pricePerCall = { credits: 1 };
 
 /**
- * The rules of each operation. Where the document leaves scopes and prices open, these are this library's choices, which
- * its README.md lists. A real service may choose differently.
+ * The rules of each operation. The API document does not specify all scopes and prices. The library's own choices are
+ * listed in its README.md, and a real service may differ.
  */
 export const operationRules: Record<OperationName, OperationRules> = {
   whoami: { creditHeaders: noHeaders },
@@ -40,43 +43,43 @@ export const operationRules: Record<OperationName, OperationRules> = {
 
 const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope }) => scope ?? []))];
 
-/** Credits per month, hour and day for a new key that names no others. */
+/** The default credits per month, hour and day of a new key. */
 const defaultPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
-/** A source of ids and secrets. With a seeded source, a library has the same ids and secrets every time. */
+/** A source of ids and secrets. With a deterministic source, a library always has the same ids and secrets. */
 export type RandomSource = { bytes(count: number): Uint8Array; uuid(): string };
 
-/** Options of a new key. Amounts default to `defaultPlan`. */
+/** The options of a new API key. The defaults for credits come from `defaultPlan`. */
 export type KeyOptions = {
   name?: string;
-  /** Scopes of the key. By default every scope, which is this library's "standard access set". */
+  /** The scopes of the key. Default: all scopes, which are this library's "standard access set". */
   scopes?: readonly string[];
-  /** Credits per period (a calendar month in UTC). */
+  /** Credits per calendar month (UTC). */
   credits?: number;
   /** Credits per clock hour. */
   hourlyLimit?: number;
-  /** Credits per day in UTC. */
+  /** Credits per day (UTC). */
   dailyLimit?: number;
-  /** False creates an account without a subscription. Gated calls of its key are answered with 402. */
+  /** False creates an account without a subscription. Paid calls with its key then fail with status 402. */
   subscription?: boolean;
-  /** True makes all calls with this key free and exempts them from the limits of its account. */
+  /** True makes all calls with the key free and exempts them from its account's limits. */
   unmetered?: boolean;
 };
 
-/** A key as `library key list` shows it. The secret is not part of it, because only its hash is stored. */
+/** An API key as `library key list` shows it. It has no secret, because only the hash of the secret is stored. */
 export type KeyInfo = ReturnType<typeof toKeyInfo>;
 
-/** The key of a request, the account of the key, and the subscription that pays for the account. */
+/** The API key of a request, its account, and the subscription that pays for the account. */
 export type Caller = ReturnType<typeof toCaller>;
 
-/** Creates, lists, revokes and checks the keys of a library. */
+/** Creates, lists, revokes and checks the API keys of a library. */
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const fixedPrefix = 'svc_live_';
-/** Number of leading characters of a key that may be shown. */
-const shownPrefixLength = fixedPrefix.length + 8;
+/** The number of leading characters of a key that may be shown. */
+const visiblePrefixLength = fixedPrefix.length + 8;
 
-/** Hashes a key. A fast hash is enough, because nobody can guess 160 random bits. */
+/** Hashes a key. A fast hash is sufficient, because nobody can guess 160 random bits. */
 const hashKey = (key: string) => createHash('sha256').update(key).digest('hex');
 
 /** A row of the table `keys`. Times are Unix milliseconds, and flags are 0 or 1. */
@@ -121,23 +124,23 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
   /**
-   * Finds a key by its id, its prefix or the whole key.
+   * Finds a key by its id, its prefix or the key itself.
    *
-   * @throws Error unless exactly one key matches.
+   * @throws Error unless exactly one key matches
    */
   function getKey(text: string): KeyInfo {
     const sql = `SELECT ${columns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
     const [row, ...otherRows] = database.all<KeyRow>(sql, [text, text, hashKey(text)]);
-    // The message does not repeat the text, because the text may be a secret that works elsewhere.
+    // Do not repeat the text in the message, because it may be a valid key of another service.
     if (!row || otherRows.length > 0) throw new Error('No key has that id or prefix. "library key list" shows them.');
     return toKeyInfo(row);
   }
 
   /**
-   * Creates a key with an account of its own and two default collections. The result holds the secret, which cannot be
-   * read again.
+   * Creates a key with its own account and two default collections. The secret in the result cannot be read again
+   * later.
    *
-   * @throws Error that names the invalid option.
+   * @throws Error that names the invalid option
    */
   function create(options: KeyOptions = {}): KeyInfo & { key: string } {
     const problem = findKeyOptionProblem(options);
@@ -154,7 +157,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
       for (const itemType of ItemType.options)
         collections.create(owner, { name: `Saved ${itemType}`, type: 'personal', defaultType: itemType });
       const id = random.uuid();
-      const keyPrefix = key.slice(0, shownPrefixLength);
+      const keyPrefix = key.slice(0, visiblePrefixLength);
       const keyValues = [id, hashKey(key), keyPrefix, name, scopes.join(' '), userId, now(), Number(unmetered)];
       database.run('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)', keyValues);
       return { ...getKey(id), key };
@@ -165,9 +168,9 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
     create,
     list,
     /**
-     * Revokes a key immediately. Revoking a key twice changes nothing.
+     * Revokes a key immediately. Revoking it again changes nothing.
      *
-     * @throws Error unless exactly one key has this id or prefix.
+     * @throws Error unless exactly one key has this id or prefix
      */
     revoke: (keyIdOrPrefix: string): KeyInfo =>
       database.transaction(() => {
@@ -176,9 +179,9 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
         return getKey(id);
       }),
     /**
-     * Returns the caller whose key is in an `Authorization` header.
+     * Returns the caller whose API key is in an `Authorization` header.
      *
-     * @throws ApiError 401 if the header holds no valid key.
+     * @throws ApiError 401 if the header contains no valid key
      */
     authenticate(authorization: string | undefined): Caller {
       const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
@@ -199,7 +202,7 @@ const callerSql = `
   FROM keys JOIN accounts AS account USING (userId) JOIN accounts AS payer ON payer.userId = account.billingUserId
   WHERE hash = ?`;
 
-/** Returns a message about the first invalid option of a new key, or undefined if all options are valid. */
+/** Returns a message about the first invalid option of a new key. Returns undefined if all options are valid. */
 export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   const { scopes = scopeNames, unmetered, subscription, credits, hourlyLimit, dailyLimit } = options;
   const amounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);
@@ -212,7 +215,7 @@ export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   return invalidAmount && `${invalidAmount[0]} takes a whole number of credits, 0 or more.`;
 }
 
-/** Fields of a collection that are computed for each caller and not stored. */
+/** The fields of a collection that depend on the caller and are not stored. */
 type ComputedField = 'isDefault' | 'isOwner';
 type CollectionRow = { [Key in keyof Collection as Exclude<Key, ComputedField>]: Collection[Key] } & {
   number: number;
@@ -232,8 +235,8 @@ function toCollection({ number: _, userId, ...row }: CollectionRow, caller: Call
 type CollectionStore = ReturnType<typeof createCollectionStore>;
 
 /**
- * Creates the store of collections in a database. A collection belongs to a billing user, so everybody who shares the
- * subscription sees it. `isOwner` marks the collections that the caller created.
+ * Creates the store of collections in a database. Collections belong to a billing user, so that everybody who shares
+ * the subscription sees them. `isOwner` is true for collections that the caller created.
  */
 export function createCollectionStore(database: Database, createUuid: () => string) {
   return {
@@ -246,7 +249,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
         'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)';
       return database.run(sql, [createUuid(), userId, billingUserId, name, type, defaultType]).rowid;
     },
-    /** Returns the collections that a caller may see. */
+    /** Returns the collections that the caller can access. */
     list: (caller: Caller): Collection[] =>
       database
         .all<CollectionRow>(`${collectionSql} ORDER BY number`, [caller.billingUserId])
@@ -254,7 +257,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
     /**
      * Returns a collection and its row number.
      *
-     * @throws ApiError 404 if the collection does not exist or belongs to another billing user.
+     * @throws ApiError 404 if the collection does not exist or belongs to another billing user
      */
     get(caller: Caller, id: string): { rowNumber: number; collection: Collection } {
       const row = database.get<CollectionRow>(`${collectionSql} AND id = ?`, [caller.billingUserId, id.toLowerCase()]);
@@ -262,9 +265,9 @@ export function createCollectionStore(database: Database, createUuid: () => stri
       return { rowNumber: row.number, collection: toCollection(row, caller) };
     },
     /**
-     * Returns the row numbers of the items of a collection, the latest additions first.
+     * Returns the row numbers of a collection's items, most recently added first.
      *
-     * @param after The `position` of the previous page. Without it, the list starts at the newest item.
+     * @param after the `position` of the previous page; without it, the list starts with the newest item
      */
     listItems(collection: number, itemType: ItemType, limit: number, after = Number.MAX_SAFE_INTEGER) {
       const sql = `SELECT number, item FROM collection_items WHERE collection = ? AND itemType = ? AND number < ?
@@ -277,7 +280,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
         position: pageRows.at(-1)?.number,
       };
     },
-    /** Adds an item to a collection. Returns false if the collection already holds the item. */
+    /** Adds an item to a collection. Returns false if the collection already contains the item. */
     addItem(collection: number, itemType: ItemType, item: number): boolean {
       const sql = 'INSERT OR IGNORE INTO collection_items (collection, itemType, item) VALUES (?, ?, ?)';
       return database.run(sql, [collection, itemType, item]).changes > 0;
@@ -290,11 +293,11 @@ const dayMs = 24 * hourMs;
 const toHourNumber = (timeMs: number) => Math.floor(timeMs / hourMs);
 
 /**
- * Creates the meter that reads and charges credits. The only record of spending is one table with credits per billing
- * user and hour. The balance and the usage windows are sums over this table, so they cannot disagree.
+ * Creates the meter that charges credits. A single table stores the spent credits per billing user and hour. The
+ * balance and the usage windows are sums over this table, so they are always consistent.
  *
- * Usage windows follow the clock in UTC: the current hour and the current day. The billing period is the current calendar
- * month. The balance is full again when a new month begins.
+ * The usage windows are the current hour and the current day in UTC. The billing period is the current calendar month,
+ * and the full balance is available again when a new month starts.
  */
 export function createCreditMeter(database: Database, now: () => number) {
   function sumSpendingSince(billingUserId: string, firstHour: number): number {
@@ -323,10 +326,12 @@ export function createCreditMeter(database: Database, now: () => number) {
     /** Returns the balance and the usage windows of a caller. */
     getStatus,
     /**
-     * Charges the whole price, or nothing if it does not fit. Call this inside the transaction that produces the answer.
+     * Charges the whole price, or nothing if the price exceeds the balance or a usage window. Call this in the
+     * transaction that produces the response.
      *
-     * @returns The remaining credits.
-     * @throws ApiError 402 without a subscription or enough credits, and 429 if the price does not fit a usage window.
+     * @returns the remaining credits
+     * @throws ApiError 402 if there is no subscription or not enough credits
+     * @throws ApiError 429 if the price exceeds a usage window
      */
     charge(caller: Caller, price: number): number {
       const { credits: balance, periodEnd, usageLimit } = getStatus(caller);
@@ -360,7 +365,7 @@ export function createCreditMeter(database: Database, now: () => number) {
 
 type Usage = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' | 'dailyLimit'>;
 
-/** Returns the usage window that is full or too full for a price, the daily window first. */
+/** Returns a usage window that is full or has too few credits for the price. The daily window takes precedence. */
 function findFullWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
   const windows = [
     { name: 'daily', lengthMs: dayMs, used: dailyCredits, limit: dailyLimit },
@@ -369,7 +374,7 @@ function findFullWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }
   return windows.find(({ used, limit }) => used >= limit || used + price > limit);
 }
 
-/** Returns the start and the end of the calendar month around a time, all in Unix milliseconds. */
+/** Returns the start and end of the calendar month that contains a time. All times are Unix milliseconds. */
 function getCalendarMonth(timeMs: number): { start: number; end: number } {
   const date = new Date(timeMs);
   const monthStart = (monthOffset: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + monthOffset, 1);

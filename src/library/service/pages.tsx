@@ -23,20 +23,20 @@ import { parseSearchRequest, runSearch, type SearchContext } from '../search/sea
 import { recordTypes } from '../search/searchable-records.ts';
 import { ApiError } from './request.ts';
 
-/** What the pages of a library need to show its records. */
+/** The dependencies for rendering the HTML pages of a library. */
 export type PageContext = SearchContext & {
-  /** Returns records in the form in which the API sends them. */
+  /** Returns records in the same form as the API. */
   readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
-  /** The origin of the request. Pages show pictures from this origin only. */
+  /** The origin of the request. Pages only show pictures from this origin. */
   origin: string;
-  /** The path below which the pages are served. */
+  /** The path under which the pages are served. */
   pagesPath: string;
   isDemo: boolean;
 };
 
 const itemsPerPage = 60;
 
-/** The sort orders of each list, by sort key. The first is the default. */
+/** The sort orders of each list, by sort key. The first one is the default. */
 const sortOrders = {
   ads: {
     startedAt: 'Newest first',
@@ -47,7 +47,7 @@ const sortOrders = {
   pages: { adsAmount: 'Most ads', pageLikes: 'Most likes', audienceReach: 'Largest reach' },
 } satisfies Record<ItemType, Record<string, string>>;
 
-/** The filters of the list page, by their keys in the API. Each has a title and a function that formats its values. */
+/** The filters of the list page, by API key. Each has a title and a function that formats its values. */
 const pageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
@@ -62,8 +62,8 @@ const pageFilters: Record<string, readonly [title: string, formatValue: (value: 
 /**
  * Renders the list of ads or advertisers.
  *
- * @param searchParams `type` (`ads` or `pages`), `sort`, `cursor`, and filters of the API. Invalid filters are reported on
- * the page.
+ * @param searchParams `type` (`ads` or `pages`), `sort`, `cursor`, and filters of the API; the page reports invalid
+ * filters
  */
 export function renderListPage(searchParams: URLSearchParams, context: PageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
@@ -105,11 +105,14 @@ interface ListProps {
   context: PageContext;
 }
 
-/** Returns a link to the same page with other query parameters. Empty parameters are left out. */
+/** Builds a link to the same page with other query parameters. Empty parameters are omitted. */
 const buildQuery = (query: Record<string, string>): string =>
   `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
 
-/** The form with the words, the sort order and the less common filters. Other filters stay as they are. */
+/**
+ * A form with the search words, the sort order and less common filters. Submitting it keeps the state and format
+ * filters.
+ */
 function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
   const Field = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
     <label>
@@ -155,13 +158,13 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
   );
 }
 
-/** Returns the most common values of a filter with their texts, in alphabetical order. */
+/** Returns the most common values of a filter with their labels, in alphabetical order. */
 const listChoices = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
   listCommonValues(key, recordTypes.ads, context.database)
     .map((value) => [value, pageFilters[key]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
 
-/** Links that select a state or a format, and a link for each other filter of the query, which removes the filter. */
+/** Links that select the state or the format of ads. For each other active filter, a link removes it. */
 function FilterLinks({ query, context }: ListProps) {
   const rows = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
@@ -199,7 +202,9 @@ interface SearchResultsProps extends ListProps {
   cursor: string | null;
 }
 
-/** One page of search results with a link to the next page, or the reason why the search is invalid. */
+/**
+ * Shows one page of search results with a link to the next page. If the search is invalid, shows the reason instead.
+ */
 export function SearchResults({ itemType, filters, cursor, query, context }: SearchResultsProps) {
   try {
     const body = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
@@ -230,12 +235,12 @@ export function SearchResults({ itemType, filters, cursor, query, context }: Sea
 
 type DisplayedAd = ReturnType<typeof toDisplayedAd>;
 
-/** Matches the paths of the pictures that a library serves. */
+/** Matches the paths of pictures that a library serves. */
 const picturePath = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
 
 /**
- * Returns an ad in the form in which pages show it, with a picture that this library serves or the reason why there is
- * no picture.
+ * Converts an ad to the form that pages show. It contains a picture that this library serves, or the reason why there
+ * is none.
  */
 export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
@@ -250,13 +255,13 @@ export function toDisplayedAd(ad: Fields, context: PageContext) {
   return { card: adCard, pageId: ad.pageId, adText, format: readText(ad.displayFormat, 12) };
 }
 
-/** Returns the path of the page of an ad or an advertiser. */
+/** Returns the path of the HTML page for an ad or an advertiser. */
 export const buildRecordPath = (itemType: ItemType, id: unknown, { pagesPath }: PageContext): string =>
   `${pagesPath}/${itemType}/${encodeURIComponent(String(id))}`;
 
 /**
- * Groups ads of the same advertiser whose texts are nearly the same. The groups are in the order of their first ads. The
- * pages call such a group a message.
+ * Groups ads of the same advertiser with nearly equal texts. Groups are sorted by their first ads. The HTML pages call
+ * such a group a "message".
  */
 export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   const indexes = new Map<unknown, VariantIndex>();
@@ -268,7 +273,7 @@ export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   return [...groupBy(ads, findVariant).values()];
 }
 
-/** A card for each group of nearly equal ads, with links to the other ads of the group. */
+/** Shows one card for each group of ads with nearly equal texts, with links to the other ads of the group. */
 const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
   <ul class="cards">
     {groupByVariant(ads).map(([firstAd, ...otherAds]) => {
@@ -306,8 +311,8 @@ const renderAdvertiserCard = (page: Fields, context: PageContext) => (
 );
 
 /**
- * Returns a line with the numbers of ads and likes of an advertiser. The number of ads comes from the record of the
- * advertiser, so the library may hold fewer ads.
+ * Formats how many ads and likes an advertiser has. The number of ads comes from the advertiser's record, so it may be
+ * higher than the number of ads in this library.
  */
 export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [
@@ -317,14 +322,14 @@ export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string 
     .filter(Boolean)
     .join(' · ');
 
-/** The link from a record back to the list of ads. */
+/** A link from a record's page back to the list of ads. */
 export const HomeLink = ({ pagesPath }: PageContext) => (
   <nav class="tabs" aria-label="Back">
     <Link to={`${pagesPath}/`}>Ad library</Link>
   </nav>
 );
 
-/** Returns a whole page as HTML, with the styles and the content security policy of the library's pages. */
+/** Renders a complete HTML page with the library's styles and content security policy. */
 export const renderDocument = (title: string, children: Content): string =>
   renderPage(
     <Page title={title} contentSecurityPolicy={contentSecurityPolicy} styles={styles}>
@@ -332,7 +337,7 @@ export const renderDocument = (title: string, children: Content): string =>
     </Page>,
   );
 
-/** The content security policy of the pages. They load nothing from other hosts and run no scripts. */
+/** The content security policy of the HTML pages. They load nothing from other hosts and run no scripts. */
 export const contentSecurityPolicy =
   "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
 
@@ -363,7 +368,7 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 @media print { .tabs, .more, .card details, .chips:has(span + [aria-current]), .chips a:not([aria-current]) { display: none } section.ad { display: grid } }
 `;
 
-/** Renders the page for an id that no ad or advertiser has. */
+/** Renders the page for an unknown id. */
 export const renderMissingPage = (context: PageContext): string =>
   renderDocument(
     'Not in this library',

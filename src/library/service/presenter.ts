@@ -2,23 +2,23 @@ import type { ItemType } from '../../api/schemas.ts';
 import type { RecordStore } from '../database/records.ts';
 import type { StoredPictures } from '../import/stored-pictures.ts';
 
-/** The beginnings of the URLs under which a library serves its pages (`app`) and its pictures (`media`). */
+/** The base URLs of the library's HTML pages (`app`) and pictures (`media`). */
 export interface LibraryBaseUrls {
   app: string;
   media: string;
 }
 
-/** Reads stored records in the form in which the API sends them. */
+/** Reads stored records in the form that the API returns. */
 export type Presenter = ReturnType<typeof createPresenter>;
 
-/** The most characters of a text that may be the URL of a picture. */
+/** The maximum length of a text that can be a picture URL, in characters. */
 const maxUrlLength = 8000;
 const isUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?:/.test(text);
 
 /**
- * Creates the presenter of a library. Records are sent as they were imported, with two exceptions: URLs replace the
- * document's placeholders `{app_url}` and `{media_url}` at the start of a text, and the library's own URL replaces the URL
- * of each picture that the library stores.
+ * Creates the presenter of a library. Records are returned as they were imported, with two exceptions. The placeholders
+ * `{app_url}` and `{media_url}` at the start of a text are replaced by base URLs, and URLs of stored pictures by the
+ * library's own URLs.
  */
 export function createPresenter(
   { records, pictures }: { records: RecordStore; pictures: StoredPictures },
@@ -42,9 +42,9 @@ export function createPresenter(
   }
 
   return {
-    /** Returns the records with the given row numbers, in their order. */
+    /** Returns the records with these row numbers, in the same order. */
     readItems,
-    /** Returns records with `appUrl`, which the document shows on list items only. */
+    /** Returns records with `appUrl`, a field that the API document only shows for list items. */
     listItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
       readItems(itemType, rowNumbers).map((item) => {
         const id = String(itemType === 'ads' ? item.id : item.pageId);
@@ -53,7 +53,7 @@ export function createPresenter(
   };
 }
 
-/** Replaces each text in a value that was parsed from JSON. The names of its keys stay. */
+/** Replaces all texts in a parsed JSON value in place. Keys stay unchanged. */
 function replaceTexts(value: object, replace: (text: string) => string): void {
   const entries = value as Record<string, unknown>;
   for (const key of Object.keys(entries)) {

@@ -29,7 +29,7 @@ import {
   toDisplayedAd,
 } from './pages.tsx';
 
-/** The most characters of a record that its page shows as JSON. */
+/** The maximum length of a record's JSON on its page, in characters. */
 const maxJsonLength = 200_000;
 const maxTextTokens = 20_000;
 const maxUrlTokens = 500;
@@ -95,12 +95,15 @@ const Text = ({ text }: { text: string }) =>
     </p>
   );
 
-/** The most ads that the charts of an advertiser count. The newest ads are counted. */
+/** The maximum number of ads in an advertiser's charts. The newest ads are used. */
 const maxChartedAds = 1000;
-/** The number of ads that are read before other requests get a turn of the event loop. */
+/** The number of ads to read before other requests can run. */
 const adsPerTurn = 50;
 
-/** Renders the page of an advertiser, `/pages/<id>`: a summary of its ads, the ads, and the record of the page. */
+/**
+ * Renders the page of an advertiser, `/pages/<id>`, with a summary of its ads, the list of ads, and the advertiser's
+ * record.
+ */
 export async function renderAdvertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
   const name = readText(page.pageName, 100) ?? String(page.pageId);
   const filters = { pageId: [String(page.pageId)] };
@@ -126,10 +129,10 @@ export async function renderAdvertiserPage(page: Fields, context: PageContext, s
   );
 }
 
-/** The most rows of a chart in the summary. */
+/** The maximum number of rows per chart in the summary. */
 const maxChartRows = 6;
 
-/** Charts of when and in which formats an advertiser launched ads, which texts it repeats, and which ads run longest. */
+/** Charts of an advertiser's ads: launches over time, formats, repeated texts, and longest runs. */
 function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[]; hasMore: boolean; now: number }) {
   const cards = ads.map(({ card }) => card);
   const runningCount = cards.filter(({ active }) => active).length;
@@ -177,14 +180,14 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
   );
 }
 
-/** The fields that an ad may have: those of the API, and those that only imports add. */
+/** The fields that an ad may have. Some of them are not part of the API and only come from imports. */
 const importedFields: Record<string, SentField> = {
   ...adFields,
   languages: { type: 'words', meaning: 'Languages of the ad.' },
   bylines: { type: 'text', meaning: 'Who paid for the ad.' },
 };
 
-/** Fields that the page shows above its table of facts, or that are of no use to a person. */
+/** Fields that the page shows above its table, or that are of no use to a person. */
 const omittedFields = [
   'headline',
   'body',
@@ -194,7 +197,7 @@ const omittedFields = [
   'appUrl',
   'sourcePageExternalId',
 ];
-/** Titles of fields whose names say too little to a person. */
+/** Titles for fields whose names are not clear enough for users. */
 const fieldTitles: Record<string, string> = {
   startedAt: 'Started',
   lastSeenAt: 'Last seen',
@@ -224,24 +227,24 @@ const valueFormatters: Record<string, (value: string) => string> = {
   displayFormat: formatConstant,
 };
 
-/** Returns the title and the text of a field, or undefined if the record has no value to show. */
-function createFact(name: string, { type: is, phrase: say }: SentField, record: Fields): [string, string] | undefined {
+/** Returns the title and text of a field. Returns undefined if the record has no value to show. */
+function createFact(name: string, { type, phrase }: SentField, record: Fields): [string, string] | undefined {
   const value = record[name];
-  const title = fieldTitles[name] ?? formatColumnTitle(say ?? name).replace(/ min$/, '');
+  const title = fieldTitles[name] ?? formatColumnTitle(phrase ?? name).replace(/ min$/, '');
   if (name.endsWith('Max')) return undefined;
   if (name.endsWith('Min')) {
     const ends = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
     return ends.length > 0 ? [title, [...new Set(ends)].map(formatNumber).join(' to ')] : undefined;
   }
   if (isNumber(value)) return [title, formatNumber(value)];
-  if (is === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
+  if (type === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;
   const texts = [value].flat().filter((text) => typeof text === 'string' && text.trim() !== '') as string[];
-  const formatValue = is === 'date' ? (day: string) => formatDay(day) : (valueFormatters[name] ?? sanitizeLine);
+  const formatValue = type === 'date' ? (day: string) => formatDay(day) : (valueFormatters[name] ?? sanitizeLine);
   const text = readText(texts.map(formatValue).join(', '), 300);
   return text ? [title, text] : undefined;
 }
 
-/** The facts of a record in a form for people, its id, and the whole record as JSON. */
+/** Shows the fields of a record in a readable form, its id, and the whole record as JSON. */
 function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, SentField>; id: unknown }) {
   const entries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
   const facts = entries.map(([name, field]) => createFact(name, field, record)).filter((fact) => fact !== undefined);
@@ -264,7 +267,7 @@ function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<st
   );
 }
 
-/** Writes an invisible character as JSON escapes, so that a person sees where the record contains one. */
+/** Writes an invisible character as JSON escapes, so that readers can see it. */
 const toJsonEscapes = (invisibleCharacter: string): string =>
   invisibleCharacter
     .split('')

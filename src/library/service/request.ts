@@ -7,7 +7,7 @@ import { maxIdLength } from '../../api/url.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { isObject } from '../../views/view.ts';
 
-/** An error response of the API. All fields except `status` become the documented error body. */
+/** An error response of the API. All fields except `status` become the error body that the API document describes. */
 export class ApiError extends Error {
   readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429 | 503;
   readonly code: string;
@@ -21,21 +21,21 @@ export class ApiError extends Error {
   }
 }
 
-/** Creates a 422 error. The message says what was wrong and what is allowed. */
+/** Creates a 422 error. The message explains the problem and what is allowed. */
 export const invalidRequest = (message: string, details?: unknown) =>
   new ApiError(422, 'invalid_request', message, details);
 
-/** Returns a value as JSON of at most 100 characters, for an error message. */
+/** Formats a value as JSON for an error message, with at most 100 characters. */
 export const quoteValue = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
 /** Creates a 404 error for a record or a collection. */
 export const notFoundError = (what: string, id: string) =>
   new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
 
-/** The namespace of UUIDs that are made from names. Any UUID would do, but it must never change. */
+/** The namespace of UUIDs that are derived from names. It must never change. */
 const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
-/** Returns the UUID of a name. The same name always has the same UUID (version 5 of RFC 9562). */
+/** Returns the UUID of a name (version 5 of RFC 9562). The same name always has the same UUID. */
 export function uuidFromName(name: string): string {
   const bytes = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]), 'buffer');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
@@ -44,10 +44,10 @@ export function uuidFromName(name: string): string {
 }
 
 /**
- * Returns a text that is a UUID.
+ * Returns the text if it is a UUID.
  *
- * @param name The name of the parameter, for the error message.
- * @throws ApiError 422 for any other text.
+ * @param name the name of the parameter, for the error message
+ * @throws ApiError 422 for any other text
  */
 export function parseUuid(name: string, text: string): string {
   if (isUuid(text)) return text;
@@ -57,9 +57,9 @@ export function parseUuid(name: string, text: string): string {
 }
 
 /**
- * Returns a text that may be the id of a page.
+ * Returns the text if it can be the id of an advertiser page.
  *
- * @throws ApiError 422 for a text that is too long.
+ * @throws ApiError 422 if the text is too long
  */
 export function parsePageId(text: string): string {
   if (text.length <= maxIdLength) return text;
@@ -69,9 +69,9 @@ export function parsePageId(text: string): string {
 const maxBodyBytes = 64 * 1024;
 
 /**
- * Reads the JSON object in the body of a request. The body must be UTF-8 with `Content-Type: application/json`.
+ * Reads the body of a request, which must be a JSON object in UTF-8 with `Content-Type: application/json`.
  *
- * @throws ApiError 422 for any other body, and for a body that is too large or nested too deep.
+ * @throws ApiError 422 for any other body, and for a body that is too large or nested too deeply
  */
 export async function readJsonBody(request: Request): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
@@ -101,19 +101,19 @@ export async function readJsonBody(request: Request): Promise<Record<string, unk
 }
 
 /**
- * The most levels of objects and lists in a value. `JSON.stringify` may be recursive, so it can fail on a deep value that
- * `JSON.parse` reads.
+ * The maximum nesting depth of objects and lists. `JSON.stringify` may be recursive and could fail on a deeply nested
+ * value that `JSON.parse` accepts.
  */
 export const maxNestingDepth = 64;
 
-/** Returns true for a value with more than `maxNestingDepth` levels. */
+/** Returns true if a value is nested more than `maxNestingDepth` levels deep. */
 export const isNestedTooDeep = (value: unknown): boolean => isDeeperThan(maxNestingDepth, value);
 
 /**
- * Returns a page size, or the default if there is none.
+ * Validates a page size. Returns the default if none is given.
  *
- * @param location Where the request holds the limit (`body` or `query`), for the error message.
- * @throws ApiError 422 for a value that is not a whole number from 1 to the maximum.
+ * @param location the part of the request that contains the limit (`body` or `query`), for the error message
+ * @throws ApiError 422 if the value is not a whole number from 1 to the maximum
  */
 export function parseLimit(limit: unknown, location: string, bounds: { default: number; maximum: number }): number {
   if (limit === undefined) return bounds.default;
@@ -124,9 +124,9 @@ export function parseLimit(limit: unknown, location: string, bounds: { default: 
 }
 
 /**
- * Parses the query of a request for the items of a collection.
+ * Parses the query of a request for a collection's items.
  *
- * @throws ApiError 422 for an invalid item type or limit.
+ * @throws ApiError 422 if the item type or limit is invalid
  */
 export function parseListQuery(query: URLSearchParams) {
   const itemTypeText = query.get('itemType');
@@ -146,7 +146,7 @@ export function parseListQuery(query: URLSearchParams) {
 /**
  * Parses the body of a request that adds an item to a collection.
  *
- * @throws ApiError 422 for an invalid item type or id.
+ * @throws ApiError 422 if the item type or id is invalid
  */
 export function parseCollectionItem(body: Record<string, unknown>) {
   const item = AddCollectionItemRequest.safeParse(body);
@@ -157,15 +157,15 @@ export function parseCollectionItem(body: Record<string, unknown>) {
 }
 
 /**
- * Creates the codec of cursors. A cursor is JSON with a signature for one list, so an altered cursor or a cursor of another
- * list is refused. Models read cursors too, so a cursor is short: the name of the list is part of the signature and not of
- * the text.
+ * Creates the functions that encode and decode cursors. A cursor is JSON with a signature for one list, so that altered
+ * cursors and cursors of other lists are rejected. Cursors must be short, because models read them. Therefore the list
+ * name is only part of the signature.
  */
 export function createCursorCodec(secret: string) {
   const sign = (listName: string, content: string) =>
     createHmac('sha256', secret).update(`${listName}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
-    /** Returns a cursor with the given content for a list. */
+    /** Creates a cursor with this content for a list. */
     encode(listName: string, content: unknown[]): string {
       const text = Buffer.from(JSON.stringify(content)).toString('base64url');
       return sign(listName, text) + text;
@@ -173,7 +173,7 @@ export function createCursorCodec(secret: string) {
     /**
      * Returns the content of a cursor.
      *
-     * @throws ApiError 422 if the cursor was altered or belongs to another list.
+     * @throws ApiError 422 if the cursor was altered or belongs to another list
      */
     decode(listName: string, cursor: string): unknown[] {
       const content = cursor.slice(signatureLength);
@@ -187,13 +187,13 @@ export function createCursorCodec(secret: string) {
   };
 }
 
-/** Writes and reads cursors. */
+/** Encodes and decodes cursors. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
-/** Characters of a signature (Base64), which hold 66 bits. */
+/** The length of a signature in base64 characters, which hold 66 bits. */
 const signatureLength = 11;
 
-/** Compares two secrets. The duration of the comparison does not reveal how similar they are. */
+/** Compares two secrets in constant time, so that the duration does not reveal how similar they are. */
 export function isSameSecret(actual: string, expected: string): boolean {
   const [actualBytes, expectedBytes] = [Buffer.from(actual), Buffer.from(expected)];
   return actualBytes.length === expectedBytes.length && timingSafeEqual(actualBytes, expectedBytes);

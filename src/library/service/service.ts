@@ -29,46 +29,46 @@ import {
   readJsonBody,
 } from './request.ts';
 
-/** Options for opening a local library. */
+/** The options for opening a local library. */
 export type LibraryOptions = {
-  /** Path of the database file, or `:memory:`. */
+  /** The path of the database file, or `:memory:`. */
   database: string;
   /** Returns the current time in Unix milliseconds. */
   now: () => number;
-  /** Base URLs for links to pages and pictures. By default, they begin with the origin of the request. */
+  /** The base URLs for links to pages and pictures. By default, they start with the origin of the request. */
   baseUrls?: LibraryBaseUrls;
-  /** Source of ids and secrets. By default, the cryptographic generator of Node. */
+  /** The source of ids and secrets. By default, the cryptographic random generator of Node. */
   random?: RandomSource;
   /** Throws if another process may have taken over the database file. */
   checkLock?: () => void;
   /**
-   * Path under which people browse the library without a key: `/p/` and a random word that nobody can guess. Without
-   * this path, the library has no pages.
+   * The path under which users can browse the library without an API key: `/p/` and a random word that nobody can
+   * guess. Without this path, the library serves no HTML pages.
    */
   pagesPath?: string | undefined;
-  /** Present if the library serves demo data. Its pages say so, and its database file is deleted while it is open. */
+  /** Set if the library serves demo data. Its pages say so, and its database file is deleted while it is open. */
   demo?: {
     /** Reads a picture by its file name. */
     readPicture: StoredPictures['readPicture'];
-    /** The ads and pages whose JSON the database does not store. */
+    /** The ads and advertiser pages whose JSON is not stored in the database. */
     records: ExternalRecords;
-    /** The time, in Unix milliseconds, from which the dates in the database are counted. */
+    /** The time that dates in the database are relative to, in Unix milliseconds. */
     dateOrigin: number;
   };
-  /** Receives unexpected errors. Callers only see a 500 response. */
+  /** Called for unexpected errors. Callers only see a 500 response. */
   onError?: ((error: unknown) => void) | undefined;
 };
 
-/** A local library together with the context that tests and the demo use directly. */
+/** A local library, including the context that tests and the demo use directly. */
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
 
-/** A local library: a fetch handler for its API, its keys, its import and its pictures. */
+/** A local library with its API, its keys, its imports and its pictures. */
 export type Library = Omit<OpenLibrary, 'context'>;
 
 /**
  * Opens a local library. The caller must lock the file first (see `lockDatabase`), because no other process may use it.
  *
- * @throws Error if the file is not a library, was made by another version, or cannot be written.
+ * @throws Error if the file is not a library, was created by another version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions) {
   const { now, random = { bytes: randomBytes, uuid: randomUUID } } = options;
@@ -80,19 +80,19 @@ export async function openLibrary(options: LibraryOptions) {
   const service = createService({ ...options, context, keys, createRequestId: random.uuid });
   const countSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
-    /** Answers a request to the library's HTTP API or to one of its pages. */
+    /** Handles a request to the library's HTTP API or to one of its HTML pages. */
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
     keys,
-    /** Imports ads and pages from a source in any supported format. */
+    /** Imports ads and advertiser pages from a source in any supported format. */
     import: async (source: AsyncIterable<string | Uint8Array>, importOptions?: ImportOptions) =>
       (await import('../import/import.ts')).importRecords(context, source, importOptions),
-    /** Starts a run of imports, which may read several files. Returns its number. */
+    /** Starts an import run, which may include several files. Returns its number. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
-    /** Marks the ads of a question that a run of imports did not list as gone. */
+    /** Marks the ads of a question as gone if an import run did not list them. */
     completeQuestion: async (completion: { run: number; question: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),
     pictures: context.pictures,
-    /** Returns the number of stored ads and pages. */
+    /** Returns the number of stored ads and advertiser pages. */
     countRecords: () => database.get<{ ads: number; pages: number }>(countSql) ?? { ads: 0, pages: 0 },
     /** Closes the database. */
     close: database.close,
@@ -100,7 +100,7 @@ export async function openLibrary(options: LibraryOptions) {
   };
 }
 
-/** The database of a library and the stores on top of it, which all operations share. */
+/** The database of a library and the stores on top of it. All operations share them. */
 export type ServiceContext = ReturnType<typeof createContext>;
 
 type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
@@ -115,29 +115,31 @@ const createContext = (database: Database, { now, random, demo }: ContextOptions
   now,
 });
 
-/** Returns the secret that signs cursors. The database stores the secret, so cursors stay valid after a restart. */
+/** Returns the secret that signs cursors. It is stored in the database, so that cursors stay valid after a restart. */
 function readCursorSecret(database: Database, random: RandomSource): string {
   const newSecret = Buffer.from(random.bytes(32)).toString('hex');
   database.run("INSERT OR IGNORE INTO secrets VALUES ('cursor', ?)", [newSecret]);
   return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? newSecret;
 }
 
-/** Everything that the routes of one library need. */
+/** The dependencies of a library's routes. */
 type ServiceOptions = LibraryOptions & { context: ServiceContext; keys: KeyStore; createRequestId: () => string };
 
 /**
- * Creates the Hono app that serves the HTTP API of the document, the pictures and the pages. The first check that fails
- * decides the response, in this order: path and method (404, 405), lock (503), key (401), scope (403), request (422),
- * existence (404), subscription, credits and usage windows (402, 429). Only a response with status 200 is charged.
+ * Creates the Hono app that serves the HTTP API, the pictures and the HTML pages. Requests are checked in this order,
+ * and the first failed check determines the response: path and method (404, 405), lock (503), key (401), scope (403),
+ * request (422), existence (404), subscription, credits and usage windows (402, 429). Only responses with status 200
+ * are charged.
  */
 function createService(options: ServiceOptions): Hono {
   const app = new Hono({ strict: false });
   for (const path of new Set(Object.values(operations).map((operation) => operation.path))) {
     const pathOperations = Object.values(operations).filter((operation) => operation.path === path);
-    // A GET route of Hono also answers HEAD. The caller would pay for a body that HEAD never shows, so HEAD gets a 405.
+    // Respond to HEAD with 405. Hono would otherwise use the GET route, and the caller would pay for a body that is not
+    // sent.
     app.all(path.replace(/\{(\w+)\}/g, ':$1'), ({ req }) => {
       const operation = pathOperations.find(({ method }) => method === req.method);
-      if (operation) return answerOperation(operation.name, req.raw, req.param() as Record<string, string>, options);
+      if (operation) return handleOperation(operation.name, req.raw, req.param() as Record<string, string>, options);
       const allowedMethods = pathOperations.map(({ method }) => method);
       const message = `This path takes ${allowedMethods.join(' and ')}; got ${req.method}.`;
       const headers = { Allow: allowedMethods.join(', ') };
@@ -145,7 +147,7 @@ function createService(options: ServiceOptions): Hono {
     });
   }
   app.get('/filters.json', () => Response.json(libraryFilters));
-  // Pictures need no key, because they hold no secret.
+  // Pictures require no key, because they are not secret.
   app.get('/media/:source{demo|kept}/:file', async ({ req }) => {
     const { source, file } = req.param();
     const readPicture = source === 'demo' ? options.demo?.readPicture : options.context.pictures.readPicture;
@@ -161,7 +163,7 @@ function createService(options: ServiceOptions): Hono {
   });
   const { pagesPath } = options;
   for (const path of pagesPath === undefined ? [] : ['', '/ads/:id', '/pages/:id'])
-    app.get(`${pagesPath}${path}`, ({ req }) => answerPage(req.raw, req.param('id'), options));
+    app.get(`${pagesPath}${path}`, ({ req }) => handlePageRequest(req.raw, req.param('id'), options));
   app.notFound(({ req }) => {
     const message = `Nothing is served at ${req.path.slice(0, 200)}.`;
     return createErrorResponse(new ApiError(404, 'no_such_path', message), options);
@@ -171,18 +173,18 @@ function createService(options: ServiceOptions): Hono {
 }
 
 /**
- * Authenticates the caller, runs one operation, charges its price and returns the response.
+ * Authenticates the caller, runs an operation, charges its price and returns the response.
  *
- * @throws ApiError if a check fails. Nothing is charged then.
+ * @throws ApiError if a check fails; nothing is charged in this case
  */
-async function answerOperation(
+async function handleOperation(
   name: OperationName,
   request: Request,
   params: Record<string, string>,
   options: ServiceOptions,
 ): Promise<Response> {
   const { context, keys } = options;
-  // The lock is checked before the key: a process that lost its database would judge keys by stale data.
+  // Check the lock before the key: a process that has lost its database would check keys against stale data.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   const { scope: requiredScope, creditHeaders, price: { credits, perItems } = { credits: 0 } } = operationRules[name];
@@ -214,8 +216,10 @@ async function answerOperation(
 const createPresenterFor = (origin: string, { context, baseUrls, pagesPath = '' }: ServiceOptions): Presenter =>
   createPresenter(context, baseUrls ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
 
-/** Answers a request for a page: the list at `pagesPath`, or the page of an ad or an advertiser below that path. */
-async function answerPage(request: Request, id: string | undefined, options: ServiceOptions): Promise<Response> {
+/**
+ * Handles a request for an HTML page: the list at `pagesPath`, or the page of an ad or an advertiser below that path.
+ */
+async function handlePageRequest(request: Request, id: string | undefined, options: ServiceOptions): Promise<Response> {
   const { context, demo, pagesPath = '' } = options;
   context.database.checkLock();
   const [{ contentSecurityPolicy, renderListPage, renderMissingPage }, { renderAdPage, renderAdvertiserPage }] =
@@ -248,8 +252,8 @@ async function answerPage(request: Request, id: string | undefined, options: Ser
 }
 
 /**
- * Returns an error response in the documented form. The details of an unexpected error go to `onError` and not into the
- * response.
+ * Creates an error response in the format of the API document. Details of unexpected errors are passed to `onError` and
+ * not included in the response.
  */
 function createErrorResponse(
   error: unknown,
@@ -270,23 +274,23 @@ function createErrorResponse(
   return Response.json(body, { status, headers: { ...headers, 'X-Service-Request-Id': requestId } });
 }
 
-/** One authenticated call of an operation. */
+/** An authenticated call of an operation. */
 type OperationCall = {
-  /** Parameters from the path. */
+  /** The parameters in the path. */
   params: Record<string, string>;
   query: URLSearchParams;
-  /** The request body. Empty if the operation takes no body. */
+  /** The request body. Empty if the operation takes none. */
   body: Record<string, unknown>;
   caller: Caller;
   presenter: Presenter;
 };
 
-/** The body of a 200 response, and the number of items that the price counts. */
+/** The body of a 200 response, and the number of items that determines the price. */
 type OperationResult = { body: unknown; itemCount: number };
 
 /**
- * Runs an operation. The handler and the charge run in one transaction, so an error is never charged and a charge is
- * never lost.
+ * Runs an operation. The handler and the charge share one transaction, so that errors are never charged and no charge
+ * is lost.
  */
 type Handler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
@@ -314,7 +318,7 @@ const handlers: Record<OperationName, Handler> = {
     const { itemType, itemId } = parseCollectionItem(body);
     const { rowNumber } = collections.get(caller, id);
     const added = collections.addItem(rowNumber, itemType, requireRowNumber(records, itemType, itemId));
-    // Read again: the counts of the collection now include the new item.
+    // Read the collection again, because its counts now include the new item.
     const { collection } = collections.get(caller, id);
     return createSingleResult({ collection, itemType, itemId, added });
   },
@@ -335,7 +339,7 @@ const createSingleResult = (body: unknown): OperationResult => ({ body, itemCoun
 /**
  * Returns the row number of a record.
  *
- * @throws ApiError 404 if no record has this id.
+ * @throws ApiError 404 if there is no record with this id
  */
 function requireRowNumber(records: RecordStore, itemType: ItemType, id: string): number {
   const rowNumber = records.findRowNumber(itemType, id);
@@ -352,7 +356,10 @@ function searchRecords(
   return { body: { items: presenter.listItems(itemType, rowNumbers), ...envelope }, itemCount: rowNumbers.length };
 }
 
-/** Returns the answer of `whoami`, which says `none` for a missing plan or subscription. In `Account`, both are null. */
+/**
+ * Creates the response of `whoami`. It contains `none` if there is no plan or subscription, whereas `Account` contains
+ * null.
+ */
 function createIdentity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;
   const [planId, subscriptionStatus] = [caller.planId ?? 'none', caller.subscriptionStatus ?? 'none'];

@@ -5,8 +5,9 @@ import industryTable from './industries.json' with { type: 'json' };
 import phraseTable from './phrases.json' with { type: 'json' };
 
 /**
- * Makes the ads of a fictional market. Advertisers run campaigns, and each campaign tries several variants of its ad in
- * several formats. Variants that perform well run longer, have more duplicates, and may run a second time months later.
+ * Generates the ads of a fictional market. Each advertiser runs campaigns, and each campaign has several variants of an
+ * ad in different formats. Successful variants run longer, have more duplicates, and may run a second time months
+ * later.
  */
 
 type Product = { name: string; price: number; createdAt: number };
@@ -15,29 +16,29 @@ type Campaign = {
   advertiser: Advertiser;
   product: Product;
   angle: Angle;
-  /** The start of the campaign in Unix milliseconds. */
+  /** The start of the campaign, in Unix milliseconds. */
   start: number;
   /** How well the campaign performs, from 0 to 1. */
   strength: number;
-  /** The numbers in the claims of the ads. They are the same in every variant. */
+  /** The numbers that the ads claim, e.g. of customers. All variants of the campaign use the same numbers. */
   claims: { thousands: number; tries: number };
 };
 
 /** The source of random numbers, and the start of the current day in Unix milliseconds. */
 type Market = { random: SeededRandom; today: number };
 
-/** An advertiser's page with all its ads. */
+/** An advertiser page with all its ads. */
 export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
 /**
- * Makes all advertisers with their ads.
- * @param now the current time in Unix milliseconds, of which only the day is used
+ * Generates all advertisers with their ads.
+ * @param now the current time in Unix milliseconds; only the day is used
  */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoAdvertiser> {
   for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);
 }
 
-/** Makes an advertiser with its ads. The same state of `random` and the same day give the same ads. */
+/** Generates an advertiser with its ads. The result depends only on the state of `random` and on the day. */
 export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoAdvertiser {
   const market = { random, today: Math.floor(now / dayMs) * dayMs };
   const pageId = random.uuid();
@@ -51,30 +52,36 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
 }
 
 /**
- * Gaps that real ads have, so that the demo shows what a result says about them. Each function returns the changed
+ * Simulates gaps in real ad data, so that the demo shows how results report them. Each function returns the changed
  * fields of an ad.
  */
 const makeGap: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
-  /** The service looked at the advertiser only once. All ads were running then, and nobody knows how they went on. */
+  /**
+   * The service saw the advertiser's ads on a single day. All of them were running then, and it is unknown when they
+   * ended.
+   */
   seenOnOneDay({ startedAt }, _, today) {
-    const lastSeenAt = toIsoDate(today - daysSinceLook * dayMs);
+    const lastSeenAt = toIsoDate(today - daysSinceLastSeen * dayMs);
     const hadStarted = typeof startedAt === 'string' && startedAt < lastSeenAt;
     return { startedAt: hadStarted ? startedAt : lastSeenAt, lastSeenAt, endDate: null };
   },
-  /** The ad network fills the texts of every second ad from a catalogue, which no ad library shows. */
+  /**
+   * The text of every second ad is a template. The ad network fills it from a product catalog, which ad libraries do
+   * not show.
+   */
   placeholders: (_, index) => (index % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
-  /** The countries of two in three ads are unknown. */
+  /** The countries of every third ad are unknown. */
   someCountries: (_, index) => (index % 3 === 0 ? {} : { countries: undefined }),
 };
 
-const daysSinceLook = 40;
+const daysSinceLastSeen = 40;
 
 const makeProduct = ({ random, today }: Market, product: Advertiser['products'][number]): Product => ({
   ...product,
   createdAt: today - random.between(150, 1100) * dayMs,
 });
 
-/** Makes a campaign that starts after its product was created. */
+/** Generates a campaign that starts after its product was created. */
 function makeCampaign({ random, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
   const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
@@ -93,7 +100,7 @@ function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   const variantCount = random.between(2, 6);
   return Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
-    // Variants start over several weeks. Variants that would start in the future are left out below.
+    // Variants start over several weeks. Variants with a start in the future are removed below.
     const start = campaign.start + random.between(0, variantIndex * 4) * dayMs;
     const firstRun = makeRun(market, campaign, start);
     const secondStart =
@@ -104,7 +111,7 @@ function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   }).flat();
 }
 
-/** A period in which an ad runs. `end` is null while the ad is running. */
+/** A period in which an ad runs. `end` is null while the ad is still running. */
 type Run = { start: number; end: number | null; days: number; performance: number };
 
 function makeRun({ random, today }: Market, { strength }: Campaign, start: number): Run {
@@ -147,7 +154,7 @@ function makeCreative(
   };
 }
 
-/** Replaces the placeholders of a phrase by values. A value at the start of a sentence gets a capital letter. */
+/** Replaces the placeholders in a phrase with values. A value at the start of a sentence is capitalized. */
 function fillPlaceholders(phrase: string, values: Record<string, string | number>): string {
   return phrase.replace(/\{(\w+)\}/g, (_, name: string, offset: number) => {
     const value = String(values[name]);
@@ -161,7 +168,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, creative: Cr
   const { random, today } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
-  // Only strong campaigns have tracking parameters, so that the demo contains links with and without parameters.
+  // Only strong campaigns have tracking parameters, so that the demo has links with and without them.
   const tracking = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
   const link = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? tracking : ''}`;
   const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
@@ -197,7 +204,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, creative: Cr
   return { ...ad, ...(ad.countries.some(requiresByline) && { bylines: `${advertiser.name} Ltd.` }) };
 }
 
-/** Returns true for the countries in which the demo's ads name the person or company that paid for them. */
+/** Returns true for countries in which the demo's ads state who paid for them. */
 const requiresByline = (country: string) => country === 'DE' || country === 'FR';
 
 const toIsoDate = (time: number) => new Date(time).toISOString();
@@ -205,7 +212,7 @@ const createExternalId = (pageId: string) =>
   String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
 /** Rounds an estimate to two significant digits. */
 const roundEstimate = (value: number) => Number(value.toPrecision(2));
-/** Rounds an estimated amount of money to two significant digits and to whole units, and to at least 1. */
+/** Rounds an estimated amount of money to two significant digits and to whole units, with a minimum of 1. */
 const roundAmount = (value: number) => Math.max(1, Math.round(roundEstimate(value)));
 
 function estimateFigures({ random, today }: Market, { countries }: Advertiser, { days, performance, start }: Run) {
@@ -236,7 +243,7 @@ function makeCard({ advertiser, product }: Campaign, creative: Creative, link: s
   };
 }
 
-/** Makes the media of an ad. The URL of a video leads to a still picture, because the demo has no video files. */
+/** Generates the media of an ad. The URL of a video points to a still picture, because the demo has no video files. */
 function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
   const makeAsset = (type: string, { name, ...size }: Picture, nr: number | null) => ({
     ...{ type, url: getPictureUrl({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
@@ -296,38 +303,39 @@ export type Advertiser = {
   industry: Industry;
   language: Language;
   countries: string[];
-  /** The products of the advertiser. Prices are in the advertiser's own currency. */
+  /** The advertiser's products. Prices are in the advertiser's own currency. */
   products: { name: string; price: number }[];
-  /** What is missing from the ads of the advertiser, if anything. */
+  /** The simulated gap in the advertiser's ad data. Undefined for complete data. */
   gap?: Gap;
-  /** Short selling points, which the ads list. */
+  /** Short selling points that the ads list. */
   points: string[];
 };
 
-/** All advertisers of the market. `test/library/demo.test.ts` checks the ads that are made from them. */
+/** All advertisers of the market. `test/library/demo.test.ts` checks the generated ads. */
 export const advertisers = advertiserTable as Advertiser[];
 
 /**
- * The trade and the calls to action of each industry. The trade selects the phrases: a game, for example, is not
- * shipped.
+ * The trade and the calls to action of each industry. The trade selects suitable phrases, e.g. without shipping for
+ * games.
  */
 const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
 /**
- * The main message of a campaign. Each angle has two openings, and the variants of a campaign alternate between them.
+ * The main message of a campaign. Each angle has two opening phrases, and the variants of a campaign alternate between
+ * them.
  */
 const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
 type Angle = (typeof angles)[number];
 
 /**
- * The phrases from which the text of an ad is made. The placeholders `{brand}`, `{product}`, `{percent}`, `{days}`,
- * `{thousands}` and `{tries}` are replaced by values. In languages that need it, product names include the article. So
- * no phrase puts a product name after a word that would contract with the article ("de le", "em o"), and no word agrees
- * with the gender or number of the product.
+ * The phrases for the text of an ad. The placeholders `{brand}`, `{product}`, `{percent}`, `{days}`, `{thousands}` and
+ * `{tries}` are replaced by values. In some languages, product names include their article. Therefore no phrase has a
+ * word before `{product}` that would contract with the article ("de le", "em o"), and no word agrees with the product's
+ * gender or number.
  */
 type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
 
-/** The phrases by language and trade. A language contains only the trades of its advertisers. */
+/** The phrases by language and trade. Each language only has the trades that its advertisers use. */
 const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
 
 const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
@@ -344,13 +352,13 @@ const technologies = [
 ];
 
 /**
- * A picture of the demo, which is a file in `../pictures`. Each product has three pictures: `offer` with the price and
- * a sticker, `meet` with a headline, and `tall`. Each advertiser has a logo.
+ * A demo picture, stored as a file in `../pictures`. Each product has three pictures: `offer` with the price and a
+ * sticker, `meet` with a headline, and `tall`. Each advertiser has a logo.
  */
 type Picture = { name: string; width: number; height: number };
 
 const getBrand = ({ domain }: Advertiser) => domain.replace('.example', '');
-/** Returns the URL of a picture. The library replaces `{media_url}` by its own address. */
+/** Returns the URL of a picture. The library replaces `{media_url}` with its own URL. */
 const getPictureUrl = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
 
 function getProductPicture(advertiser: Advertiser, product: string, kind: string): Picture {
@@ -359,7 +367,7 @@ function getProductPicture(advertiser: Advertiser, product: string, kind: string
 }
 
 /**
- * Returns the picture of a card. A carousel shows all products of the advertiser, and then shows them again with other
+ * Selects the picture of a card. A carousel shows each product of the advertiser once, then repeats them with other
  * pictures.
  */
 function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
@@ -370,8 +378,8 @@ function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
 }
 
 /**
- * Returns the kind of picture that fits an ad. A video has a tall still. A discount in the text, apart from the selling
- * points, requires the picture with the sticker.
+ * Selects the kind of picture that fits an ad. A video gets a tall still. An ad whose text mentions a discount,
+ * ignoring the selling points, gets the picture with a sticker.
  */
 function selectPictureKind({ id, displayFormat, headline, body }: Ad): string {
   if (displayFormat === 'VIDEO') return 'tall';
@@ -389,24 +397,24 @@ export type SeededRandom = ReturnType<typeof createSeededRandom>;
  */
 export function createSeededRandom(seed: number) {
   let state = seed >>> 0;
-  /** Returns a number from 0 up to, but not including, 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  /** Returns a whole number from `min` to `max`, inclusive. */
+  /** Returns a whole number from `min` to `max`, both inclusive. */
   const between = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
   const bytes = (count: number) => Uint8Array.from({ length: count }, () => between(0, 255));
   return {
     next,
     between,
     bytes,
-    /** Returns the seed that would continue the sequence from here. */
+    /** Returns the current state. A source that is created with it as the seed continues this sequence. */
     getSeed: () => state,
     /**
-     * Returns an item of a list.
+     * Returns a random item of a list.
      * @param bias a value above 1 makes the first items more likely
      */
     pick<Item>(list: readonly Item[], bias = 1): Item {
@@ -421,7 +429,7 @@ export function createSeededRandom(seed: number) {
         remainingItems.splice(between(0, remainingItems.length - 1), 1),
       ).flat();
     },
-    /** Returns true with the given probability. */
+    /** Returns true with the given probability, from 0 to 1. */
     chance: (probability: number) => next() < probability,
     uuid(): string {
       const hex = Buffer.from(bytes(16)).toString('hex');
