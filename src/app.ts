@@ -289,7 +289,7 @@ function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog 
 
 function openService({ config, fetch }: AppOptions): Service {
   const { baseUrl, apiKey, searchFilters } = config;
-  const service = { fetch, baseUrl, key: apiKey };
+  const service: Service = { fetch, baseUrl, apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
   let filters: Promise<SearchFilters | undefined> | undefined;
