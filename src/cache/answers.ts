@@ -66,9 +66,9 @@ export function openAnswers(
     if (request.operation.writes) return write(call);
     if (!request.operation.gated) return meter.send(call);
     // With a remote store, each lookup is a network round trip, so both lookups run in parallel.
-    const [stored, isAccepted] = await Promise.all([findStored(call), keys.has(owner.tenantId)]);
-    if (stored && !isAccepted) assertIdentity(await whoami(owner, signal));
-    if (stored) return stored;
+    const [storedAnswer, isAccepted] = await Promise.all([findStored(call), keys.has(owner.tenantId)]);
+    if (storedAnswer && !isAccepted) assertIdentity(await whoami(owner, signal));
+    if (storedAnswer) return storedAnswer;
     if (call.cache.storedOnly) throw new PaymentNeeded(request);
     if (signal.aborted) throw abortedError(signal, false);
     // If an equal call is in progress, join that call instead of sending another one.
@@ -121,7 +121,7 @@ export function openAnswers(
   /** Sends a call, caches the response, and adds the items of the response to the dataset. */
   async function sendAndStore(call: Call, claim: GrantedClaim): Promise<Answer> {
     const { request, owner } = call;
-    const { text, ...sent } = await meter.send(call);
+    const { text, ...sentAnswer } = await meter.send(call);
     const at = now();
     const report = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(report);
@@ -129,13 +129,15 @@ export function openAnswers(
     const order = await dataset?.nextSequenceNumber().catch(report);
     const isCacheable = isCached && !call.cache.uncached;
     const answer = {
-      ...sent,
+      ...sentAnswer,
       ...(order !== undefined && { order }),
       ...(isCacheable && { isCached: true as const }),
     };
     const items =
-      text === undefined ? () => extractItems(request.operation, sent.raw) : createItemParser(request.operation, text);
-    const source = { at, listedBy: request.operation.name, requestId: sent.receipt.requestId };
+      text === undefined
+        ? () => extractItems(request.operation, sentAnswer.raw)
+        : createItemParser(request.operation, text);
+    const source = { at, listedBy: request.operation.name, requestId: sentAnswer.receipt.requestId };
     await Promise.all([
       isCacheable ? claim.put({ answer, at }) : claim.forget(),
       order !== undefined &&
@@ -192,9 +194,9 @@ export function openAnswers(
    */
   async function write(call: Call): Promise<Answer> {
     forgetReadsOfCollection(call);
-    const send: Send = async (sent) => {
-      const forget = () => cache.forgetGroup(sent.owner.tenantId, getItemsGroup(sent.request));
-      const answer = await meter.send(sent).catch(async (error) => {
+    const send: Send = async (sentCall) => {
+      const forget = () => cache.forgetGroup(sentCall.owner.tenantId, getItemsGroup(sentCall.request));
+      const answer = await meter.send(sentCall).catch(async (error) => {
         // The service may have applied the change before the call failed, so cached lists of the collection may be
         // outdated.
         if (!isRejected(error)) await forget();

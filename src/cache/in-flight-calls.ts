@@ -64,8 +64,8 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
     const timeout = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, maxMs);
     });
-    const all = Promise.all([...tracked].map(({ settled }) => settled));
-    await Promise.race([all, timeout]).finally(() => clearTimeout(timer));
+    const allSettled = Promise.all([...tracked].map(({ settled }) => settled));
+    await Promise.race([allSettled, timeout]).finally(() => clearTimeout(timer));
   };
 
   return {

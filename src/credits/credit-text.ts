@@ -19,9 +19,9 @@ import {
 export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
   if (atMost === 0) return 'free';
-  const most = `${formatCreditNumber(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
-  if (atLeast === atMost) return most;
-  return atLeast === 0 ? `at most ${most}` : `between ${formatCreditNumber(atLeast)} and ${most}`;
+  const highestPrice = `${formatCreditNumber(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
+  if (atLeast === atMost) return highestPrice;
+  return atLeast === 0 ? `at most ${highestPrice}` : `between ${formatCreditNumber(atLeast)} and ${highestPrice}`;
 }
 
 const UncertainCredits = z

@@ -205,14 +205,14 @@ export function openMeter(service: Send, options: MeterOptions) {
         budget: maxCredits ?? 0,
         scope: 'tool call',
       };
-      const opened = openCallBudget({
+      const openedBudget = openCallBudget({
         callLimit,
         limits: listBudgets(caller),
         prices: () => readPrices(tenantId),
         trustsFreeOperations: maxCredits === undefined,
       });
-      callLimits.set(opened, callLimit);
-      return opened;
+      callLimits.set(openedBudget, callLimit);
+      return openedBudget;
     },
     /** Records the estimated cost of a call whose process died before the response arrived. Counted once per claim. */
     async settleLost(call: Call, claimId: string) {

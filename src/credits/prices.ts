@@ -253,7 +253,7 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
     charges.set(items, Math.max(charged, charges.get(items) ?? 0));
   return [...charges]
     .map(([items, charged]) => ({ items, charged }))
-    .sort((one, other) => one.items - other.items)
+    .sort((left, right) => left.items - right.items)
     .slice(-maxListedCharges);
 }
 

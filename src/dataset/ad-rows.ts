@@ -221,21 +221,23 @@ export class AdRowReader {
   #readSeenFacts(contents: AdContents): Promise<SeenFacts> {
     const { version } = contents;
     if (this.#seenFacts?.version === version) return this.#seenFacts.facts;
-    const facts = this.#findSeenFacts(contents);
-    this.#seenFacts = { version, facts };
-    facts.catch(() => {
+    const gatheringFacts = this.#findSeenFacts(contents);
+    this.#seenFacts = { version, facts: gatheringFacts };
+    gatheringFacts.catch(() => {
       this.#seenFacts = undefined;
     });
-    return facts;
+    return gatheringFacts;
   }
 
   async #findSeenFacts({ ads, gatherings }: AdContents): Promise<SeenFacts> {
     const parsedAds = new Map(ads.map((item) => [normalizeAdId(item.id), this.#parseAd(item)]));
-    const incomplete = gatherings.filter(({ complete, parts }) => !complete && parts.length === 0);
+    const incompleteGatherings = gatherings.filter(({ complete, parts }) => !complete && parts.length === 0);
     const listOrderValues = ({ adIds }: Gathering) =>
       [...adIds].flatMap((id) => [parsedAds.get(id)?.orderValues ?? []]);
     return {
-      orders: new Map(incomplete.map((one) => [one.id, findListingOrder(listOrderValues(one))])),
+      orders: new Map(
+        incompleteGatherings.map((gathering) => [gathering.id, findListingOrder(listOrderValues(gathering))]),
+      ),
       ranges: await findSeenRanges(gatherings, (id) => parsedAds.get(id)?.lastSeenAt),
       lastGatherings: await findLastGatherings({ gatherings }),
     };
@@ -322,13 +324,14 @@ const listChartedFields = (ad: Fields): ChartedField[] =>
  * existing variants. Otherwise computes all variants again.
  */
 async function extendVariants(
-  members: readonly { item: StoredItem; hash: string }[],
-  previous: PageVariants | undefined,
+  hashedAds: readonly { item: StoredItem; hash: string }[],
+  previousVariants: PageVariants | undefined,
   pause: () => Promise<void>,
 ): Promise<PageVariants> {
-  const isExtension = previous?.hashes.every((hash, index) => hash === members[index]?.hash);
-  const page = previous && isExtension ? previous : { hashes: [], variants: [], index: new VariantIndex() };
-  for (const { item, hash } of members.slice(page.hashes.length)) {
+  const isExtension = previousVariants?.hashes.every((hash, index) => hash === hashedAds[index]?.hash);
+  const page =
+    previousVariants && isExtension ? previousVariants : { hashes: [], variants: [], index: new VariantIndex() };
+  for (const { item, hash } of hashedAds.slice(page.hashes.length)) {
     page.variants.push(page.index.add(item.id, selectVariantText(extractAdTexts(parseItem(item)))));
     page.hashes.push(hash);
     if (page.hashes.length % adsPerBatch === 0) await pause();

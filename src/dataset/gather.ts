@@ -136,12 +136,12 @@ async function openCurrentGathering(
   context: GatherContext,
 ) {
   const contents = await (await context.dataset()).readContents();
-  const [newest] = findGatherings(contents, question);
-  const startsOver = fresh && !(newest && isFresh(newest, contentsBefore, context.now));
-  const open = openGathering(question, contents, startsOver, context.clock());
+  const [newestGathering] = findGatherings(contents, question);
+  const startsOver = fresh && !(newestGathering && isFresh(newestGathering, contentsBefore, context.now));
+  const opened = openGathering(question, contents, startsOver, context.clock());
   /** True if an earlier gathering with `fresh` stopped too long ago to be continued. */
-  const isTooOld = startsOver && newest?.fresh === true && !newest.ended;
-  return { ...open, contents, isTooOld };
+  const isTooOld = startsOver && newestGathering?.fresh === true && !newestGathering.ended;
+  return { ...opened, contents, isTooOld };
 }
 
 /**
@@ -471,10 +471,10 @@ class GatheringRun {
     return this.#openedGathering.parts.find(({ state }) => state.question === question);
   }
 
-  #continueFrom(open: OpenedGathering): void {
-    this.#openedGathering = open;
+  #continueFrom(opened: OpenedGathering): void {
+    this.#openedGathering = opened;
     this.#listedCount = 0;
-    for (const { stored } of open.parts) {
+    for (const { stored } of opened.parts) {
       this.#listedCount += stored?.adIds.size ?? 0;
       for (const id of stored?.adIds ?? []) this.#adIds.add(id);
     }

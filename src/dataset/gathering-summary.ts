@@ -145,8 +145,10 @@ function formatPictureStates(ads: GatheredRows['ads']): string[] {
   const triedCount = sumOf([...counts.values()]);
   if (triedCount === (counts.get('available') ?? 0)) return [];
   const knownValues = [...counts].flatMap(([state, number]) => (number > 0 ? `${state} ${formatNumber(number)}` : []));
-  const rest = ads.length - triedCount;
-  return [`Pictures: ${[...knownValues, ...(rest > 0 ? [`not tried ${formatNumber(rest)}`] : [])].join(', ')}`];
+  const untriedCount = ads.length - triedCount;
+  return [
+    `Pictures: ${[...knownValues, ...(untriedCount > 0 ? [`not tried ${formatNumber(untriedCount)}`] : [])].join(', ')}`,
+  ];
 }
 
 /** A value of an ad. Values with the same `key` are counted together under their most frequent spelling. */
@@ -178,9 +180,9 @@ function listAdvertisers(ads: GatheredRows['ads']): Value[] {
 /** Returns the countries of all ads, plus null for each ad without a country. */
 function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): Value[] {
   const ids = new Set(ads.map(({ id }) => id));
-  const known = countries.filter(({ id }) => id !== null && ids.has(id));
-  const unknown = ids.size - new Set(known.map(({ id }) => id)).size;
-  return [...known.map(({ country }) => toCodeValue(country)), ...Array.from({ length: unknown }, () => null)];
+  const knownCountries = countries.filter(({ id }) => id !== null && ids.has(id));
+  const unknown = ids.size - new Set(knownCountries.map(({ id }) => id)).size;
+  return [...knownCountries.map(({ country }) => toCodeValue(country)), ...Array.from({ length: unknown }, () => null)];
 }
 
 type Counted = [value: string, ads: number];
@@ -198,11 +200,11 @@ function countValues(
   formatName: (value: string) => string,
   order = compareByFrequency,
 ): Line {
-  const known = values.filter((value) => value !== null);
-  const sorted = [...groupBy(known, ({ key }) => key).values()]
+  const knownValues = values.filter((value) => value !== null);
+  const sorted = [...groupBy(knownValues, ({ key }) => key).values()]
     .map((same): Counted => [findMostFrequentSpelling(same), same.length])
     .sort(order);
-  const none = values.length - known.length;
+  const none = values.length - knownValues.length;
   return (share) => {
     const shownValues = selectShownValues(sorted, Math.round(share * Math.min(max, sorted.length)));
     const otherValues = sorted.filter((value) => !shownValues.includes(value));
@@ -244,11 +246,11 @@ const valueTokens = 24;
 
 /** Formats the minimum, median, 90th percentile and maximum of the known values. */
 function formatNumbers(label: string, values: readonly (number | null)[]): string {
-  const known = values.filter((value) => value !== null);
-  const unknown = values.length - known.length;
+  const knownValues = values.filter((value) => value !== null);
+  const unknown = values.length - knownValues.length;
   const unknownText = `unknown for ${formatCount(unknown, 'ad')}`;
-  if (known.length === 0) return `${label}: ${unknownText}`;
-  const formatPercentile = (percent: number) => Math.round(100 * computePercentile(known, percent)) / 100;
+  if (knownValues.length === 0) return `${label}: ${unknownText}`;
+  const formatPercentile = (percent: number) => Math.round(100 * computePercentile(knownValues, percent)) / 100;
   const figures = `min ${formatPercentile(0)}, median ${formatPercentile(50)}, 90th percentile ${formatPercentile(90)}, max ${formatPercentile(100)}`;
   return `${label}: ${figures}${unknown > 0 ? `; ${unknownText}` : ''}`;
 }

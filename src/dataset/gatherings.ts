@@ -73,11 +73,11 @@ export interface GatheringPart {
  * @param fresh true to start a new gathering even if an earlier one exists
  */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
-  const [newest] = fresh ? [] : findGatherings(contents, question);
+  const [newestGathering] = fresh ? [] : findGatherings(contents, question);
   // The new gathering must sort after all others, even if other processes have clocks that are ahead.
-  const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
-  const state = newest ? newest.state : createGathering(question, now, order, fresh);
-  if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newest }] };
+  const order = contents.gatherings.reduce((next, gathering) => Math.max(next, gathering.order + 1), now);
+  const state = newestGathering ? newestGathering.state : createGathering(question, now, order, fresh);
+  if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newestGathering }] };
   const parts = listParts(question).map((part) => findPartState(part, state, contents));
   const ids = parts.map((part) => part.state.id);
   const hasOtherParts = state.ended && state.parts.join() !== ids.join();
@@ -98,7 +98,7 @@ function findPartState(
   contents: DatasetContents,
 ): GatheringPart {
   const { fresh, order, startedAt, parts } = wholeGathering;
-  const usableGatherings = findGatherings(contents, question).filter((one) => !fresh || one.order >= order);
+  const usableGatherings = findGatherings(contents, question).filter((gathering) => !fresh || gathering.order >= order);
   const stored =
     usableGatherings.find(({ complete }) => complete) ??
     usableGatherings.find(({ id }) => parts.includes(id)) ??
@@ -134,8 +134,11 @@ export function findBroaderGathering(
   const isSameFilter = ([name, value]: [string, unknown]) =>
     Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value);
   return gatherings.findLast(
-    (one) =>
-      one.complete && one.question !== key && one.filters !== null && Object.entries(one.filters).every(isSameFilter),
+    (gathering) =>
+      gathering.complete &&
+      gathering.question !== key &&
+      gathering.filters !== null &&
+      Object.entries(gathering.filters).every(isSameFilter),
   );
 }
 
@@ -149,9 +152,11 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
  * recently. A gathering with `split` is left out once one of its parts was read again.
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
-  const newest = new Map(gatherings.filter(({ complete }) => complete).map((one) => [one.question, one]));
-  const isNewest = (gathering: Gathering) => newest.get(gathering.question) === gathering;
-  return [...newest.values()].filter(({ storedParts }) => storedParts.every(isNewest));
+  const newestByQuestion = new Map(
+    gatherings.filter(({ complete }) => complete).map((gathering) => [gathering.question, gathering]),
+  );
+  const isNewest = (gathering: Gathering) => newestByQuestion.get(gathering.question) === gathering;
+  return [...newestByQuestion.values()].filter(({ storedParts }) => storedParts.every(isNewest));
 }
 
 /**
@@ -271,9 +276,9 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
  * part was also paid for separately.
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
-  const newest = selectNewestGatherings(contents);
-  const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  return newest
+  const newestGatherings = selectNewestGatherings(contents);
+  const parts = new Set(newestGatherings.flatMap((gathering) => gathering.parts));
+  return newestGatherings
     .filter(({ id, charged }) => !parts.has(id) || charged !== 0)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
@@ -314,7 +319,9 @@ export type CounterChanges = Partial<Record<Counter, { rose: number; fell: numbe
 /** Returns the last complete gathering of the same question before `gathering`. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
-  const earlierGatherings = contents.gatherings.filter((other) => other.question === question && other.order < order);
+  const earlierGatherings = contents.gatherings.filter(
+    (otherGathering) => otherGathering.question === question && otherGathering.order < order,
+  );
   return earlierGatherings.findLast(({ complete }) => complete);
 }
 

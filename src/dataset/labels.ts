@@ -45,8 +45,9 @@ export function groupLabelsByAd(
 ): Map<string, AdLabel[]> {
   const adLabels = [...labels].flatMap(([id, record]) => {
     const [adId = '', label = ''] = id.split('\n');
-    const stored = selectedIds === undefined || selectedIds.has(adId) ? StoredLabel.safeParse(record).data : undefined;
-    return stored ? [{ adId, label, value: stored.value, labelledAt: formatIsoTime(stored.at) }] : [];
+    const storedLabel =
+      selectedIds === undefined || selectedIds.has(adId) ? StoredLabel.safeParse(record).data : undefined;
+    return storedLabel ? [{ adId, label, value: storedLabel.value, labelledAt: formatIsoTime(storedLabel.at) }] : [];
   });
   return groupBy(adLabels, ({ adId }) => adId);
 }

@@ -30,10 +30,12 @@ interface NotePart {
 export function buildMethodNote(options: MethodNoteInput): NotePart[] {
   const { contents, coverage, exported, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
-  const gatherings = contents.gatherings.filter((one) => !adIds || [...one.adIds].some((id) => adIds.has(id)));
+  const gatherings = contents.gatherings.filter(
+    (gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)),
+  );
   const otherCount = contents.gatherings.length - gatherings.length;
   const outside = countAdsOutsideGatherings(contents);
-  const rows = sumOf(exported.map((one) => one.rowCount));
+  const rows = sumOf(exported.map((statement) => statement.rowCount));
   const hasOneStatement = exported.length === 1;
   return [
     {

@@ -17,7 +17,7 @@ export function findRecordsByName<Named extends { name: string }>(
 ): Named[] {
   const storedNames = records.map(({ name }) => name);
   return [...new Set(names.map(normalizeLabel))].map((name) => {
-    const record = records.find((other) => other.name === name);
+    const record = records.find((storedRecord) => storedRecord.name === name);
     if (record) return record;
     const [nearest = ''] = sortBySimilarity(name, storedNames);
     const hint = isSimilar(name, nearest)

@@ -141,7 +141,7 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetched: r
   );
   const newRecords = new Map([...failedIds.map((id): [string, string] => [id, failedPicture]), ...newHashes]);
   if (newRecords.size === 0) return newHashes;
-  const stored = userRecords.update('picture', (storedRecords) => {
+  const storingRecords = userRecords.update('picture', (storedRecords) => {
     const changedRecords = [...newRecords].filter(([id, one]) => storedRecords.get(id) !== one);
     const surplusCount =
       storedRecords.size + changedRecords.filter(([id]) => !storedRecords.has(id)).length - maxRecords.picture;
@@ -149,6 +149,6 @@ export async function storePerceptualHashes(userRecords: UserRecords, fetched: r
       surplusCount > 0 ? [...storedRecords.keys()].filter((id) => !newRecords.has(id)).slice(0, surplusCount) : [];
     return { put: changedRecords, remove, result: undefined };
   });
-  await stored.catch(() => {});
+  await storingRecords.catch(() => {});
   return newHashes;
 }

@@ -88,10 +88,12 @@ function* listOtherTables(
     table: 'pages',
     rows: buildRowsLazily(pages, (item) => [buildPageRow(parseItem(item), item, decodeJson(item.json, json))]),
   };
-  const current = new Set(selectCurrentGatherings(contents));
+  const currentGatherings = new Set(selectCurrentGatherings(contents));
   yield {
     table: 'gatherings',
-    rows: buildRowsLazily(gatherings, (one) => [buildGatheringRow(one, current.has(one), seenRanges.get(one.id))]),
+    rows: buildRowsLazily(gatherings, (gathering) => [
+      buildGatheringRow(gathering, currentGatherings.has(gathering), seenRanges.get(gathering.id)),
+    ]),
   };
   const originalIds = new Map(ads.map(({ id }) => [normalizeAdId(id), id]));
   const restoreIdSpelling = (id: string) => originalIds.get(id) ?? id;
@@ -101,7 +103,9 @@ function* listOtherTables(
   const labels = groupLabelsByAd(contents).values();
   yield {
     table: 'labels',
-    rows: buildRowsLazily(labels, (all) => all.map((one) => ({ ...one, adId: restoreIdSpelling(one.adId) }))),
+    rows: buildRowsLazily(labels, (adLabels) =>
+      adLabels.map((adLabel) => ({ ...adLabel, adId: restoreIdSpelling(adLabel.adId) })),
+    ),
   };
 }
 

@@ -364,15 +364,15 @@ class ItemTable extends Table<StoredItem> {
 
   /** Adds a version of an item. Returns true if the table changed. */
   add(record: ItemRecord): boolean {
-    const stored = this.get(record.id);
+    const storedItem = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
-    const item = stored === undefined ? createItem(record) : addVersion(stored, record);
-    if (item === stored) return false;
+    const item = storedItem === undefined ? createItem(record) : addVersion(storedItem, record);
+    if (item === storedItem) return false;
     if (item.json.length > maxItemBytes) {
       this.evicted++;
       return false;
     }
-    if (item.order !== stored?.order) this.remove(record.id);
+    if (item.order !== storedItem?.order) this.remove(record.id);
     this.set(record.id, item);
     return true;
   }

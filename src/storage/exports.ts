@@ -207,7 +207,7 @@ export function openFolderExports(target: ExportTarget, now: () => number): Expo
       const { mimeType, ttlMs = exportTtlMs } = newFile;
       const [at, name] = [now(), basename(path)];
       const discard = async () => {
-        files = files.filter((other) => other !== file);
+        files = files.filter((listedFile) => listedFile !== file);
         await rm(path, { force: true });
       };
       const uri = formatUri(`${at.toString(36)}-${++count}`, name);

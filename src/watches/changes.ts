@@ -63,7 +63,12 @@ export function collectNews(
     contents,
     new Set([...namedNewIds, ...namedChangedIds, ...namedGoneIds].map(normalizeAdId)),
   );
-  const createGroup = (title: string, ids: string[], allIds: string[], changesOf = (_: StoredItem): string[] => []) => {
+  const createGroup = (
+    title: string,
+    ids: string[],
+    allIds: string[],
+    formatItemChanges = (_: StoredItem): string[] => [],
+  ) => {
     const ads = ids.flatMap((id) => {
       const item = items.get(normalizeAdId(id));
       if (item === undefined) return [];
@@ -71,7 +76,7 @@ export function collectNews(
       const kind = readText(fields.displayFormat, 12);
       const format = joinNonEmpty([kind && quoteUnlessConstant(kind), describeCreative(fields)], ' ');
       const page = readText(fields.appUrl, 100);
-      return [{ ...buildReportCard(fields, { ...item, now }), format, changes: changesOf(item), page }];
+      return [{ ...buildReportCard(fields, { ...item, now }), format, changes: formatItemChanges(item), page }];
     });
     return { title, ads, total: allIds.length };
   };
@@ -96,8 +101,8 @@ function formatChanges(order: number, item: StoredItem): string[] {
     const values = formatValues(change);
     return values === undefined ? `${label} changed` : `${label} ${values.join(' → ')}`;
   });
-  const more = changes.length - texts.length;
-  return more > 0 ? [...texts, `${formatCount(more, 'more field')} changed`] : texts;
+  const omittedCount = changes.length - texts.length;
+  return omittedCount > 0 ? [...texts, `${formatCount(omittedCount, 'more field')} changed`] : texts;
 }
 
 /**
@@ -108,8 +113,8 @@ function formatValues({ from, to }: Change): [string, string] | undefined {
   if (from === undefined || to === undefined) return;
   if (from === null || to === null)
     return [from === null ? 'none' : formatValue(from), to === null ? 'none' : formatValue(to)];
-  const [before, after] = [formatCalendarDay(from), formatCalendarDay(to)];
-  if (before !== undefined && after !== undefined && before !== after) return [before, after];
+  const [dayBefore, dayAfter] = [formatCalendarDay(from), formatCalendarDay(to)];
+  if (dayBefore !== undefined && dayAfter !== undefined && dayBefore !== dayAfter) return [dayBefore, dayAfter];
   return excerptDifference(from, to);
 }
 

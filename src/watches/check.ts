@@ -158,8 +158,8 @@ export type Check = ReturnType<typeof compareWithLast>;
  */
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
   // The same gathering may already be stored as a check, if the result of an earlier call was lost. Skip that check.
-  const last = watch.complete.find((check) => check.gathering !== gathering.id);
-  const lastGathering = contents.gatherings.find(({ id }) => id === last?.gathering);
+  const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
+  const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
   const changes =
     lastGathering && hasAllIds(lastGathering) ? compareGatherings(lastGathering, gathering, contents) : undefined;
   return {
@@ -167,9 +167,9 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
     at,
     gathering,
     changes,
-    previousCheck: changes && last,
+    previousCheck: changes && lastCheck,
     /** The last complete check, if no comparison is possible because too many of its ads were evicted. */
-    incomparableCheck: changes ? undefined : last,
+    incomparableCheck: changes ? undefined : lastCheck,
   };
 }
 
@@ -179,9 +179,9 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
  */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [last, before] }) => {
-    const gatheringOf = (check: CompleteCheck | undefined) =>
+    const findGatheringOfCheck = (check: CompleteCheck | undefined) =>
       contents.gatherings.find(({ id }) => id === check?.gathering);
-    const [newestGathering, earlierGathering] = [gatheringOf(last), gatheringOf(before)];
+    const [newestGathering, earlierGathering] = [findGatheringOfCheck(last), findGatheringOfCheck(before)];
     return newestGathering && earlierGathering && hasAllIds(earlierGathering)
       ? [...newestGathering.adIds].filter((id) => !earlierGathering.adIds.has(id))
       : [];

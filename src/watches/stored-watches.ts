@@ -83,9 +83,9 @@ export function saveChecks(
       if (watch === undefined || getQuestionKey(watch) !== getQuestionKey(checked)) return [];
       const { name, ...record } = watch;
       const check = { gathering: gathering.id, order: gathering.order, at: gathering.gatheredAt };
-      const [newest] = record.complete;
+      const [newestCheck] = record.complete;
       const { complete } = gathering;
-      const isNew = complete && (newest === undefined || check.order > newest.order);
+      const isNew = complete && (newestCheck === undefined || check.order > newestCheck.order);
       const last = { at, ads: gathering.adIds.size, complete };
       return [
         [name, { ...record, ...(isNew && { complete: [check, ...record.complete].slice(0, 2) }), last }] as const,

@@ -205,8 +205,11 @@ export function openPostgresStore(
                 values,
               );
       if (writtenRow) return { now: writtenRow.now, isDone: true };
-      const current = await readDocument(key);
-      return { ...current, isDone: body === undefined && expected === '' && current.document === undefined };
+      const currentDocument = await readDocument(key);
+      return {
+        ...currentDocument,
+        isDone: body === undefined && expected === '' && currentDocument.document === undefined,
+      };
     },
     readItems: async (name, ids) => {
       const rows = await query(

@@ -56,8 +56,8 @@ export function openStoredAnswers(
 ): AnswerCache {
   const { documents, store, leases, queue, keyOf } = access;
   const localAnswers = createMemoryAnswers({ maxBytes: maxLocalBytes, ttlMs, now });
-  const answerKeyOf = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
-  const groupKeyOf = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
+  const getAnswerKey = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
+  const getGroupKey = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
   /**
    * Groups that this replica has forgotten but could not yet mark as forgotten in the store. Until then, their
    * responses are not cached.
@@ -76,13 +76,16 @@ export function openStoredAnswers(
   };
 
   const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
-    const key = answerKeyOf(tenantId, name);
+    const key = getAnswerKey(tenantId, name);
     const reply = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is unreachable, use the document that this replica read last.
-    const stored = reply ?? documents.getCached<StoredCall>(key);
+    const storedDocument = reply ?? documents.getCached<StoredCall>(key);
     const localAnswer = await localAnswers.get(tenantId, name);
-    if (localAnswer && localAnswer.at >= (stored?.doc?.cached?.at ?? 0)) return localAnswer;
-    return stored && parseCachedAnswer(stored.doc, stored.now + ('ageMs' in stored ? stored.ageMs : 0));
+    if (localAnswer && localAnswer.at >= (storedDocument?.doc?.cached?.at ?? 0)) return localAnswer;
+    return (
+      storedDocument &&
+      parseCachedAnswer(storedDocument.doc, storedDocument.now + ('ageMs' in storedDocument ? storedDocument.ageMs : 0))
+    );
   };
 
   const claim = async (call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
@@ -93,7 +96,7 @@ export function openStoredAnswers(
       signal,
     } = call;
     const { after = Number.NEGATIVE_INFINITY, onLost } = request;
-    const [id, key] = [randomUUID(), answerKeyOf(tenantId, name)];
+    const [id, key] = [randomUUID(), getAnswerKey(tenantId, name)];
     leases.open(id);
     let isOpen = true;
     const close = () => {
@@ -176,14 +179,14 @@ export function openStoredAnswers(
     claim,
     resolveName: async (tenantId, { group, fingerprint }) => {
       if (group === undefined) return fingerprint;
-      const key = groupKeyOf(tenantId, group);
+      const key = getGroupKey(tenantId, group);
       const groupDocument = await documents.read(key).catch(() => undefined);
       return groupDocument === undefined || unmarkedGroups.has(key)
         ? undefined
         : `${groupDocument.version} ${fingerprint}`;
     },
     forgetGroup: async (tenantId, group) => {
-      const key = groupKeyOf(tenantId, group);
+      const key = getGroupKey(tenantId, group);
       unmarkedGroups.add(key);
       await queue.write(async () => {
         await documents.write(key, () => ({}), markTtlMs);

@@ -96,20 +96,20 @@ export class Documents {
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const firstRequestNumber = ++this.#requestCount;
     return this.#runExclusively(key, async () => {
-      for (let current = this.#cachedEntry<Doc>(key); ; ) {
-        current ??= await this.read<Doc>(key);
-        const now = current.now + this.#options.processNow() - current.receivedAt;
-        const { next, ttlMs = 0, result } = change(structuredClone(current.doc), now, current.version);
+      for (let currentEntry = this.#cachedEntry<Doc>(key); ; ) {
+        currentEntry ??= await this.read<Doc>(key);
+        const now = currentEntry.now + this.#options.processNow() - currentEntry.receivedAt;
+        const { next, ttlMs = 0, result } = change(structuredClone(currentEntry.doc), now, currentEntry.version);
         if (next === undefined) {
           // Without a write, the store cannot detect an outdated document. Read the document again if it was requested
           // before this call.
-          if (current.requestNumber > firstRequestNumber) return result;
-          current = undefined;
+          if (currentEntry.requestNumber > firstRequestNumber) return result;
+          currentEntry = undefined;
           continue;
         }
-        const written = await this.#writeIfUnchanged(key, current.version, next, ttlMs);
-        if (written.isDone) return result;
-        current = written.found;
+        const writeResult = await this.#writeIfUnchanged(key, currentEntry.version, next, ttlMs);
+        if (writeResult.isDone) return result;
+        currentEntry = writeResult.found;
       }
     });
   }
@@ -143,9 +143,9 @@ export class Documents {
     const request = ++this.#requestCount;
     const swapResult = await store.swapDocument(key, expected, { version, body, ttlMs });
     if (!swapResult.isDone) return { isDone: false, found: this.#cacheReply<Doc>(key, swapResult, request, undefined) };
-    const written = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
+    const writtenDocument = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
     this.#cacheEntry(key, {
-      ...written,
+      ...writtenDocument,
       now: swapResult.now,
       requestNumber: request,
       bytes: estimateBytes(body?.length),

@@ -57,8 +57,8 @@ export function openLedger(
   ) => {
     type Changed = { result: Result; account: Account; version: string };
     return documents.update<Account, Changed>(getAccountKey(tenantId), (doc, now, version) => {
-      const stored = doc ?? createEmptyAccount();
-      const account = updateToTime?.(stored, now) ?? stored;
+      const storedAccount = doc ?? createEmptyAccount();
+      const account = updateToTime?.(storedAccount, now) ?? storedAccount;
       const isLost = (id: string, lease: StoredLease) => leases.isClosed(id, lease) || leases.isAbandoned(lease, now);
       const hasTimeChanged = applyElapsedTime(account, now, isLost);
       const [result, isChanged] = change(account, now);
