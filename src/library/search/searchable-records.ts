@@ -15,7 +15,7 @@ import { findLandingDomain } from '../../views/landing.ts';
  */
 export type Measure<Item = unknown> = {
   key: string;
-  /** What the measure means, for people. */
+  /** The meaning of the measure, shown to users. */
   description: string;
   isDate?: boolean;
   getValue(item: Item): number | null | undefined;
@@ -33,7 +33,7 @@ export type Measure<Item = unknown> = {
  */
 export type Tag<Item = unknown> = {
   key: string;
-  /** What the values mean, for people. */
+  /** The meaning of the values, shown to users. */
   description: string;
   /** A short note that a model reads next to the key. */
   note?: string;

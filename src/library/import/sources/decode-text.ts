@@ -3,15 +3,14 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { UnreadableSourceError } from './source-entry.ts';
 
-/** The smallest number of characters in a batch, except for the last batch. */
+/** The minimum length of a batch in characters. Only the last batch may be shorter. */
 const minBatchLength = 256 * 1024;
 
 /**
- * Decodes the text of a source, in batches. The source is UTF-8, UTF-16 or, for a table, Windows-1252. It may be compressed
- * by gzip. An invalid
- * byte of UTF-8 becomes a lone surrogate, which a valid text cannot contain. Only the record with this byte is
- * rejected.
- * @param onWindows1252 called if the text is read as Windows-1252
+ * Decodes a source as text, in batches. The encoding is UTF-8, UTF-16 or, for a table, Windows-1252, and the source may
+ * be compressed with gzip. Each invalid UTF-8 byte becomes a lone surrogate, which never occurs in valid text, so that
+ * only the record with the invalid byte is rejected.
+ * @param onWindows1252 called if the text is Windows-1252
  * @throws UnreadableSourceError if the bytes are not text
  */
 export async function* decodeText(
@@ -19,7 +18,7 @@ export async function* decodeText(
   onWindows1252: () => void = () => {},
 ): AsyncGenerator<string> {
   let { firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(source));
-  // Gzip begins with the byte 0x1f, and no text begins with this byte.
+  // Gzip data starts with the byte 0x1f, which no text starts with.
   if (firstChunk?.[0] === 0x1f)
     ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
@@ -34,26 +33,26 @@ export async function* decodeText(
       batch = '';
     }
   } catch (error) {
-    // The records before damaged compressed data can be used.
+    // The records before damaged compressed data are still usable.
     if (error instanceof UnreadableSourceError) yield batch;
     throw error;
   }
   yield batch + decode();
 }
 
-/** Returns true if a decoded text contains the mark of a byte that is not UTF-8. */
+/** Returns true if a decoded text contains a byte that is not valid UTF-8. */
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
-/** The problem of a record with such a byte. */
+/** The reason for skipping a record with an invalid byte. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
-/** The mark that replaces a byte that is not UTF-8. */
+/** Replaces a byte that is not valid UTF-8. */
 const invalidByteMark = '\udc80';
 
-/** Decodes the next bytes of a text. Without bytes, it returns the end of the text. */
+/** Decodes the next bytes of a text. Called without bytes, it returns the remaining text. */
 type Decode = (bytes?: Buffer) => string;
 
 function createDecoder(firstChunk: Buffer, onWindows1252: () => void): Decode {
   const [firstByte, secondByte] = firstChunk;
-  // Without a byte order mark, UTF-16 shows itself by a zero byte, which most characters contain.
+  // Without a byte order mark, detect UTF-16 by a zero byte, because most characters in UTF-16 contain one.
   const isLittleEndian =
     (firstByte === 0xff && secondByte === 0xfe) || (firstByte !== undefined && firstByte !== 0 && secondByte === 0);
   const isBigEndian =
@@ -62,14 +61,15 @@ function createDecoder(firstChunk: Buffer, onWindows1252: () => void): Decode {
     const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  // JSON is always UTF-8. Only spreadsheets write tables in Windows-1252.
+  // JSON is always UTF-8. Only tables from spreadsheets may be Windows-1252.
   const isTable = !/^\s*(?:\xef\xbb\xbf)?[[{]/.test(firstChunk.toString('latin1', 0, 1000));
   return createUtf8Decoder(isTable ? onWindows1252 : undefined);
 }
 
 /**
- * @param onWindows1252 called if the first bytes that are not ASCII show that the text is Windows-1252. Undefined if the
- *   text can only be UTF-8.
+ * Creates a decoder for UTF-8 that can switch to Windows-1252.
+ * @param onWindows1252 called if the first bytes outside ASCII show that the text is Windows-1252; undefined if the
+ * text can only be UTF-8
  */
 function createUtf8Decoder(onWindows1252: (() => void) | undefined): Decode {
   let isEncodingKnown = onWindows1252 === undefined;
@@ -80,7 +80,7 @@ function createUtf8Decoder(onWindows1252: (() => void) | undefined): Decode {
     const buffer =
       remainder.length > 0 ? Buffer.concat([remainder, bytes ?? Buffer.alloc(0)]) : (bytes ?? Buffer.alloc(0));
     const end = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
-    // The remainder is copied, because the caller may reuse the memory of its chunk.
+    // Copy the remaining bytes, because the caller may reuse the memory of its chunk.
     remainder = Buffer.from(buffer.subarray(end));
     const completeBytes = buffer.subarray(0, end);
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
@@ -95,19 +95,22 @@ function createUtf8Decoder(onWindows1252: (() => void) | undefined): Decode {
   };
 }
 
-/** The bytes that Windows-1252 does not define. */
+/** The bytes that are undefined in Windows-1252. */
 const undefinedBytes = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
 
-/** Returns true if no byte above 0x7f belongs to a character of UTF-8, and Windows-1252 defines all of them. */
+/**
+ * Returns true if the bytes are Windows-1252: no byte above 0x7f is part of a valid UTF-8 character, and Windows-1252
+ * defines all of the bytes.
+ */
 function isWindows1252Text(bytes: Buffer): boolean {
   if (isUtf8(bytes) || undefinedBytes.some((byte) => bytes.includes(byte))) return false;
   return /^[\0-\x7f\ufffd]*$/.test(bytes.toString());
 }
 
-/** The characters of the bytes 0x80 to 0x9f. All other bytes are the same in Latin-1. */
+/** The characters for the bytes 0x80 to 0x9f. All other bytes are the same as in Latin-1. */
 const windows1252Characters = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
-/** Decodes Windows-1252. Characters of UTF-8 in between, for example from a cell that was pasted, are decoded as such. */
+/** Decodes Windows-1252. UTF-8 characters in the text, e.g. in a pasted cell, are decoded as UTF-8. */
 const decodeWindows1252 = (bytes: Buffer): string =>
   bytes
     .toString('latin1')
@@ -116,7 +119,7 @@ const decodeWindows1252 = (bytes: Buffer): string =>
       return windows1252Characters[sequence.charCodeAt(0) - 0x80] ?? sequence;
     });
 
-/** Returns the number of bytes at the end of a buffer that begin a character whose other bytes are missing. */
+/** Returns the number of bytes at the end of a buffer that belong to an incomplete character. */
 function countUnfinishedBytes(buffer: Buffer): number {
   for (let count = 1; count <= Math.min(3, buffer.length); count++) {
     const byte = buffer[buffer.length - count] ?? 0;
@@ -132,8 +135,8 @@ const replacementCharacter = Buffer.from('\ufffd');
 
 function decodeWithMarks(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // Decoding writes U+FFFD for each invalid byte. A source may itself contain U+FFFD, so the bytes are split at each
-  // U+FFFD of the source before they are decoded.
+  // Decoding replaces each invalid byte with U+FFFD. The source itself may contain U+FFFD, so split the bytes at each
+  // real U+FFFD first.
   const parts: string[] = [];
   for (let start = 0; ; ) {
     const next = bytes.indexOf(replacementCharacter, start);
@@ -145,8 +148,8 @@ function decodeWithMarks(bytes: Buffer): string {
 }
 
 /**
- * Converts the chunks of a source to buffers. The first buffer has at least `minFirstBytes` bytes if the source has
- * them, because the first bytes identify the encoding and the source may deliver single bytes.
+ * Converts the chunks of a source to buffers. The first buffer has at least `minFirstBytes` bytes if possible, because
+ * the first bytes identify the encoding and the source may deliver single bytes.
  */
 async function* readBuffers(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
   let firstBuffer: Buffer | undefined = Buffer.alloc(0);
@@ -165,7 +168,7 @@ async function* readBuffers(source: AsyncIterable<string | Uint8Array>): AsyncGe
 
 const minFirstBytes = 4;
 
-/** Returns the first item that is not empty, and all items from there on, including the first. */
+/** Returns the first non-empty item, and a generator of all items starting with that one. */
 export async function peekFirst<Item extends { length: number }>(items: AsyncGenerator<Item>) {
   let { value: firstItem, done } = await items.next();
   while (!done && firstItem.length === 0) ({ value: firstItem, done } = await items.next());
@@ -179,7 +182,7 @@ export async function peekFirst<Item extends { length: number }>(items: AsyncGen
 
 async function* decompress(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
-  // The loop over `gunzip` throws the same error, so this rejection can be ignored.
+  // Ignore this rejection, because the loop over `gunzip` throws the same error.
   pipeline(bytes, gunzip).catch(() => {});
   try {
     yield* gunzip;

@@ -1,25 +1,25 @@
 import { isObject } from '../../../views/view.ts';
 import type { FormatDetector } from '../formats/formats.ts';
 
-/** A value and its place in a document. */
+/** A value and its position in a JSON document. */
 export interface LocatedValue {
-  /** A path such as `data[3]`. */
+  /** The path to the value, e.g. `data[3]`. */
   path: string;
   value: unknown;
 }
 
-/** The largest number of lists and objects that may wrap a record. */
+/** The maximum number of lists and objects around a record. */
 export const maxWrapperDepth = 16;
 
-/** Keys of lists in which every item is meant to be a record. */
+/** Keys of lists in which every item should be a record. */
 export const recordListKeys = ['data', 'items'];
 
 /**
- * Finds the records in a value. The value is a record itself, or lists and objects that wrap records at any depth, such
- * as the response of a service. If a list contains records, its other items are returned as well, so that the import
- * reports them.
- * @returns `isCertain` is false if no value is unambiguously a record. Then `records` holds the values that were
- *   probably meant to be records.
+ * Finds the records in a value. The value may be a record, or a structure of lists and objects that contains records at
+ * any depth, such as the response of a service. If a list contains records, its other items are returned as well, so
+ * that the import reports them.
+ * @returns the records. If no value is certainly a record, `isCertain` is false and `records` has the values that were
+ * probably meant to be records
  */
 export function findRecords(
   value: unknown,
@@ -48,7 +48,10 @@ function collectRecords(value: unknown, path: string, depth: number, detector: F
   );
 }
 
-/** Returns what was probably meant to be a record: the items of lists, or the value itself if it contains no list. */
+/**
+ * Returns the values that were probably meant to be records: the items of lists, or the value itself if it contains no
+ * list.
+ */
 function guessRecords(value: unknown, path: string, depth: number): LocatedValue[] {
   if (depth < maxWrapperDepth && Array.isArray(value))
     return value.flatMap((item, index) => guessRecords(item, `${path}[${index}]`, depth + 1));
@@ -59,5 +62,5 @@ function guessRecords(value: unknown, path: string, depth: number): LocatedValue
   return [{ path, value }];
 }
 
-/** Adds a key to a path: `data` and `ads` become `data.ads`. */
+/** Appends a key to a path, e.g. `data` and `ads` become `data.ads`. */
 export const joinPath = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);

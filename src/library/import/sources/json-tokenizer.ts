@@ -1,12 +1,12 @@
-/** A token of JSON with its place in the text: a punctuation character, a string, or a word. */
+/** A JSON token with its position in the text: a punctuation character, a string, or a word. */
 export interface Token {
-  /** A `word` is a number, a constant such as `true`, or a notation of Python such as `NaN`. */
+  /** A `word` is a number, a constant such as `true`, or a Python constant such as `NaN`. */
   kind: '{' | '}' | '[' | ']' | ',' | ':' | 'string' | 'word' | 'newline' | 'damage';
   start: number;
   end: number;
 }
 
-/** The largest length of a word. No number and no constant is longer. */
+/** The maximum length of a word. No number or constant is longer. */
 const maxWordLength = 400;
 
 /** Splits a text that arrives in chunks into tokens. Strings may have single quotation marks, as in Python. */
@@ -14,13 +14,13 @@ export class JsonTokenizer {
   text = '';
   /** The index of the next character to read. */
   position = 0;
-  /** The number of the line of the next character. */
+  /** The line number of the next character. */
   line = 1;
-  /** The index up to which an unfinished string was read. */
+  /** The index up to which an incomplete string was already scanned. */
   #resumeAt = 0;
 
   /**
-   * Appends a chunk of text, and removes the text that is not needed any more.
+   * Appends a chunk of text, and removes text that is no longer needed.
    * @param keepFrom the index of the first character to keep
    */
   append(chunk: string, keepFrom: number): void {
@@ -29,14 +29,14 @@ export class JsonTokenizer {
     this.#resumeAt -= keepFrom;
   }
 
-  /** Removes the part of an unfinished string that was already read, to free its memory. */
+  /** Removes the scanned part of an incomplete string to free memory. */
   discardUnfinishedString(): void {
     if (this.#resumeAt <= this.position + 1) return;
     this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#resumeAt);
     this.#resumeAt = this.position + 1;
   }
 
-  /** Continues at another place in the text. */
+  /** Continues at another position in the text. */
   seek(position: number, line: number): void {
     this.position = position;
     this.line = line;
@@ -44,9 +44,9 @@ export class JsonTokenizer {
   }
 
   /**
-   * Reads the next token. Returns undefined if the text ends before the token ends.
-   * @param stopsAtNewline whether a line break is returned as a token
-   * @param isEnd whether no more text follows
+   * Reads the next token. Returns undefined if the text ends before the token does.
+   * @param stopsAtNewline true to return line breaks as tokens
+   * @param isEnd true if no more text follows
    */
   readToken(stopsAtNewline: boolean, isEnd: boolean): Token | undefined {
     const { text } = this;
@@ -78,7 +78,7 @@ export class JsonTokenizer {
       index = untilQuotePattern.lastIndex;
       const character = this.text[index];
       if (character === quote) return this.#endToken('string', index + 1);
-      // A string of JSON cannot contain a line break, so this line was cut off.
+      // A JSON string cannot contain a line break, so this line was truncated.
       if (character === '\n' || (character === '\\' && this.text[index + 1] === '\n'))
         return this.#endToken('damage', index);
       if (character === undefined || index + 1 >= this.text.length) {
@@ -99,8 +99,8 @@ export class JsonTokenizer {
 }
 
 /**
- * Returns true for spaces that JSON does not allow between tokens, such as a form feed or a no-break space. Editors and
- * copies of web pages insert them. A word ends at each of them, so the reader must skip them all.
+ * Returns true for spaces that JSON does not allow between tokens, e.g. a form feed or a non-breaking space. Editors
+ * and copied web pages insert them. All of them must be skipped, because a word also ends at each of them.
  */
 const isUnusualSpace = (code: number): boolean =>
   (code === 11 || code === 12 || code > 127) && unusualSpacePattern.test(String.fromCharCode(code));

@@ -7,13 +7,13 @@ import { JsonTokenizer, type Token } from './json-tokenizer.ts';
 import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entry.ts';
 
 /**
- * Reads the records of JSON in any layout: one value on each line, values one after another, or one document of any
+ * Reads records from JSON in any layout: one value per line, several values in a row, or a single document of any
  * length.
  *
- * The reader splits the text into units, and has one unit in memory at a time. At first, a unit is a whole value of the
- * top level. If a unit is too long or damaged, the reader opens the unit: its items become the next units. So a list of
- * records may have any length, and damage affects one record only. After damage, the reader continues at the next line
- * that begins with a bracket.
+ * The reader splits the text into units and has only one unit in memory at a time. At first, a unit is a complete
+ * top-level value. If a unit is too long or damaged, the reader opens it: the items of the unit become the next units.
+ * Therefore a list of records may have any length, and damage only affects one record. After damage, the reader
+ * continues at the next line that starts with a bracket.
  *
  * @param text the source, in chunks
  */
@@ -29,49 +29,49 @@ export async function* readJson(text: AsyncIterable<string>, options: JsonOption
 /** Options for reading JSON. */
 export interface JsonOptions {
   detector: FormatDetector;
-  /** Called with the line of each value that contains `NaN` or `Infinity`. Both are read as null. */
+  /** Called with the line number of each value that contains `NaN` or `Infinity`, which are read as null. */
   onNaN(line: number): void;
 }
 
-/** A list or an object that has begun and not yet ended. */
+/** A list or an object that has started but not ended yet. */
 interface Frame {
   isList: boolean;
-  /** The index of its opening bracket in the text. */
+  /** The index of the opening bracket in the text. */
   start: number;
   line: number;
   path: string;
-  /** What must come next. */
+  /** The token that must come next. */
   expects: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
-  /** The index of the current item of a list. */
+  /** The index of the current item, if the frame is a list. */
   index: number;
-  /** The key of the current item of an object. Only opened objects know their keys. */
+  /** The key of the current item, if the frame is an object. Only set in opened objects. */
   key: string;
-  /** The reason why the frame was opened. Empty if the frame is not opened. */
+  /** The reason why the frame was opened. Empty if it is not opened. */
   problem: string;
-  /** True if an opened frame turned out to be a record. The reader then ignores everything in the frame. */
+  /** True if an opened frame turned out to be a record. The reader then ignores the rest of the frame. */
   isRecord: boolean;
-  /** True if a record in the frame, or the problem of the frame, was already added to the entries. */
+  /** True if a record in the frame, or the problem of the frame, has already been added to the entries. */
   isReported: boolean;
 }
 
 /** A value that the reader parses as a whole. */
 interface Unit {
-  /** The index of its first character in the text. */
+  /** The index of the first character in the text. */
   start: number;
   line: number;
-  /** True if the value is too long. The reader then discards the text of the value. */
+  /** True if the value is too long. Its text is then discarded. */
   isDropped: boolean;
 }
 
 const notJsonProblem = 'not JSON, or cut off; "library import --help" lists the formats';
 
-/** The largest number of nested frames. It exceeds the wrappers around a record and the depth of a record together. */
+/** The maximum number of nested frames. It is larger than the maximum depth of wrappers and of a record together. */
 const maxFrames = 100;
 
 /** The number of entries in a batch. */
 const batchSize = 500;
 
-/** Matches a prefix that some services write before JSON, so that no page can run the JSON as a script. */
+/** Matches a prefix that some services add to JSON so that web pages cannot run it as a script. */
 const scriptGuardPattern = /^\s*(?:for\s?\(;;\);|while\s?\(1\);|\)\]\}',?)\s*/;
 const maxScriptGuardLength = 100;
 
@@ -82,13 +82,13 @@ class JsonReader {
   readonly #tokenizer = new JsonTokenizer();
   /** The lists and objects around the current position, from the outermost to the innermost. */
   #frames: Frame[] = [];
-  /** How many of the frames, from the outermost on, are opened. */
+  /** The number of opened frames. They are always the outermost ones. */
   #openedCount = 0;
   #unit: Unit | undefined;
   #isLineStart = true;
-  /** True if the reader skips the rest of the line. */
+  /** True while the reader skips the rest of a line. */
   #isSkippingLine = false;
-  /** True after damage: a value can only begin with a bracket at the start of a line. */
+  /** True after damage. The next value must then start with a bracket at the start of a line. */
   #isAwaitingBracket = false;
   #isDamaged = false;
   #entries: SourceEntry[] = [];
@@ -105,8 +105,8 @@ class JsonReader {
   }
 
   /**
-   * Reads the text that was appended, and yields the entries in batches.
-   * @param isEnd whether no more text follows
+   * Reads the appended text, and yields the entries in batches.
+   * @param isEnd true if no more text follows
    */
   *read(isEnd: boolean): Generator<SourceEntry[]> {
     for (let canContinue = true; canContinue; ) {
@@ -145,9 +145,9 @@ class JsonReader {
   }
 
   /**
-   * Reads the next line between values. Most sources write each value on a line of its own, and a whole line is parsed
-   * faster than tokens.
-   * @returns `needsText` if the line has not ended; `needsTokens` if the line is not a single value
+   * Reads the next line between two values. Most sources have each value on a line of its own, and parsing a whole line
+   * is faster than reading tokens.
+   * @returns `needsText` if the line is incomplete; `needsTokens` if the line is not a single value
    */
   #readLine(isEnd: boolean): 'done' | 'needsText' | 'needsTokens' {
     const { text, position, line } = this.#tokenizer;
@@ -159,7 +159,7 @@ class JsonReader {
     const start = position + (guard?.[0].length ?? 0);
     const beginning = text.slice(start, Math.min(end, start + maxScriptGuardLength)).trimStart();
     const hasBracket = /^[[{]/.test(beginning);
-    // After damage, closing brackets may belong to a value that was not read.
+    // After damage, closing brackets may belong to a value that was skipped.
     const hasOnlyClosingBrackets =
       this.#isDamaged && isComplete && closingBracketsPattern.test(beginning) && end - start < maxScriptGuardLength;
     if ((this.#isAwaitingBracket && !hasBracket) || hasOnlyClosingBrackets) {
@@ -178,7 +178,7 @@ class JsonReader {
     const trimmedLine = text.slice(start, end).trim();
     const recordText = trimmedLine.endsWith(',') ? trimmedLine.slice(0, -1) : trimmedLine;
     const parsed = recordText === '' ? undefined : this.#parse(recordText, line);
-    // The line may be the beginning of a list or an object, or contain several values.
+    // The line may be the start of a list or object, or contain several values.
     if (parsed && 'problem' in parsed && hasBracket) return 'needsTokens';
     if (parsed && 'problem' in parsed) this.#addProblem({ line, path: '' }, parsed.problem);
     else if (parsed) this.#addRecords(parsed.value, { line, itemLine: line, path: '', text: recordText });
@@ -211,7 +211,7 @@ class JsonReader {
 
   #isAllowed(kind: Token['kind'], frame: Frame | undefined): boolean {
     if (kind === 'damage') return false;
-    // Commas between the values of the top level are accepted.
+    // Accept commas between top-level values.
     if (!frame) return kind !== ']' && kind !== '}' && kind !== ':';
     const { expects, isList } = frame;
     if (kind === ',') return expects === 'commaOrEnd';
@@ -234,12 +234,13 @@ class JsonReader {
     const key = parseLiteral(this.#tokenizer.text.slice(start, end), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
-    // The opened object is a record, and not a wrapper around records. Its length or damage makes it unusable.
+    // The opened object is itself a record and not a wrapper around records. Because of its length or damage, it is
+    // unusable.
     frame.isRecord = true;
     this.#addProblem(frame, frame.problem);
   }
 
-  /** Sets what comes after a value, and ends the unit if the unit is complete. */
+  /** Sets the expected token after a value, and ends the unit if it is complete. */
   #endValue(): void {
     const frame = this.#frames.at(-1);
     if (frame) frame.expects = 'commaOrEnd';
@@ -262,14 +263,14 @@ class JsonReader {
     const parsed = this.#parse(text, unit.line);
     const path = this.#getItemPath();
     if ('value' in parsed) {
-      // The path of a record in a document says more than the line where the document begins.
+      // Inside a document, the path of a record says more than the line where the document starts.
       const itemLine = this.#openedCount === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parsed.value, { line: unit.line, itemLine, path });
     } else if (/^[[{]/.test(text) && this.#openedCount < maxWrapperDepth) this.#openUnit(unit, parsed.problem);
     else this.#addProblem({ line: unit.line, path }, parsed.problem);
   }
 
-  /** Opens a unit that is too long. If the unit cannot be opened, reports the problem and drops the unit. */
+  /** Opens a unit that is too long. If this is not possible, reports the problem and drops the unit. */
   #handleLongUnit(unit: Unit): void {
     const canOpen =
       !unit.isDropped &&
@@ -288,7 +289,7 @@ class JsonReader {
     this.#tokenizer.discardUnfinishedString();
   }
 
-  /** Goes back to the beginning of a unit, and reads the items of the unit as units. */
+  /** Returns to the start of a unit, and reads its items as units. */
   #openUnit(unit: Unit, problem: string): void {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedCount;
@@ -299,7 +300,7 @@ class JsonReader {
     this.#tokenizer.seek(unit.start + 1, unit.line);
   }
 
-  /** Handles text that is not JSON, or a text that ends too early. */
+  /** Handles text that is not JSON or that ends too early. */
   #handleDamage(): void {
     const unit = this.#unit;
     const record = this.#frames.find((frame) => frame.isRecord);
@@ -319,7 +320,7 @@ class JsonReader {
     this.#isAwaitingBracket = true;
     this.#isDamaged = true;
     this.#isSkippingLine = true;
-    // The next record may begin on the line after the damaged value began.
+    // The next record may start on the line after the start of the damaged value.
     if (damagedValue && damagedValue.start >= 0) this.#tokenizer.seek(damagedValue.start, damagedValue.line);
     else if (this.#isFirstOfLine()) {
       this.#isSkippingLine = false;
@@ -332,7 +333,7 @@ class JsonReader {
     return hasInvalidBytes(text) ? notUtf8Problem : notJsonProblem;
   }
 
-  /** Returns true if only spaces stand between the beginning of the line and the current position. */
+  /** Returns true if there are only spaces between the start of the line and the current position. */
   #isFirstOfLine(): boolean {
     const { text, position } = this.#tokenizer;
     const lineStart = text.lastIndexOf('\n', position - 1) + 1;
@@ -361,13 +362,13 @@ class JsonReader {
   /**
    * Adds the records in a value to the entries.
    * @param place `line` is the line of the value, and `itemLine` is the line to report for records inside the value.
-   *   `text` is the text of the value if the value is a whole line.
+   * `text` is the text of the value if it is a whole line.
    */
   #addRecords(value: unknown, place: { line: number; itemLine: number; path: string; text?: string }): void {
     const { records, isCertain } = findRecords(value, place.path, this.#options.detector);
     const parent = this.#frames[this.#openedCount - 1];
     const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
-    // A wrapper around records usually contains other values, too, which are not reported as problems.
+    // Do not report other values in a wrapper object, because a wrapper usually contains more than records.
     if (!isCertain && parent && !parent.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
       const isWholeValue = path === place.path;
@@ -379,7 +380,7 @@ class JsonReader {
     if (records.length > 0) this.#markFramesReported();
   }
 
-  /** Parses a value in JSON, or in the notation of Python. */
+  /** Parses a value in JSON or Python notation. */
   #parse(text: string, line: number): { value: unknown } | { problem: string } {
     if (hasInvalidBytes(text)) return { problem: notUtf8Problem };
     try {

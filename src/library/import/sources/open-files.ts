@@ -3,26 +3,29 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UnreadableSourceError } from './source-entry.ts';
 
-/** A file to import: a file of the disk, an entry of a ZIP archive, or the first sheet of a workbook. */
+/** A file to import: a file on disk, an entry of a ZIP archive, or the first sheet of a workbook. */
 export interface SourceFile {
   name: string;
   bytes: AsyncIterable<Uint8Array>;
 }
 
-/** The files of a folder that an import reads. All other files, such as pictures, are left out. */
+/** Matches the names of files that an import reads from a folder. Other files, e.g. pictures, are ignored. */
 const readableName = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|xlsx|zip)(?:\.gz)?$/i;
 const isReadableName = (name: string) => readableName.test(name) && !/(?:^|\/)(?:\.|__MACOSX\/|~\$)/.test(name);
 
-/** The deepest nesting of archives: a ZIP archive in a ZIP archive. */
+/** The maximum nesting depth of archives: a ZIP archive may contain another ZIP archive. */
 const maxArchiveDepth = 2;
-/** A workbook is read as a whole, so its size is limited. The second limit is for its uncompressed size. */
+/** The size limits of a workbook, which must be read as a whole. */
 const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
-/** A small part of a ZIP archive expands to at most 1,032 times its size, so small parts bound the memory. */
+/**
+ * The size of the chunks passed to the ZIP reader. A chunk can expand to 1,032 times its size, so small chunks limit
+ * the memory usage.
+ */
 const zipChunkLength = 16 * 1024;
 
 /**
- * Returns the paths of files and of all readable files in folders, in the order of the arguments. The files of a folder
- * are sorted by name, and numbers in names by their value, so that the newest of dated files comes last.
+ * Lists files, and all readable files in folders, in the order of the arguments. The files of a folder are sorted by
+ * name, with numbers in numerical order, so that the newest of dated files comes last.
  * @throws Error if a file does not exist
  */
 export async function listFiles(paths: readonly string[]): Promise<{ path: string; byteCount: number | undefined }[]> {
@@ -46,14 +49,14 @@ export async function listFiles(paths: readonly string[]): Promise<{ path: strin
 
 const { compare: compareNames } = new Intl.Collator('en', { numeric: true });
 
-/** Reads a file. The file is opened when the first chunk is requested. */
+/** Reads a file. The file is only opened when the first chunk is requested. */
 export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path);
 }
 
 /**
- * Opens a file. A ZIP archive yields each of its entries that an import reads, and a workbook yields its first sheet as
- * CSV. Any other file yields itself. The caller must read each file before it requests the next one.
+ * Opens a file. For a ZIP archive, yields each readable entry. For a workbook, yields its first sheet as CSV. Any other
+ * file is yielded itself. The caller must read each file before requesting the next one.
  */
 export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
   const { head, allBytes } = await readHead(bytes);
@@ -80,11 +83,11 @@ async function* failToRead(problem: string): AsyncGenerator<Uint8Array> {
   throw new UnreadableSourceError(problem);
 }
 
-/** The first bytes of a workbook in the format before 2007 (`.xls`). */
+/** The first bytes of a workbook in the `.xls` format from before 2007. */
 const oldWorkbookMark = 0xd0cf11e0;
 const oldWorkbookProblem = 'a workbook in the old format .xls; save it as .xlsx or CSV, and import the new file';
 
-/** Reads the first bytes of a file, at least 1 KB if the file has them. */
+/** Reads the first bytes of a file, at least 1 KB if the file is long enough. */
 async function readHead(bytes: AsyncIterable<Uint8Array>) {
   const iterator = bytes[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);
@@ -101,13 +104,13 @@ async function readHead(bytes: AsyncIterable<Uint8Array>) {
   return { head: Buffer.concat([head, Buffer.alloc(4)]), allBytes: iterateAll() };
 }
 
-/** Returns the name of the first entry of a ZIP archive, or undefined for any other file. */
+/** Returns the name of the first entry of a ZIP archive. Returns undefined for any other file. */
 function readFirstEntryName(head: Buffer): string | undefined {
   if (head.length < 34 || head.readUInt32LE(0) !== 0x04034b50) return undefined;
   return head.toString('utf8', 30, 30 + head.readUInt16LE(26));
 }
 
-/** An entry of an archive whose bytes arrive while the archive is read. */
+/** An entry of a ZIP archive. Its bytes arrive while the archive is being read. */
 interface PendingEntry {
   name: string;
   chunks: Uint8Array[];
@@ -115,7 +118,7 @@ interface PendingEntry {
   error: Error | undefined;
 }
 
-/** Reads the entries of a ZIP archive one after another, in the order of the archive, without unpacking it to the disk. */
+/** Reads the entries of a ZIP archive one after another, without unpacking the archive to disk. */
 async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SourceFile> {
   const { Unzip, UnzipInflate } = await import('fflate');
   const entries: PendingEntry[] = [];
@@ -135,12 +138,12 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     }
   });
   unzip.register(UnzipInflate);
-  const parts = splitChunks(bytes);
+  const archiveChunks = splitChunks(bytes);
   let failure: Error | undefined;
-  /** Reads the next part of the archive. Returns false at its end. */
-  async function readPart(): Promise<boolean> {
+  /** Reads the next chunk of the archive. Returns false at the end of the archive. */
+  async function readChunk(): Promise<boolean> {
     if (failure) return false;
-    const { value, done } = await parts.next();
+    const { value, done } = await archiveChunks.next();
     try {
       unzip.push(done ? new Uint8Array() : value, done);
     } catch (error) {
@@ -153,7 +156,7 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
       yield* entry.chunks.splice(0);
       if (entry.error) break;
       if (entry.isComplete) return;
-      if (!(await readPart()) && entry.chunks.length === 0 && !entry.isComplete) break;
+      if (!(await readChunk()) && entry.chunks.length === 0 && !entry.isComplete) break;
     }
     const reason = entry.error ?? failure;
     throw new UnreadableSourceError(
@@ -161,12 +164,12 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     );
   }
   for (;;) {
-    while (entries.length === 0) if (!(await readPart())) break;
+    while (entries.length === 0) if (!(await readChunk())) break;
     const entry = entries.shift();
     if (!entry) return;
     yield { name: entry.name, bytes: readEntry(entry) };
-    // The bytes of an entry that the caller left out are dropped.
-    while (!entry.isComplete && (await readPart())) entry.chunks.length = 0;
+    // Discard the bytes of an entry that the caller did not read.
+    while (!entry.isComplete && (await readChunk())) entry.chunks.length = 0;
   }
 }
 
@@ -214,12 +217,13 @@ async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
 const tooLargeWorkbookProblem =
   'a workbook that is too large to be read as a whole; save it as CSV, and import the CSV file';
 
-/** Writes a cell of a workbook as a cell of CSV. */
+/** Formats a cell of a workbook as a CSV cell. */
 function toCsvCell(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return cell.toISOString();
   const text = String(cell);
-  // A spreadsheet stores 15 digits of a number, so a longer number is an id whose last digits are lost.
+  // Spreadsheets store 15 digits of a number. A longer number is probably an id whose last digits were lost, so write
+  // it in a form that cannot be mistaken for the id.
   const isRounded = typeof cell !== 'boolean' && /^\d{16,}$/.test(text) && Number(text) > 0 && text.endsWith('0');
   return `"${(isRounded ? Number(text).toExponential() : text).replaceAll('"', '""')}"`;
 }

@@ -7,13 +7,13 @@ import { detectTable, readTableRows, type Table } from './table.ts';
 export interface SourceOptions extends JsonOptions {
   /** Called once if the source is a table. */
   onTable(table: Table): void;
-  /** Called if the text is read as Windows-1252. */
+  /** Called if the text is Windows-1252. */
   onWindows1252?(): void;
 }
 
 /**
- * Reads the records of a source, in batches. The content of the source decides whether it is read as JSON or as a
- * table. Memory is bounded by the longest record and a batch of text.
+ * Reads the records of a source, in batches. The source's content determines whether it is read as JSON or as a table.
+ * The memory usage is limited by the longest record and one batch of text.
  * @throws UnreadableSourceError if the source, or the rest of it, cannot be read
  */
 export async function* readSource(
@@ -34,7 +34,7 @@ export async function* readSource(
   yield* readJson(batches, options);
 }
 
-/** Matches a line that begins like JSON. The lines before this line are then reported as damaged. */
+/** Matches a line that starts like JSON. If there is one, the lines before it are reported as damaged. */
 const jsonLinePattern = /^[^\S\n\r\u2028\u2029]*[[{]/m;
 
 function describeProblem(text: string): string {

@@ -10,22 +10,26 @@ export interface Table extends TableFormat {
   lineEndings: string[];
   /** The index of the row with the column names. */
   headerRowIndex: number;
-  /** How many rows above the column names contain a title or other text. A line `sep=;` does not count. */
+  /**
+   * The number of rows above the column names that contain a title or other text. A line such as `sep=;` does not
+   * count.
+   */
   titleLineCount: number;
 }
 
-/** The largest number of columns. No export of ads has more columns, even if its lists are flattened. */
+/** The maximum number of columns. No export of ads has more, even with flattened lists. */
 const maxColumns = 5000;
 
-/** The search for the column names is limited to this many rows and this many characters. */
+/** The maximum number of rows and characters in which to search for the column names. */
 const maxHeaderRows = 30;
 const maxHeadLength = 256 * 1024;
 
 const delimiters = [',', ';', '\t', '|'];
 
 /**
- * Detects the table that a text begins with. The header is the row whose cells name the most columns of a format.
- * @returns undefined if no row names the columns of a format
+ * Detects whether a text starts with a table. The header is the row that contains the most column names of a known
+ * format.
+ * @returns undefined if no row contains the column names of a format
  * @throws UnreadableSourceError if the table has too many columns
  */
 export async function detectTable(text: string, detector: FormatDetector): Promise<Table | undefined> {
@@ -47,14 +51,14 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
         on_record: addRow,
       });
     } catch {
-      // The head may end within a row. The rows before this row were added.
+      // The text may end within a row. The rows before it were already added.
     }
     for (const [headerRowIndex, cells] of rows.entries()) {
       const columns = cells.map((cell) => cell.trim());
       const tableFormat = detector.detectTableFormat(columns.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
-      // Excel reads the delimiter from a first line such as `sep=;`, so some programs write this line.
+      // Some programs write a first line such as `sep=;`, from which Excel reads the delimiter.
       const hasSeparatorLine = /^sep=/i.test(rows[0]?.[0] ?? '');
       const titleLineCount = headerRowIndex - Number(hasSeparatorLine);
       bestTable = { ...tableFormat, columns, delimiter, lineEndings, headerRowIndex, titleLineCount, knownColumnCount };
@@ -76,7 +80,7 @@ const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({
 });
 
 /**
- * Returns the line endings of a text. Old spreadsheets for Mac end lines with a single carriage return. Python on
+ * Detects the line endings of a text. Old spreadsheets for Mac end lines with a single carriage return. Python on
  * Windows may write two carriage returns before the line feed.
  */
 function detectLineEndings(head: string): string[] {
@@ -85,21 +89,21 @@ function detectLineEndings(head: string): string[] {
   return isOldMac ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
 }
 
-/** An import gives up after it has read this many characters a second time, behind rows that do not end. */
+/** The number of characters that may be read twice because of unterminated rows. After that, the import gives up. */
 const maxRereadLength = 32 * 1024 * 1024;
-/** The number of characters that the parser receives at a time. */
+/** The number of characters that are passed to the parser at a time. */
 const sliceLength = 64 * 1024;
 
 /**
- * Reads the rows of a table below its column names. If a row does not end, the reader skips the first line of this row
- * and continues on the next line.
- * @throws UnreadableSourceError if too many rows do not end
+ * Reads the rows of a table below the column names. If a row is not terminated, the reader skips the first line of the
+ * row and continues on the next line.
+ * @throws UnreadableSourceError if too many rows are not terminated
  */
 export async function* readTableRows(text: AsyncIterable<string>, table: Table): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
   const newline = getNewline(table.lineEndings);
   let reader = new RowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
-  /** The text from the first incomplete row on, the line where this row begins, and how much of the text was parsed. */
+  /** The text from the first incomplete row on, the line where that row starts, and the length of the parsed part. */
   const pending = { text: '', line: 1, parsedLength: 0 };
   let rereadLength = 0;
   function dropLinesBefore(line: number): void {
@@ -110,7 +114,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: Table):
       pending.parsedLength -= length;
     }
   }
-  /** The parser reports no row for an empty line, so empty lines are dropped without waiting for a row. */
+  /** Drops empty lines, for which the parser reports no row. */
   function dropEmptyLines(): void {
     const [emptyLines = ''] = /^[\r\n]+/.exec(pending.text.slice(0, pending.parsedLength)) ?? [];
     dropLinesBefore(pending.line + emptyLines.split(newline).length - 1);
@@ -151,16 +155,16 @@ const getNewline = (lineEndings: readonly string[]) => (lineEndings[0] === '\r' 
 
 type Parse = typeof parse;
 
-/** Runs the CSV parser over a text until a row does not end. */
+/** Runs the CSV parser over a text until it finds an unterminated row. */
 class RowReader {
-  /** The line where the next row begins. */
+  /** The line where the next row starts. */
   nextLine: number;
-  /** How many of the next rows are above the first row of the table, and are not returned. */
+  /** The number of rows to skip, because they are above the first data row. */
   rowsToSkip: number;
   readonly #columnCount: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
-  /** True after a row whose quotation marks do not match. */
+  /** True after a row with unbalanced quotation marks. */
   #isBroken = false;
 
   constructor(parse: Parse, { delimiter, lineEndings, columns }: Table, start: { line: number; rowsToSkip: number }) {
@@ -176,8 +180,8 @@ class RowReader {
         const { raw, record: cells } = row as { raw: string; record: string[] };
         this.#isBroken ||= hasTornCell(cells, raw);
         if (this.#isBroken) return null;
-        // The parser counts lines up to the end of the row. Empty lines may precede the row, and cells may contain line
-        // breaks.
+        // The parser's line count includes the current row. There may be empty lines before the row, and line breaks in
+        // its cells.
         const nextLine = start.line + lines;
         const lineCount = raw.trim().split(newline).length;
         this.#rows.push({ cells, line: nextLine - lineCount });
@@ -188,19 +192,19 @@ class RowReader {
     this.#parser.on('error', () => {}).resume();
   }
 
-  /** Parses more text. Resolves with an error if a row does not end. The reader then reads no further. */
+  /** Parses more text. Resolves with an error if a row is not terminated. The reader then stops. */
   async write(text: string): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
     return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
   }
 
-  /** Parses the last row. Resolves with an error if this row does not end. */
+  /** Parses the last row. Resolves with an error if that row is not terminated. */
   async end(): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
     return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
   }
 
-  /** Returns the entries of the rows that were parsed since the last call. */
+  /** Returns the entries of all rows that were parsed since the last call. */
   takeEntries(): SourceEntry[] {
     const skippedRowCount = Math.min(this.rowsToSkip, this.#rows.length);
     this.rowsToSkip -= skippedRowCount;
@@ -212,7 +216,7 @@ class RowReader {
 
 function toSourceEntry(escapedCells: string[], line: number, columnCount: number): SourceEntry {
   const cells = escapedCells.map(unescapeCell);
-  // Spreadsheets write empty cells behind the last column.
+  // Remove the empty cells that spreadsheets write after the last column.
   while (cells.length > columnCount && cells.at(-1)?.trim() === '') cells.pop();
   if (cells.some(hasInvalidBytes)) return { line, path: '', problem: notUtf8Problem };
   if (cells.length === columnCount) return { line, path: '', cells };
@@ -221,8 +225,8 @@ function toSourceEntry(escapedCells: string[], line: number, columnCount: number
 }
 
 /**
- * Replaces the marks of invalid bytes by a pair of other characters. The CSV parser converts text to UTF-8, which
- * cannot represent the lone surrogates that mark invalid bytes.
+ * Replaces the markers of invalid bytes with a pair of other characters. The CSV parser converts text to UTF-8, which
+ * cannot represent the lone surrogates used as markers.
  */
 const escapeInvalidBytes = (text: string): string =>
   /[\ufdd0\udc80-\udcff]/.test(text)
@@ -233,9 +237,9 @@ const unescapeCell = (cell: string): string =>
   cell.includes('\ufdd0') ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0') : cell;
 
 /**
- * Returns true if a quotation mark that was left open in one row was closed by the opening mark of a cell in a later
- * row. Then the row contains the text of the cell unchanged, without doubled quotation marks. Only the first suspicious
- * cell is compared with the row, because a row may contain many cells.
+ * Returns true if a quotation mark was left open in one row and closed by the opening quotation mark of a cell in a
+ * later row. In this case, the raw row contains the text of the cell unchanged, without doubled quotation marks. Only
+ * the first suspicious cell is compared, because a row may have many cells.
  */
 function hasTornCell(cells: readonly string[], row: string): boolean {
   const suspiciousCell = cells.find((cell) => cell.startsWith('"') && /[\r\n]/.test(cell));

@@ -1,12 +1,15 @@
 import { isObject } from '../../../views/view.ts';
 
 /**
- * A query parameter `access_token`, with the separator before it and the separator after it. The name may have a prefix,
- * a hyphen or an encoded underscore. In HTML, the separator `&` is written `&amp;` or `&#38;`.
+ * Matches the query parameter `access_token` with the separators before and after it. The name may have a prefix, a
+ * hyphen or an encoded underscore. In HTML, the separator `&` appears as `&amp;` or `&#38;`.
  */
 const tokenParameter =
   /(\?|&amp;|&#38;|[&#])?(?:[a-z\d-]{1,20}[_-])?access(?:_|-|%5f)?token(?:\[\]|%5b%5d)?\s?=[^&#\s"'<>\\]*(&amp;|&#38;|&)?/gi;
-/** The same parameter in a URL that is itself a parameter of another URL. Its separators are percent-encoded. */
+/**
+ * Matches the same parameter in a URL that is itself a parameter of another URL, so that its separators are
+ * percent-encoded.
+ */
 const encodedTokenParameter =
   /(%(?:25){0,3}(?:3f|26|23))?access(?:_|-|%(?:25){0,3}5f)?token%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
 /** Matches the name of the parameter anywhere in a text. */
@@ -15,17 +18,17 @@ const tokenName = /access(?:_|-|%(?:25){0,3}5f)?token/i;
 const tokenKey = /^(?:[a-z\d-]{1,20}[_-])?access[_-]?token$/i;
 
 /**
- * Removes the access tokens from all URLs in a text. Exports of the Meta Ad Library contain the token of the person who
- * exported the ads, and a token is a secret.
+ * Removes access tokens from all URLs in a text. Exports of the Meta Ad Library contain the token of the person who
+ * exported the ads, which is a secret.
  */
 export function removeAccessTokens(text: string): string {
   if (!tokenName.test(text)) return text;
-  // If another parameter follows, the separator before the token now stands before that parameter.
+  // If another parameter follows the token, keep the separator in front of the token for that parameter.
   const keepSeparator = (_match: string, before: string = '', after: string = '') => (after === '' ? '' : before);
   return text.replace(tokenParameter, keepSeparator).replace(encodedTokenParameter, keepSeparator);
 }
 
-/** Removes access tokens from all texts in a value, at any depth, and leaves out keys named `access_token`. */
+/** Removes access tokens from all texts in a value, at any depth. Keys named `access_token` are removed. */
 export function removeAccessTokensDeep(value: unknown): unknown {
   if (typeof value === 'string') return removeAccessTokens(value);
   if (Array.isArray(value)) return value.map(removeAccessTokensDeep);
@@ -37,7 +40,7 @@ export function removeAccessTokensDeep(value: unknown): unknown {
   );
 }
 
-/** Returns true if a text or a key in a value mentions an access token. */
+/** Returns true if any text or key in a value mentions an access token. */
 export function hasAccessToken(value: unknown): boolean {
   if (typeof value === 'string') return tokenName.test(value);
   if (typeof value !== 'object' || value === null) return false;

@@ -4,41 +4,44 @@ import { DateColumn } from './dates.ts';
 import { parseBracketed, parseLiteral } from './literals.ts';
 import { NumberColumn, type NumberOptions } from './numbers.ts';
 
-/** Texts that mean "no value": R writes `NA`, Python writes `None` and `nan`, and databases write `NULL` and `\N`. */
+/**
+ * Matches texts that mean "no value": R writes `NA`, Python writes `None` and `nan`, and databases write `NULL` and
+ * `\N`.
+ */
 const missingValue = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
 
 /** Returns true if a cell or a JSON value means "no value". */
 export const isMissing = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && missingValue.test(value.trim()));
 
-/** A range of numbers. A missing bound means that the range is open on that side. */
+/** A range of numbers. If a bound is missing, the range is unlimited on that side. */
 export interface NumberRange {
   min?: number | undefined;
   max?: number | undefined;
 }
 
-/** How to parse the numbers of one column. */
+/** Options for parsing the numbers of one column. */
 export type ColumnNumberOptions = NumberOptions & {
-  /** The name to use in messages about a single value. The default is the column name. */
+  /** The name used in messages about a single value. Default: the column name. */
   label?: string;
 };
 
 /**
- * Parses the values of records. A column is a key of JSON records or a column of a table. For each column, the parser
- * decides from all values together how the column writes its numbers and dates.
+ * Parses the values of records. A column is a key in JSON records or a column of a table. For each column, the parser
+ * looks at all values to find out how the column writes its numbers and dates.
  *
- * The import passes every record to the parser twice. Before `decideNotations`, the parser only observes the values,
- * and dates and numbers are parsed as undefined. After `decideNotations`, it returns the parsed values.
+ * The import passes every record to the parser twice. Before `decideNotations`, the parser only observes the values and
+ * returns undefined for dates and numbers. Afterwards, it returns the parsed values.
  *
- * Each parse method returns undefined for a missing value. It throws an Error that names the column and quotes the
- * value if it cannot parse the value.
+ * Every parse method returns undefined for a missing value. If it cannot parse a value, it throws an Error that names
+ * the column and quotes the value.
  */
 export class ColumnValueParser {
   /** The time of the import, in Unix milliseconds. */
   readonly now: number;
   /** Errors about values of the current record that could not be parsed. The record is stored without these values. */
   readonly valueErrors: Error[] = [];
-  /** Keys of the current record that do not belong to any field of an ad. */
+  /** The keys of the current record that do not belong to any field of an ad. */
   readonly unusedKeys: string[] = [];
   readonly #dateColumns = new Map<string, DateColumn>();
   readonly #numberColumns = new Map<string, NumberColumn>();
@@ -50,22 +53,22 @@ export class ColumnValueParser {
   }
 
   /**
-   * Decides how each column writes its dates and numbers. Call this method after all records were observed.
-   * @throws Error that lists the possible meanings, if the values of a column allow more than one
+   * Decides how each column writes its dates and numbers. Call this after all records have been observed.
+   * @throws Error that lists the possible meanings if the values of a column are ambiguous
    */
   decideNotations(): void {
     for (const column of [...this.#dateColumns.values(), ...this.#numberColumns.values()]) column.decide();
     this.isDecided = true;
   }
 
-  /** Notes that a value of the current record could not be parsed. */
+  /** Records that a value of the current record could not be parsed. */
   addValueError(error: unknown): void {
     this.valueErrors.push(error as Error);
   }
 
   /**
-   * Parses a date in any common notation. Returns it in ISO 8601.
-   * @param label the name to use in messages about this value; messages about the whole column use `name`
+   * Parses a date in any common notation. Returns the date in ISO 8601.
+   * @param label the name used in messages about this value; messages about the whole column use `name`
    */
   parseDate(name: string, value: unknown, label = name): string | undefined {
     if (isMissing(value)) return undefined;
@@ -76,7 +79,7 @@ export class ColumnValueParser {
     return undefined;
   }
 
-  /** Parses a number in any common notation, such as `1,234.5`, `1.234,5`, `12K` or `€ 12`. */
+  /** Parses a number in any common notation, e.g. `1,234.5`, `1.234,5`, `12K` or `€ 12`. */
   parseNumber(
     name: string,
     value: unknown,
@@ -91,8 +94,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses a range such as `100–199` or `{"lower_bound": 100, "upper_bound": 199}`. A single number is both bounds of
-   * its range. `>1M` has only a lower bound, and `<100` has only an upper bound.
+   * Parses a range, e.g. `100–199` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes both bounds.
+   * `>1M` has only a lower bound, and `<100` has only an upper bound.
    */
   parseRange(name: string, value: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissing(value)) return undefined;
@@ -126,7 +129,7 @@ export class ColumnValueParser {
     return { min: parseBound(lower), max: parseBound(upper) };
   }
 
-  /** Parses a truth value, written as a boolean or as a word such as `yes`, `active` or `wahr`. */
+  /** Parses a boolean, or a word such as `yes`, `active` or `wahr` (German for true). */
   parseBoolean(name: string, value: unknown): boolean | undefined {
     if (typeof value === 'boolean') return value;
     if (isMissing(value)) return undefined;
@@ -137,8 +140,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses a list of names, such as platforms or languages. The value is a list, a list written as a text, or a text
-   * with a separator between the names.
+   * Parses a list of names, e.g. of platforms or languages. The value may be a list, a list written as text, or a text
+   * with separators.
    */
   parseNames(name: string, value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
@@ -152,7 +155,7 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses the versions of a text. The value is a list of texts, such a list written as a text, or a single text. A
+   * Parses the versions of a text. The value may be a list of texts, such a list written as text, or a single text. A
    * single text may itself contain brackets and commas.
    */
   parseTexts(value: unknown): string[] | undefined {
@@ -163,15 +166,15 @@ export class ColumnValueParser {
     return texts.some((text) => text !== '') ? texts : undefined;
   }
 
-  /** Returns a text, or a number as a text. Any other value is undefined. */
+  /** Returns a text unchanged, and a number as text. Returns undefined for any other value. */
   parseText(value: unknown): string | undefined {
     if (typeof value === 'number') return String(value);
     return typeof value === 'string' && !isMissing(value) ? value : undefined;
   }
 
   /**
-   * Parses a list or an object that is written as a text in JSON or Python. Returns undefined for any other text, and
-   * returns a value that is not a text unchanged. Some exports write a list of objects without the brackets around it.
+   * Parses a list or object that is written as text in JSON or Python notation. Returns undefined for any other text,
+   * and a value that is not a text unchanged. Some exports write a list of objects without its brackets.
    */
   parseStructure(value: unknown): unknown {
     if (typeof value !== 'string') return value;
@@ -183,8 +186,8 @@ const isTextList = (value: unknown): value is (string | null)[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string' || item === null);
 
 /**
- * Parses a list in the notation of numpy, which writes no commas: `['One text' 'Another text']`. An ordinary text that
- * happens to begin with a bracket has no quotation mark after the bracket.
+ * Parses a list in numpy notation, which has no commas, e.g. `['One text' 'Another text']`. An ordinary text that
+ * starts with a bracket has no quotation mark after the bracket.
  */
 const parseNumpyTexts = (text: string): unknown =>
   /^\s*\[\s*["']/.test(text) ? parseLiteral(text, { allowsBareWords: true }) : undefined;

@@ -3,8 +3,8 @@ import { quoteValue } from '../../service/request.ts';
 let codesByName: Map<string, string> | undefined;
 
 /**
- * Returns the ISO 3166 code of a country. The country is written as its code or as its name in one of seven languages.
- * @throws Error that quotes the text, if the text is not a country
+ * Returns the ISO 3166 code of a country. The country may be a code, or a name in one of seven languages.
+ * @throws Error that quotes the text if it is not a country
  */
 export function parseCountryCode(country: string): string {
   if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();

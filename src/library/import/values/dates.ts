@@ -2,22 +2,22 @@ import { dayMs } from '../../../views/durations.ts';
 import { quoteValue } from '../../service/request.ts';
 
 /**
- * Parses dates in the notations that people and programs use. In `05/04/2026`, the day or the month may come first. All
- * values of a column with the same separator between their numbers decide together which one comes first. With dots,
- * the day always comes first, as in every country that writes dates with dots.
+ * Parses dates in notations that people and programs use. In `05/04/2026`, either the day or the month may come first.
+ * To find out, the parser looks at all values of a column that have the same separator. With dots, the day always comes
+ * first, as in every country that writes dates with dots.
  */
 
 /** The order of day (`d`), month (`m`) and year (`y`) in a date. */
 type DateOrder = 'dmy' | 'mdy' | 'ymd';
 
-/** A date that may have several meanings, because its numbers may be in several orders. */
+/** A date that may have several meanings, because its day, month and year may be in different orders. */
 interface ParsedDate {
   /**
-   * The separator and the length of the year. Dates of a column with the same style have the same order. The style is
-   * empty for dates with only one meaning.
+   * The separator and the length of the year. All dates of a column with the same style have the same order. Empty for
+   * dates with only one possible meaning.
    */
   style: string;
-  /** The start of the day in Unix milliseconds, for each order in which the date is valid. */
+  /** The start of the day in Unix milliseconds, for each possible order. */
   dayStartByOrder: Map<DateOrder, number>;
   /** The time of day, in milliseconds since midnight UTC. */
   timeOfDayMs: number;
@@ -25,10 +25,13 @@ interface ParsedDate {
 
 const minTime = Date.UTC(2000, 0, 1);
 const maxTime = Date.UTC(2100, 0, 1);
-/** The year 2005 is when social networks began to show ads. A smaller number cannot be the Unix time of an ad. */
+/** Unix times before 2005 are rejected, because social networks showed no ads before. */
 const minUnixTime = Date.UTC(2005, 0, 1);
 
-/** Returns the start of a day in Unix milliseconds, if the day exists and lies between 2000 and 2100. */
+/**
+ * Returns the start of a day in Unix milliseconds. Returns undefined if the day does not exist or is not between 2000
+ * and 2100.
+ */
 function toDayStart(year: number, month: number, day: number): number | undefined {
   const date = new Date(Date.UTC(year, month - 1, day));
   const exists = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
@@ -38,13 +41,13 @@ function toDayStart(year: number, month: number, day: number): number | undefine
 const clockPattern =
   /^(\d{1,2})[:h.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?\s*([ap]\.?\s?m\.?)?\s*(?:uhr)?\s*(z|(?:utc|gmt)?(?:([+-])(\d\d):?(\d\d)?)?)?$/i;
 
-/** Removes the name of the time zone in parentheses from the end of a JavaScript date. */
+/** Removes the time zone name in parentheses at the end of a JavaScript date. */
 function removeZoneName(text: string): string {
   const start = text.endsWith(')') ? text.lastIndexOf('(') : -1;
   return start < 0 || text.slice(start, -1).includes(')') ? text : text.slice(0, start).trimEnd();
 }
 
-/** Returns the milliseconds since midnight UTC, or undefined if the text is not a time of day. */
+/** Parses a time of day. Returns the milliseconds since midnight UTC, or undefined if the text is not a time of day. */
 function parseTimeOfDay(text: string): number | undefined {
   const clock = removeZoneName(text.trim());
   if (clock === '') return 0;
@@ -77,20 +80,27 @@ const createUnambiguousDate = (dayStart: number | undefined, clock = ''): Parsed
 
 function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   const [, first = '', separator = '', second = '', third = '', clock = ''] = numericPattern.exec(text) ?? [];
-  const [a, b, c] = [Number(first), Number(second), Number(third)];
-  if (first.length === 4 && third.length <= 2) return createUnambiguousDate(toDayStart(a, b, c), clock);
+  const [firstNumber, secondNumber, thirdNumber] = [Number(first), Number(second), Number(third)];
+  if (first.length === 4 && third.length <= 2)
+    return createUnambiguousDate(toDayStart(firstNumber, secondNumber, thirdNumber), clock);
   if (first === '' || first.length > 2 || (third.length !== 4 && third.length !== 2)) return undefined;
   const isYearShort = third.length === 2;
-  const year = isYearShort ? 2000 + c : c;
+  const year = isYearShort ? 2000 + thirdNumber : thirdNumber;
   const dayStartByOrder = new Map<DateOrder, number>();
   const addOrder = (order: DateOrder, dayStart: number | undefined, isPlausible = true) => {
     if (dayStart !== undefined && isPlausible) dayStartByOrder.set(order, dayStart);
   };
   const isNearFuture = (shortYear: number) => 2000 + shortYear <= new Date(now).getUTCFullYear() + 2;
-  addOrder('dmy', toDayStart(year, b, a), !isYearShort || isNearFuture(c));
-  if (separator !== '.') addOrder('mdy', toDayStart(year, a, b), !isYearShort || isNearFuture(c));
-  // Programs that shorten the year may also write `26-01-31`.
-  if (isYearShort && separator === '-') addOrder('ymd', toDayStart(2000 + a, b, c), a >= 5 && isNearFuture(a));
+  addOrder('dmy', toDayStart(year, secondNumber, firstNumber), !isYearShort || isNearFuture(thirdNumber));
+  if (separator !== '.')
+    addOrder('mdy', toDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
+  // Programs that write two-digit years may also write `26-01-31`.
+  if (isYearShort && separator === '-')
+    addOrder(
+      'ymd',
+      toDayStart(2000 + firstNumber, secondNumber, thirdNumber),
+      firstNumber >= 5 && isNearFuture(firstNumber),
+    );
   const timeOfDayMs = parseTimeOfDay(clock);
   if (dayStartByOrder.size === 0 || timeOfDayMs === undefined) return undefined;
   return { style: `${separator}${third.length}`, dayStartByOrder, timeOfDayMs };
@@ -129,14 +139,14 @@ function parseNamedDate(text: string): ParsedDate | undefined {
   return createUnambiguousDate(toDayStart(year, month, Number(parts.day)), parts.clock);
 }
 
-/** Matches `Sun Jan 05 12:00:00 2025`, the notation of the C function `ctime` and the Unix command `date`. */
+/** Matches dates such as `Sun Jan 05 12:00:00 2025`, which the C function `ctime` and the Unix command `date` write. */
 function matchCtimeDate(text: string) {
   const [, weekday, month, day, clock, year] =
     /^([A-Za-z]{3}) ([A-Za-z]{3}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?: (?:UTC|GMT))? (\d{4})$/.exec(text) ?? [];
   return month === undefined ? undefined : { weekday, month, day, clock, year };
 }
 
-/** Parses a Unix time. The size of the number shows whether it counts seconds, milliseconds or microseconds. */
+/** Parses a Unix time. The magnitude of the number shows whether the unit is seconds, milliseconds or microseconds. */
 function parseUnixTime(text: string): ParsedDate | undefined {
   if (!/^\d{10,16}(?:\.\d{1,9})?$/.test(text)) return undefined;
   for (const msPerUnit of [1000, 1, 0.001]) {
@@ -161,15 +171,15 @@ function parseDateText(value: unknown, now: number): ParsedDate | undefined {
   return parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, now) ?? parseNamedDate(text);
 }
 
-/** What the dates of one style in a column have shown so far. */
+/** The observed dates of one style in a column. */
 interface StyleObservations {
   /** The orders in which all observed dates are valid. */
   orders: DateOrder[];
-  /** The first date, or a later one that excluded an order. */
+  /** The first date, or a later date that excluded an order. */
   example: string;
   /** A date that means different days in different orders. */
   ambiguousDate?: string;
-  /** A date that is valid in none of the orders that the earlier dates allow. */
+  /** A date that is not valid in any of the orders that earlier dates allow. */
   contradiction?: string;
 }
 
@@ -179,13 +189,13 @@ export class DateColumn {
   readonly #now: number;
   readonly #observationsByStyle = new Map<string, StyleObservations>();
 
-  /** @param now the time of the import in Unix milliseconds, which limits plausible years of two digits */
+  /** @param now the time of the import in Unix milliseconds, which limits plausible two-digit years */
   constructor(name: string, now: number) {
     this.#name = name;
     this.#now = now;
   }
 
-  /** Notes in which orders a date is valid. */
+  /** Records the orders in which a date is valid. */
   observe(value: unknown): void {
     const date = parseDateText(value, this.#now);
     if (!date || date.style === '') return;
@@ -206,7 +216,7 @@ export class DateColumn {
 
   /**
    * Decides the order of day and month for each style.
-   * @throws Error that lists the possible days, if the dates of the column do not tell the order
+   * @throws Error that lists the possible days if the order cannot be determined from the column
    */
   decide(): void {
     for (const { orders, example, ambiguousDate, contradiction } of this.#observationsByStyle.values()) {
@@ -226,7 +236,7 @@ export class DateColumn {
 
   /**
    * Returns a date of the column in ISO 8601.
-   * @throws Error that names the value, if it is not a date
+   * @throws Error that quotes the value if it is not a date
    */
   parse(value: unknown, label = this.#name): string {
     const date = parseDateText(value, this.#now);
@@ -239,8 +249,8 @@ export class DateColumn {
 }
 
 /**
- * Returns a hint if a value may be the serial number of a day in a spreadsheet, and an empty text otherwise. Workbooks
- * store a day as the number of days since 30 December 1899, and some programs export that number as it is.
+ * Returns a hint if a value may be a spreadsheet's serial number of a day, and an empty string otherwise. Workbooks
+ * store a day as the number of days since 30 December 1899, and some programs export that number unchanged.
  */
 function describeSerialDate(value: unknown): string {
   const serialNumber = Number(value);
@@ -254,14 +264,14 @@ const formatLongDay = (time: number) =>
 
 let dateNames: { months: Map<string, number>; weekdays: Set<string> } | undefined;
 
-/** Returns the long and short names of months and weekdays, in languages that many advertisers use. */
+/** Returns the long and short names of months and weekdays in languages that many advertisers use. */
 function getDateNames() {
   if (dateNames) return dateNames;
   const months = new Map<string, number>([['sept', 9]]);
   const weekdays = new Set<string>();
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'da', 'nb', 'cs', 'tr', 'ru']) {
     for (const length of ['long', 'short'] as const) {
-      // Some languages inflect the name of a month inside a date, such as the Polish `stycznia`.
+      // Some languages inflect the month name in a date, e.g. Polish `stycznia`.
       const dateFormat = new Intl.DateTimeFormat(language, { day: 'numeric', month: length, timeZone: 'UTC' });
       const monthFormat = new Intl.DateTimeFormat(language, { month: length, timeZone: 'UTC' });
       const weekdayFormat = new Intl.DateTimeFormat(language, { weekday: length, timeZone: 'UTC' });

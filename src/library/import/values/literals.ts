@@ -1,16 +1,16 @@
 /**
- * Parses lists and objects that a program wrote in the notation of its own language: JSON, the `repr` of Python
- * (`None`, `True`, single quotation marks, tuples, sets, `datetime.date(2024, 1, 2)`), the lists of numpy (`['a' 'b']`)
- * and the arrays of PostgreSQL (`{a,b}`).
+ * Parses lists and objects that a program wrote in its own notation: JSON, Python's `repr` (`None`, `True`, single
+ * quotation marks, tuples, sets, `datetime.date(2024, 1, 2)`), numpy lists (`['a' 'b']`) and PostgreSQL arrays
+ * (`{a,b}`).
  */
 
-/** Which notations the parser accepts besides the strict ones. */
+/** Options for accepting less strict notations. */
 export interface LiteralOptions {
-  /** Accepts words without quotation marks as texts, and spaces between the items of a list: `[facebook instagram]`. */
+  /** Accepts unquoted words as texts, and spaces between the items of a list, e.g. `[facebook instagram]`. */
   allowsBareWords?: boolean;
 }
 
-/** The deepest nesting that the parser follows. Records that an import accepts are less deep. */
+/** The maximum nesting depth. Valid records are not nested this deeply. */
 const maxDepth = 70;
 
 /**
@@ -28,8 +28,8 @@ export function parseLiteral(text: string, { allowsBareWords = false }: LiteralO
 }
 
 /**
- * Parses a list or an object. The text is JSON or a literal of another language.
- * @returns undefined if the text does not begin with a bracket or is not a literal
+ * Parses a list or an object in JSON or in the notation of another language.
+ * @returns undefined if the text does not start with a bracket or is not a literal
  */
 export function parseBracketed(text: string, options: LiteralOptions = {}): unknown {
   if (!/^\s*[{[(]/.test(text)) return undefined;
@@ -40,11 +40,11 @@ export function parseBracketed(text: string, options: LiteralOptions = {}): unkn
   }
 }
 
-/** Matches integers of JSON that may be too long for JavaScript to hold exactly. */
+/** Matches integers in JSON that JavaScript may be unable to represent exactly. */
 const longIntegerPattern = /(?<=[:[,\s])-?\d{16,}(?=\s?[,\]}\r\n])/g;
 
 /**
- * Parses JSON. If JavaScript cannot hold an integer of the text exactly, such as a long id, long integers become texts.
+ * Parses JSON. If JavaScript cannot represent an integer exactly, e.g. a long id, long integers become texts.
  * @throws SyntaxError if the text is not JSON
  */
 export function parseJson(text: string): unknown {
@@ -55,7 +55,7 @@ export function parseJson(text: string): unknown {
 
 class InvalidLiteralError extends Error {}
 
-/** The words that mean a constant in one of the languages. */
+/** Words that are constants in one of the supported languages. */
 const constants = new Map<string, unknown>(
   Object.entries({
     ...{ true: true, True: true, TRUE: true, false: false, False: false, FALSE: false },
@@ -76,7 +76,10 @@ class LiteralParser {
     this.#allowsBareWords = allowsBareWords;
   }
 
-  /** @throws InvalidLiteralError */
+  /**
+   * Parses the whole text as one literal.
+   * @throws InvalidLiteralError if the text is not a literal
+   */
   parse(): unknown {
     const value = this.#parseValue(0);
     this.#skipSpace();
@@ -84,7 +87,7 @@ class LiteralParser {
     return value;
   }
 
-  /** Matches a sticky pattern at the current position, and moves behind the match. */
+  /** Matches a sticky pattern at the current position, and moves to the end of the match. */
   #match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.#position;
     const match = pattern.exec(this.#text);
@@ -96,7 +99,7 @@ class LiteralParser {
     this.#match(spacePattern);
   }
 
-  /** Moves behind a character if it comes next. Returns true if it did. */
+  /** Skips a character if it is the next one. Returns true if it was skipped. */
   #skipCharacter(character: string): boolean {
     this.#skipSpace();
     if (this.#text[this.#position] !== character) return false;
@@ -112,7 +115,7 @@ class LiteralParser {
     const quote = this.#match(openingQuotePattern)?.[1];
     if (quote !== undefined) return this.#parseString(quote);
     const [number] = this.#match(numberPattern) ?? [];
-    // An integer that JavaScript cannot hold exactly, such as a long id, stays a text.
+    // Keep an integer that JavaScript cannot represent exactly, e.g. a long id, as text.
     if (number !== undefined) {
       const value = Number(number.replaceAll('_', ''));
       return /^-?\d+$/.test(number) && !Number.isSafeInteger(value) ? number : value;
@@ -128,10 +131,13 @@ class LiteralParser {
     return word;
   }
 
-  /** @param items the items before the current position */
+  /**
+   * Parses the items up to a closing bracket.
+   * @param items the items that were already parsed
+   */
   #parseItems(closingBracket: string, depth: number, items: unknown[] = []): unknown[] {
     while (!this.#skipCharacter(closingBracket)) {
-      // A name before `=` is a named argument of a call, such as `dtype=object`. Its value is not an item.
+      // A name before `=` is a named argument of a call, e.g. `dtype=object`. Its value is not an item.
       if (this.#match(argumentNamePattern) && this.#parseValue(depth + 1) !== undefined) {
         this.#skipCharacter(',');
         continue;
@@ -166,8 +172,8 @@ class LiteralParser {
   }
 
   /**
-   * Parses the arguments of a call. `datetime` and `date` become a date in ISO 8601, the list functions `c` of R and
-   * `list` become a list, and any other call becomes its first argument.
+   * Parses the arguments of a call. `datetime` and `date` become an ISO 8601 date. `c` (R) and `list` become a list.
+   * Any other call becomes its first argument.
    */
   #parseCall(name: string, depth: number): unknown {
     const callArguments = this.#parseItems(')', depth);
@@ -209,7 +215,7 @@ const openingQuotePattern = /(?:[rbuf]{1,2}(?=["']))?(["'])/iy;
 const untilDoubleQuotePattern = /[^"\\]*/y;
 const untilSingleQuotePattern = /[^'\\]*/y;
 const codePointPattern = /x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})/y;
-/** Matches a number that is not the beginning of a word: `2024-01-05` and `10x` are not numbers. */
+/** Matches a number that is not the start of a word. `2024-01-05` and `10x` are not numbers. */
 const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/-])/y;
 const negativeInfinityPattern = /-(?:Infinity|inf)\b/y;
 const namePattern = /[A-Za-z_][\w.]*/y;

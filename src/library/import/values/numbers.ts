@@ -1,27 +1,27 @@
 import { quoteValue } from '../../service/request.ts';
 
 /**
- * Parses numbers in the notations that people and programs use. All values of a column decide together whether `.` or
- * `,` is the decimal separator. `1.234` alone may mean 1234 or 1.234, but beside `12,50` it can only mean 1234.
+ * Parses numbers in notations that people and programs use. To find the decimal separator of a column, the parser looks
+ * at all its values. `1.234` alone may mean 1234 or 1.234, but in the same column as `12,50` it can only mean 1234.
  */
 
 type DecimalSeparator = '.' | ',';
 
-/** What is known about the numbers of a column. */
+/** Properties of the numbers in a column. */
 export interface NumberOptions {
-  /** True if the column counts something, so that its numbers are whole numbers. */
+  /** True if the column contains counts, which are whole numbers. */
   isCount?: boolean;
 }
 
-/** The parts of a number that is written as a text. */
+/** The parts of a number that is written as text. */
 interface NumberText {
-  /** The digits and their separators, without currency and suffix. */
+  /** The digits and separators, without currency and suffix. */
   digits: string;
-  /** The value of the suffix, such as 1000 for `K`. It is 1 if there is no suffix. */
+  /** The factor of the suffix, e.g. 1000 for `K`. It is 1 if there is no suffix. */
   multiplier: number;
 }
 
-/** Matches a currency written as a sign or as letters, such as `€`, `US$`, `EUR` or `kr`. */
+/** Matches a currency sign or abbreviation, e.g. `€`, `US$`, `EUR` or `kr`. */
 const currency = '(?:[A-Za-z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Rs\\.?|Kč|Ft|lei)';
 const suffix = '[kKmMbB]|[mb]n|[Mm]io\\.?|[Tt]sd\\.?';
 const numberPattern = new RegExp(
@@ -40,18 +40,18 @@ function splitNumber(text: string): NumberText | undefined {
   return { digits: digits.trim(), multiplier: multiplier ?? 1 };
 }
 
-/** Digits in groups, by the decimal separator. */
+/** Matches grouped digits, for each decimal separator. */
 const groupedDigits: Record<DecimalSeparator, RegExp> = {
-  // Groups have three digits. In India, the groups before the last three digits have two digits.
+  // Groups have three digits. In Indian notation, all groups except the last have two digits.
   '.': /^(?:\d{1,3}(?:([,'’\u00b4_]|\s)\d{3})(?:\1\d{3})*|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d*)?$/u,
   ',': /^(?:\d{1,3}(?:([.'’\u00b4_]|\s)\d{3})(?:\1\d{3})*)(?:,\d*)?$/u,
 };
-/** Digits without groups, by the decimal separator. */
+/** Matches ungrouped digits, for each decimal separator. */
 const ungroupedDigits: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
 
-/** Returns the value of a number, or undefined if the number cannot have this decimal separator. */
+/** Returns the value of a number. Returns undefined if the number cannot have this decimal separator. */
 function toNumber(separator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
-  // A zero before the first separator, as in `0.123` and `0,123`, cannot be a group.
+  // The zero in `0.123` or `0,123` cannot be a group of its own.
   const isGrouped = groupedDigits[separator].test(digits) && !/^0[.,]/.test(digits);
   if (!ungroupedDigits[separator].test(digits) && !isGrouped) return undefined;
   const normalizedDigits = digits.replace(separator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
@@ -59,20 +59,20 @@ function toNumber(separator: DecimalSeparator, { digits, multiplier }: NumberTex
   return Number.isFinite(value) ? roundBinaryError(value) : undefined;
 }
 
-/** Removes the error of binary fractions: 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
+/** Removes floating-point errors, e.g. 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
 const roundBinaryError = (value: number): number => Number(value.toPrecision(15));
 
 /** Parses the numbers of one column. Call `observe` for each value, then `decide`, then `parse` for each value. */
 export class NumberColumn {
   readonly #name: string;
   readonly #isCount: boolean;
-  /** The decimal separators that all observed values allow. */
+  /** The decimal separators that are possible for all observed values. */
   #separators: DecimalSeparator[] = ['.', ','];
-  /** The first value that has another meaning with each of the two separators. */
+  /** The first value whose meaning depends on the decimal separator. */
   #ambiguousNumber: NumberText | undefined;
-  /** The value that excluded one of the two separators. */
+  /** The value that excluded one of the separators. */
   #decisiveValue: string | undefined;
-  /** A value that does not allow the separator that the earlier values require. */
+  /** A value that is not possible with the separator that earlier values require. */
   #contradiction: string | undefined;
   #hasAmbiguousPoint = false;
 
@@ -81,7 +81,7 @@ export class NumberColumn {
     this.#isCount = isCount;
   }
 
-  /** Notes which decimal separators a value allows. */
+  /** Records which decimal separators are possible for a value. */
   observe(text: string): void {
     const number = splitNumber(text);
     if (number === undefined || scientificPattern.test(text.trim())) return;
@@ -104,7 +104,7 @@ export class NumberColumn {
 
   /**
    * Decides which decimal separator the column uses.
-   * @throws Error that lists both values of an ambiguous number, if the numbers of the column do not tell the separator
+   * @throws Error that lists both meanings of an ambiguous number if the separator cannot be determined from the column
    */
   decide(): void {
     const start = `the column ${quoteValue(this.#name)} has numbers such as`;
@@ -113,7 +113,7 @@ export class NumberColumn {
         `${start} ${this.#decisiveValue} and ${this.#contradiction}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
       );
     if (this.#separators.length < 2 || this.#ambiguousNumber === undefined) return;
-    // `1,234` is taken as 1234: no program writes a comma before three decimals, and people write amounts of money with
+    // Read `1,234` as 1234. Programs do not write a comma before three decimals, and people write amounts of money with
     // two decimals.
     if (!this.#hasAmbiguousPoint) this.#separators = ['.'];
     else {
@@ -129,7 +129,7 @@ export class NumberColumn {
 
   /**
    * Returns the value of a number.
-   * @throws Error that names the value, if it is not a number of at least 0
+   * @throws Error that quotes the value if it is not a number of at least 0
    */
   parse(value: unknown, label = this.#name): number {
     const number = typeof value === 'number' ? value : this.#parseText(String(value));
@@ -143,7 +143,7 @@ export class NumberColumn {
 
   #parseText(text: string): number | undefined {
     const trimmed = text.trim();
-    // The exact value does not matter, because `parse` rejects every negative number.
+    // The exact value does not matter, because `parse` rejects all negative numbers.
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmed)) return -1;
     if (scientificPattern.test(trimmed)) return Number(trimmed.replace(',', '.'));
     const number = splitNumber(trimmed);
@@ -151,12 +151,15 @@ export class NumberColumn {
   }
 }
 
-/** Quotes a value for a message. `JSON.stringify` would turn NaN and Infinity into null. */
+/**
+ * Quotes a value for a message. NaN and Infinity are converted to text first, because `JSON.stringify` would turn them
+ * into null.
+ */
 const quoteNumber = (value: unknown): string => quoteValue(typeof value === 'number' ? String(value) : value);
 
 /**
- * Parses a share: `12.5%` becomes 0.125, and `0.5` stays 0.5. Anything else becomes undefined. Shares are always
- * written with a decimal point, so the column need not be observed.
+ * Parses a share, e.g. `12.5%` becomes 0.125 and `0.5` stays 0.5. Returns undefined for anything else. Shares always
+ * have a decimal point, so the column does not have to be observed.
  */
 export function parseShare(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
