@@ -3,7 +3,7 @@ import { isObject } from '../../../views/view.ts';
 import type { ImportFormat } from './import-format.ts';
 import { normalizeKey } from './source-record.ts';
 
-/** Fields that the search of the library uses and that the API's schema does not list. */
+/** Fields that the library's search uses but that are not in the API's schema. */
 const additionalFields = [
   ...['languages', 'bylines', 'currency', 'demographics', 'regions', 'headlines', 'bodies', 'linkDescriptions'],
   ...['displayUrls', 'impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adArchiveId'],
@@ -11,7 +11,7 @@ const additionalFields = [
   ...['reachByCountry', 'reachMin', 'reachMax', 'isActive'],
 ];
 
-/** Ads and pages in the shapes of the API. A record is stored exactly as the source writes it. */
+/** Ads and advertiser pages in the format of the API. Records are stored exactly as the source wrote them. */
 export const apiFormat: ImportFormat = {
   name: 'api',
   title: 'ads and pages in the shapes of the API',
@@ -20,7 +20,7 @@ export const apiFormat: ImportFormat = {
   keysByField: Object.fromEntries(
     [...Object.keys(Ad.shape), ...additionalFields].map((field) => [field, [normalizeKey(field)]]),
   ),
-  // The API spells these keys in exactly one way. Other spellings belong to other formats.
+  // The API has only one spelling for each of these keys. Any other spelling means another format.
   matches: (record) =>
     (record.has('id') && record.getSourceName('id') === 'id') ||
     (record.has('pageid') && record.getSourceName('pageid') === 'pageId'),
@@ -28,7 +28,7 @@ export const apiFormat: ImportFormat = {
     const ad = record.toObject();
     for (const name of Object.keys(ad)) if (!knownNames.has(name)) parser.unusedKeys.push(name);
     const { pageName, page, ...otherFields } = ad;
-    // A row of an exported table contains the name of the advertiser beside the id, instead of inside `page`.
+    // A row of an exported table has the advertiser's name at the top level instead of inside `page`.
     if (typeof pageName !== 'string' || (isObject(page) && page.pageName != null)) return ad;
     return { ...otherFields, page: { ...(isObject(page) && page), pageName } };
   },

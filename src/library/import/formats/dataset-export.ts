@@ -18,7 +18,7 @@ const booleanFields = ['isStorePlatformBestSeller'];
 
 /**
  * Columns that the dataset computes from other columns. The import ignores them, because the library computes them
- * itself.
+ * again.
  */
 const computedColumns = [
   ...['landingDomain', 'landing', 'utm', 'daysRunning', 'active', 'firstLine', 'startedMonth', 'text', 'language'],
@@ -26,13 +26,13 @@ const computedColumns = [
   ...['activeWhenLastRead', 'hasPlaceholders', 'pictureState'],
   ...['firstGatheredAt', 'gatheredAt', 'inNewestGathering'],
 ];
-/** Columns that identify an export, because tables from other programs do not have them. */
+/** Columns that only this server's exports have. */
 const identifyingKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
 
 const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields];
 
 /**
- * Ads that the tool `export_ads` wrote. The records are rows of the table `ads` of the dataset, as JSON Lines or as CSV
+ * Ads exported by the tool `export_ads`. Each record is a row of the dataset's table `ads`, as JSON Lines, or as CSV
  * with column titles.
  */
 export const datasetExportFormat: ImportFormat = {
@@ -62,7 +62,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const value = record.get(key);
     return isMissing(value) ? undefined : parse(value);
   };
-  // The column `json` contains the whole ad. Other columns only add fields that `json` lacks.
+  // The column `json` contains the whole ad. Other columns only provide fields that are missing in `json`.
   const completeAd = parseField('json', (value) => parser.parseStructure(value));
   for (const column of computedColumns) record.markUsed(normalizeKey(column));
   const ad: JsonObject = isObject(completeAd) ? { ...completeAd } : {};
@@ -83,11 +83,11 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   return ad;
 }
 
-/** Removes the apostrophe that the export writes before a text that a spreadsheet would run as a formula. */
+/** Removes the apostrophe that the export adds to texts that a spreadsheet would run as a formula. */
 const removeFormulaApostrophe = (value: unknown): string =>
   String(value).replace(/^'(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/, '');
 
-/** Parses a number with a decimal point. The export always writes numbers this way. */
+/** Parses a number with a decimal point, which is the only notation that the export writes. */
 function parsePlainNumber(field: string, value: unknown): number {
   const number = Number(value);
   if (Number.isFinite(number)) return number;

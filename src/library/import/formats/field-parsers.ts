@@ -3,10 +3,10 @@ import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import { decodeCharacterReferences } from '../values/markup.ts';
 import { parseShare } from '../values/numbers.ts';
 
-/** Parses a value of a record. `name` is the key as the source spells it, for messages. */
+/** Parses a value of a record. `name` is the original spelling of the key, used in messages. */
 export type FieldParser = (value: unknown, name: string, parser: ColumnValueParser) => unknown;
 
-/** Decodes the character references of HTML in a text. Passes on undefined. */
+/** Decodes HTML character references in a text. Returns undefined unchanged. */
 export function decode<Text extends string | undefined>(text: Text): Text {
   return text === undefined ? text : (decodeCharacterReferences(text) as Text);
 }
@@ -26,13 +26,13 @@ export const parsePageName: FieldParser = (value, name, parser) => {
   return pageName === undefined ? undefined : { pageName };
 };
 
-/** Returns all versions of a text, if there is more than one. */
+/** Returns all versions of a text. Returns undefined if there is only one version. */
 export const parseVersions: FieldParser = (value, _, parser) => {
   const texts = parser.parseTexts(value);
   return texts && texts.length > 1 ? texts.map(decode) : undefined;
 };
 
-/** Parses a constant such as `Shop now`, and returns it as `SHOP_NOW`. */
+/** Parses a constant, e.g. `Shop now` becomes `SHOP_NOW`. */
 export const parseConstant: FieldParser = (value, _, parser) =>
   parser
     .parseText(value)
@@ -40,7 +40,7 @@ export const parseConstant: FieldParser = (value, _, parser) =>
     .toUpperCase()
     .replace(/[^\p{L}\p{N}]+/gu, '_') || undefined;
 
-/** Parses a list of objects with a `percentage`. The shares become numbers from 0 to 1. */
+/** Parses a list of objects with a `percentage`. Percentages become numbers from 0 to 1. */
 export const parseShares: FieldParser = (value, _, parser) => {
   const shares = parser.parseStructure(value);
   if (!Array.isArray(shares) || shares.length === 0) return undefined;
@@ -51,11 +51,11 @@ export const parseShares: FieldParser = (value, _, parser) => {
 };
 
 /**
- * Parses the id of an ad or a page.
- * @throws Error if a program rounded the id, because another ad or page may have the same rounded id
+ * Parses the id of an ad or an advertiser page.
+ * @throws Error if a program rounded the id, because several ads or pages may have the same rounded id
  */
 export const parseId: FieldParser = (value, name, parser) => {
-  // Python writes whole numbers as `12.0` if any cell of the column is empty.
+  // Python writes whole numbers as `12.0` if a cell of the column is empty.
   const id = parser
     .parseText(value)
     ?.trim()

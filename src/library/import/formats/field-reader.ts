@@ -3,22 +3,22 @@ import { type FieldParser, parseId } from './field-parsers.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts';
 
-/** A field of an ad, its parser, and the keys from which it is made. The first key whose value can be parsed is used. */
+/**
+ * A field of an ad, its parser, and the source keys for the field. The first key with a value that can be parsed is
+ * used.
+ */
 export type FieldRule = readonly [field: string, parse: FieldParser, ...keys: string[]];
 
-/**
- * A range of an ad: the prefix of the two fields for its bounds, the keys of the range, and whether the range counts
- * something.
- */
+/** A range of an ad: the prefix of its two fields, the source keys, and whether the range contains counts. */
 export type RangeRule = readonly [field: string, keys: readonly string[], isCount: boolean];
 
-/** The endings of column names in tables that write a range as two columns, such as `spend_lower` and `spend_upper`. */
+/** Suffixes of column names in tables that write a range as two columns, e.g. `spend_lower` and `spend_upper`. */
 const lowerBoundSuffixes = ['lower', 'lowerbound', 'min', 'from'];
 const upperBoundSuffixes = ['upper', 'upperbound', 'max', 'to'];
 const addSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
   keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
 
-/** Returns the keys of each field that the rules name. */
+/** Returns the source keys of each field in the rules. */
 export const listKeysByField = (
   fields: readonly FieldRule[],
   ranges: readonly RangeRule[],
@@ -32,7 +32,7 @@ export const listKeysByField = (
   ),
 });
 
-/** Returns fields for keys that are stored under their own names. */
+/** Returns the fields for keys that are stored under their own names, converted to camel case. */
 export const listOwnNames = (names: string): Record<string, readonly string[]> =>
   Object.fromEntries(
     names
@@ -41,19 +41,19 @@ export const listOwnNames = (names: string): Record<string, readonly string[]> =
       .map((name) => [toCamelCase(name), [normalizeKey(name)]]),
   );
 
-/** Reads the fields of an ad from one record by rules, and collects them in `ad`. */
+/** Reads the fields of an ad from one record, and collects them in `ad`. */
 export class FieldReader {
   readonly ad: JsonObject = {};
   readonly #parser: ColumnValueParser;
   readonly #resolvePath: (path: string) => [record: SourceRecord, key: string];
 
-  /** @param resolvePath returns the record and the key to which a key of a rule leads */
+  /** @param resolvePath returns the record and the key that a key in a rule refers to */
   constructor(parser: ColumnValueParser, resolvePath: (path: string) => [record: SourceRecord, key: string]) {
     this.#parser = parser;
     this.#resolvePath = resolvePath;
   }
 
-  /** Returns the value of the first key that can be parsed. A value that cannot be parsed is reported. */
+  /** Returns the value of the first key that can be parsed. Values that cannot be parsed are reported. */
   parseFirst(paths: readonly string[], parse: FieldParser): unknown {
     for (const path of paths) {
       const [source, key] = this.#resolvePath(path);
@@ -76,7 +76,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** Sets a field of the ad, unless the value is undefined. */
+  /** Sets a field of the ad. Does nothing if the value is undefined. */
   setField(field: string, value: unknown): void {
     if (value !== undefined) this.ad[field] = value;
   }
@@ -109,12 +109,15 @@ export class FieldReader {
   }
 }
 
-/** @throws Error if the lower bound is above the upper bound, because then nobody can tell which of them is wrong. */
+/**
+ * Checks that a range is not reversed. If it is, either bound may be wrong, so neither can be used.
+ * @throws Error if the lower bound is above the upper bound
+ */
 function checkRange(name: string, { min, max }: NumberRange): void {
   if (min !== undefined && max !== undefined && min > max)
     throw new Error(`${name}: the lower bound ${min} is larger than the upper bound ${max}`);
 }
 
-/** Returns true if a value contains nothing that could be stored. */
+/** Returns true if a value contains nothing to store. */
 export const isEmpty = (value: unknown): boolean =>
   value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);

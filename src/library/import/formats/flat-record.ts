@@ -5,10 +5,9 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Returns a record in which the entries of some nested objects are keys of the record itself. For example,
- * `{"ad": {"id": 1}}` becomes `{"ad.id": 1}`. The normalized form of this key is `adid`, which is also the normalized
- * form of a table's column `ad_id`, so one rule reads both.
- * @param containers the normalized paths of the objects to open, such as `ad` and `adreach`
+ * Flattens some nested objects of a record. For example, `{"ad": {"id": 1}}` becomes `{"ad.id": 1}`. This key is
+ * normalized to `adid`, like the table column `ad_id`, so that one rule reads both.
+ * @param containers the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
  */
 function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, parser: ColumnValueParser): SourceRecord {
   const fields: [string, unknown][] = [];
@@ -24,14 +23,14 @@ function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, pa
   return new SourceRecord(fields);
 }
 
-/** How a format with nested records is read: the objects to open, and the rules for fields and ranges. */
+/** The rules for reading a format with nested records: the objects to flatten, the fields and the ranges. */
 export interface FlatRecordRules {
   containers: ReadonlySet<string>;
   fields: readonly FieldRule[];
   ranges: readonly RangeRule[];
 }
 
-/** Flattens a record and reads the fields of its ad by rules. `reader.ad` has these fields. */
+/** Flattens a record, and reads the fields of its ad with the rules. */
 export function readFlatRecord(
   source: SourceRecord,
   { containers, fields, ranges }: FlatRecordRules,
@@ -45,9 +44,9 @@ export function readFlatRecord(
 }
 
 /**
- * Collects the fields that no rule used and that have a value, under their own names in camel case. Keys that are not
- * known are reported.
- * @param unnamedContainers the objects whose names the fields do not keep: `ad.status_statement` becomes `statusStatement`
+ * Collects the non-empty fields that no rule used, under their own names in camel case. Unknown keys are reported.
+ * @param unnamedContainers the objects whose names are removed from field names, e.g. `ad.status_statement` becomes
+ * `statusStatement`
  */
 export function collectOtherFields(
   record: SourceRecord,

@@ -13,7 +13,7 @@ import { ownAdsFormat } from './own-ads.ts';
 import { normalizeKey, SourceRecord } from './source-record.ts';
 import { tikTokAdLibraryFormat } from './tiktok-ad-library.ts';
 
-/** All formats. The import uses the first format that matches a record. */
+/** All import formats. A record is read with the first format that matches. */
 export const importFormats: readonly ImportFormat[] = [
   datasetExportFormat,
   googleAdsTransparencyFormat,
@@ -26,14 +26,14 @@ export const importFormats: readonly ImportFormat[] = [
   ownAdsFormat,
 ];
 
-/** Finds the format of records and tables, or uses the format that the user named. */
+/** Detects the format of records and tables, or uses the format that the user chose. */
 export class FormatDetector {
   readonly #formats: readonly ImportFormat[];
   readonly #namedFormat: ImportFormat | undefined;
 
   /**
-   * @param formatName the format of all records. Without a name, the format of each record is detected.
-   * @throws Error that lists all names, if no format has this name
+   * @param formatName the format of all records; without it, the format of each record is detected
+   * @throws Error that lists all formats if there is none with this name
    */
   constructor(formatName?: string) {
     this.#namedFormat = importFormats.find(({ name }) => name === formatName);
@@ -44,7 +44,7 @@ export class FormatDetector {
     this.#formats = this.#namedFormat ? [this.#namedFormat] : importFormats;
   }
 
-  /** Returns the format of a record in JSON, or undefined if no format matches. */
+  /** Returns the format of a JSON record. Returns undefined if no format matches. */
   detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
     return this.#namedFormat ?? this.#findMatchingFormat(record);
   }
@@ -66,7 +66,7 @@ export class FormatDetector {
     return record.has('id') ? typeof id === 'string' && isUuid(id) : typeof record.get('pagename') === 'string';
   }
 
-  /** Returns the format of a table with these columns, or undefined if no format matches. */
+  /** Returns the format of a table with these columns. Returns undefined if no format matches. */
   detectTableFormat(columns: readonly string[]): TableFormat | undefined {
     const header = new SourceRecord(columns.map((name) => [name, undefined]));
     const format =
@@ -76,7 +76,7 @@ export class FormatDetector {
   }
 }
 
-/** Returns true if an object with this key must be a record, and cannot be a wrapper around records. */
+/** Returns true if an object with this key must be a record and cannot be a wrapper around records. */
 export const isRecordKey = (name: string): boolean => recordKeys.has(normalizeKey(name));
 const recordKeys = new Set([
   'id',
@@ -92,7 +92,7 @@ const recordKeys = new Set([
 export interface TableFormat {
   format: ImportFormat;
   /**
-   * The field of each column. It is undefined if the column is not recognized, or if an earlier column already has this
+   * The field of each column. Undefined if the column is not recognized, or if an earlier column already has this
    * field.
    */
   fields: (string | undefined)[];
@@ -116,7 +116,7 @@ function mapColumnsToFields(format: ImportFormat, columns: readonly string[]): (
   });
 }
 
-/** Returns the field that belongs to the longest known prefix of a path. */
+/** Returns the field for the longest known prefix of a path. */
 function findFieldOfPath(fieldByKey: ReadonlyMap<string, string>, path: readonly string[]): string | undefined {
   const keys = path.map(normalizeKey);
   for (let length = keys.length; length > 0; length--) {
@@ -132,8 +132,9 @@ function findFieldOfPath(fieldByKey: ReadonlyMap<string, string>, path: readonly
 }
 
 /**
- * Splits the name of a column in a flattened table into a path. Programs write the same path as `snapshot/body/text`,
- * `snapshot.body.text` or `snapshot__body__text`, and items of a list as `publisher_platform[0]`.
+ * Splits a column name of a flattened table into a path. Depending on the program, the same path is written as
+ * `snapshot/body/text`, `snapshot.body.text` or `snapshot__body__text`. List items are written as
+ * `publisher_platform[0]`.
  */
 export function parseColumnPath(column: string): string[] {
   const name = column.trim();

@@ -16,12 +16,12 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** Parses an id such as `CR123`, or takes it from the URL of the ad. */
+/** Parses an id such as `CR123`, or extracts it from the URL of the ad. */
 const parseCreativeId: FieldParser = (value, name, parser) =>
   /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
 const parseAdvertiserId: FieldParser = (value, name, parser) =>
   /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
-/** Parses the URL of a picture: a text, or an object with the URL as `link` or `url`. */
+/** Parses a picture URL. The value is a text, or an object with the URL in `link` or `url`. */
 const parsePictureUrl: FieldParser = (value, _, parser) => {
   const parsed = parser.parseStructure(value) ?? value;
   const first = Array.isArray(parsed) ? parsed[0] : parsed;
@@ -46,7 +46,10 @@ const fields: readonly FieldRule[] = [
 ];
 const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions'], true]];
 
-/** Documented keys that are stored under their own names. `region_stats` is stored as `regionStats`. */
+/**
+ * Documented keys without a corresponding field in the API. They are stored under their own names, e.g. `region_stats`
+ * as `regionStats`.
+ */
 const otherKeys = `
   advertiser_legal_name advertiser_location advertiser_verification_status audience_selection_approach_info disapproval
   height is_funded_by_google_ad_grants serpapi_details_link topic width
@@ -84,11 +87,14 @@ const googleKeys = [
 ];
 
 /**
- * Ads of the Google Ads Transparency Center: the tables `creative_stats` and `removed_creative_stats` of the public BigQuery
- * data set `google_ads_transparency_center`, as JSON Lines or CSV, also with one row for each region; the table
- * `creative_stats` of `google_political_ads`; and the answers of SerpApi (https://serpapi.com/google-ads-transparency-center-api)
- * and SearchApi (https://www.searchapi.io/docs/google-ads-transparency-center-api). Google's own page has no documented
- * format. Neither Google nor these services give the texts of an ad.
+ * Ads of the Google Ads Transparency Center, from any of these sources:
+ * - The tables `creative_stats` and `removed_creative_stats` of the public BigQuery data set
+ * `google_ads_transparency_center`, as JSON Lines or CSV. The table may also have one row for each region.
+ * - The table `creative_stats` of `google_political_ads`.
+ * - Responses of SerpApi (https://serpapi.com/google-ads-transparency-center-api) and SearchApi
+ * (https://www.searchapi.io/docs/google-ads-transparency-center-api).
+ *
+ * Google documents no format for its own web page. None of these sources contains the texts of an ad.
  */
 export const googleAdsTransparencyFormat: ImportFormat = {
   name: 'google-ads-transparency',
@@ -144,7 +150,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   return applyRegionStats(completeAd);
 }
 
-/** Reads the spend of a political ad in US dollars, the only currency that every row has. */
+/** Reads the spend of a political ad in US dollars, the only currency that all rows have. */
 function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const [minKey, maxKey] = ['spendrangeminusd', 'spendrangemaxusd'];
   const parseSpend: FieldParser = (value, name) => parser.parseNumber(name, value);
@@ -164,7 +170,7 @@ interface RegionStats {
   surfaceServingStats?: unknown;
 }
 
-/** Reads the list `region_stats`, or the region of a row that has one region. */
+/** Reads the list `region_stats`, or the single region of a row. */
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
   const value = parser.parseStructure(record.get('regionstats'));
   const isRowOfRegion = record.has('regioncode');
@@ -205,7 +211,7 @@ function combineRegionStats(earlier: unknown, later: unknown): { regionStats?: R
 
 const isCountryCode = (region: string): boolean => /^[A-Z]{2}$/.test(region) && region !== 'EU';
 
-/** Countries of the European Economic Area. The region `EEA` sums their results. */
+/** The countries of the European Economic Area. The region `EEA` contains their total results. */
 const eeaCountries = new Set(
   'AT BE BG HR CY CZ DE DK EE ES FI FR GR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK'.split(' '),
 );
@@ -217,26 +223,31 @@ function applyRegionStats(ad: JsonObject): JsonObject {
   const countries = regions.map(({ regionCode }) => regionCode).filter(isCountryCode);
   const firstDays = regions.flatMap(({ firstShown }) => firstShown ?? []).sort();
   const lastDays = regions.flatMap(({ lastShown }) => lastShown ?? []).sort();
-  // The sum of the region EEA and its countries would count every impression twice.
+  // If there is a region EEA, do not add the results of its countries, because each impression would be counted twice.
   const hasEea = regions.some(({ regionCode }) => regionCode === 'EEA');
-  const counted = regions.filter(({ regionCode }) => !hasEea || !eeaCountries.has(regionCode));
-  const shown = counted.filter(({ timesShownMin, timesShownMax }) => (timesShownMin ?? timesShownMax) !== undefined);
-  const isOpen = shown.some(({ timesShownMax }) => timesShownMax === undefined);
+  const countedRegions = regions.filter(({ regionCode }) => !hasEea || !eeaCountries.has(regionCode));
+  const regionsWithImpressions = countedRegions.filter(
+    ({ timesShownMin, timesShownMax }) => (timesShownMin ?? timesShownMax) !== undefined,
+  );
+  const hasOpenRange = regionsWithImpressions.some(({ timesShownMax }) => timesShownMax === undefined);
   const sum = (values: (number | undefined)[]) => values.reduce<number>((total, value) => total + (value ?? 0), 0);
   const surfaces = [...new Set(regions.flatMap(({ surfaceServingStats }) => listSurfaces(surfaceServingStats)))];
   const { impressionsMax: _, ...others } = ad;
   return {
-    ...(shown.length > 0 ? others : ad),
+    ...(regionsWithImpressions.length > 0 ? others : ad),
     ...(countries.length > 0 && { countries: [...new Set(countries)] }),
     ...(firstDays.length > 0 && { startedAt: firstDays[0] }),
     ...(lastDays.length > 0 && { lastSeenAt: lastDays.at(-1) }),
-    ...(shown.length > 0 && { impressionsMin: sum(shown.map(({ timesShownMin }) => timesShownMin)) }),
-    ...(shown.length > 0 && !isOpen && { impressionsMax: sum(shown.map(({ timesShownMax }) => timesShownMax)) }),
+    ...(regionsWithImpressions.length > 0 && {
+      impressionsMin: sum(regionsWithImpressions.map(({ timesShownMin }) => timesShownMin)),
+    }),
+    ...(regionsWithImpressions.length > 0 &&
+      !hasOpenRange && { impressionsMax: sum(regionsWithImpressions.map(({ timesShownMax }) => timesShownMax)) }),
     ...(surfaces.length > 0 && { publisherPlatform: surfaces }),
   };
 }
 
-/** Returns the surfaces, such as `YOUTUBE`, in the nested lists of `surface_serving_stats`. */
+/** Returns the surfaces in the nested lists of `surface_serving_stats`, e.g. `YOUTUBE`. */
 function listSurfaces(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(listSurfaces);
   if (!isObject(value)) return [];

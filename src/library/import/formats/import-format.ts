@@ -2,52 +2,55 @@ import type { Page } from '../../../api/schemas.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** The names of the libraries from which ads come. `own` means that the advertiser wrote the table. */
+/** The ad library that an ad comes from. `own` means that the ad is from the user's own table. */
 export type AdLibraryName = 'meta' | 'google' | 'tiktok' | 'linkedin' | 'own';
 
 /**
- * A format of ads that people import. To add a format, write a file with a value of this type, and add the value to
+ * A format of ads that users can import. To add a format, write a file with a value of this type, and add the value to
  * `formats.ts`.
  */
 export interface ImportFormat {
-  /** A short name for commands and reports, such as `meta-ad-library`. */
+  /** A short name for commands and reports, e.g. `meta-ad-library`. */
   name: string;
-  /** What people call the format. */
+  /** A title for users. */
   title: string;
-  /** Where the format is described: a URL or a page of this project, or a sentence that says that nobody describes it. */
+  /** Where the format is documented: a URL, a page of this project, or a note that there is no documentation. */
   description: string;
   /**
-   * The fields of an ad, with the keys or columns from which each field is made. Keys are normalized by `normalizeKey`.
-   * A dot in a key leads into an object. Reports list all other keys as not recognized.
+   * The fields of an ad, with the source keys or columns for each field. Keys are normalized with `normalizeKey`. A dot
+   * in a key means a nested object. Reports list all other keys as not recognized.
    */
   keysByField: Readonly<Record<string, readonly string[]>>;
-  /** The layouts in which records of the format occur. */
+  /** The layouts in which records of this format occur. */
   layouts: readonly ('json' | 'table')[];
-  /** True if column names such as `snapshot/body/text` are paths into objects. */
+  /** True if column names such as `snapshot/body/text` are paths into nested objects. */
   hasColumnPaths?: boolean;
   /**
-   * Returns true if a record has this format. For a table, the record contains each column with the value undefined.
+   * Returns true if a record has this format. For a table, the record has one key per column, and all values are
+   * undefined.
    */
   matches(record: SourceRecord): boolean;
   /**
-   * Converts a record to an ad. The import calls this function twice for each record, because `parser` must observe all
-   * records before it can parse their values.
-   * @throws Error if the record cannot be used. If the error concerns one key, its message begins with the key.
+   * Converts a record to an ad. The import calls this twice per record, because `parser` must observe all records
+   * before it can parse their values.
+   * @throws Error if the record is unusable; if the error concerns one key, its message starts with the key
    */
   toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject;
   /**
-   * Converts a record that describes a page. Returns undefined for any other record. Like `toAd`, the import calls this
-   * function twice.
+   * Converts a record that describes an advertiser page. Returns undefined for any other record. Like `toAd`, this is
+   * called twice per record.
    */
   toPage?(record: SourceRecord, parser: ColumnValueParser): JsonObject | Page | undefined;
-  /** Returns true for a row that is not an ad, such as a row with totals. The import ignores such rows and counts them. */
+  /**
+   * Returns true for a row that is not an ad, e.g. a row of totals. The import skips such rows and only counts them.
+   */
   isIgnored?(record: SourceRecord): boolean;
   /**
-   * Combines two ads or two pages with the same id from one import, if each record of the format may hold only a part of
-   * an ad or a page. Without this function, the newer record wins.
+   * Combines two ads or pages with the same id from one import, for formats whose records may contain only a part of an
+   * ad or page. Without this function, the newer record replaces the older one.
    */
   combineParts?(earlier: JsonObject, later: JsonObject): JsonObject;
 }
 
-/** An object that may come from JSON, such as an ad before it is validated. */
+/** A JSON object, e.g. an ad that has not been validated yet. */
 export type JsonObject = Record<string, unknown>;

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { AdLibraryName } from './import-format.ts';
 
 /**
- * Computes the UUID of an ad from its id in an ad library. The same id always gives the same UUID, so a second import
- * replaces the ad. Ads of different libraries have different UUIDs even if their ids are equal.
+ * Computes the UUID of an ad from its id in an ad library. The same id always gives the same UUID, so that a second
+ * import replaces the ad. Ads of different ad libraries have different UUIDs, even if their ids are equal.
  */
 export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string {
   const prefix = adLibrary === 'meta' ? '' : `${adLibrary} `;
@@ -12,8 +12,8 @@ export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string
 }
 
 /**
- * Returns the id of an advertiser's page. The ids of Meta stay as they are. The ids of all other libraries begin with the
- * name of the library, so that they cannot be confused with ids of Meta or of a service.
+ * Returns the id of an advertiser page. Meta's ids stay unchanged. All other ids get the name of the ad library as a
+ * prefix, so that they cannot be confused with ids of Meta or of a service.
  */
 export const computePageId = (adLibrary: AdLibraryName, id: string): string =>
   adLibrary === 'meta' ? id : `${adLibrary}:${id}`;

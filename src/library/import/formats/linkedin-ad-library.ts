@@ -17,14 +17,17 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Takes the id of an ad from the URL of its page: `https://www.linkedin.com/ad-library/detail/1521996423`. */
+/** Extracts the id of an ad from its URL, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
 const parseAdUrlId: FieldParser = (value) => /\/ad-library\/detail\/(\d{1,30})/.exec(String(value))?.[1];
-/** Takes the id of an advertiser from its URL: `1035` from `…/company/1035`, and `in/somebody` from `…/in/somebody`. */
+/**
+ * Extracts the id of an advertiser from its URL, e.g. `1035` from `…/company/1035`, or `in/somebody` from
+ * `…/in/somebody`.
+ */
 const parseAdvertiserUrlId: FieldParser = (value) => {
   const [, kind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
   return id === undefined ? undefined : kind === 'in' ? `in/${id}` : id;
 };
-/** Parses the impressions by country. LinkedIn writes percentages from 0 to 100, which become shares from 0 to 1. */
+/** Parses the impressions by country. LinkedIn's percentages from 0 to 100 become shares from 0 to 1. */
 const parseCountryShares: FieldParser = (value, name, parser) => {
   const list = parser.parseStructure(value);
   const shares = (Array.isArray(list) ? list : []).flatMap((item): { region: string; percentage?: number }[] => {
@@ -64,7 +67,7 @@ const fields: readonly FieldRule[] = [
 const ranges: readonly RangeRule[] = [
   ['impressions', detailsKeys('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
-/** Documented keys that are stored under their own names. */
+/** Documented keys without a corresponding field in the API. They are stored under their own names. */
 const otherKeys = 'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails';
 
 const keysByField: Record<string, readonly string[]> = {
@@ -76,7 +79,7 @@ const knownKeys = new Set(Object.values(keysByField).flat());
 const containers = new Set(['details', 'detailsadvertiser', 'detailsadstatistics', 'advertiser', 'adstatistics']);
 const unnamedContainers = new Set(['details']);
 
-/** The formats of ads that mean the same in the API of this server. All other types are stored as `adType` only. */
+/** LinkedIn's ad types that correspond to a `displayFormat` of the API. All other types are only stored as `adType`. */
 const displayFormats: Record<string, string> = {
   SPONSORED_VIDEO: 'VIDEO',
   SPONSORED_UPDATE_CAROUSEL: 'CAROUSEL',
@@ -89,9 +92,9 @@ const displayFormats: Record<string, string> = {
 };
 
 /**
- * Ads of the LinkedIn Ad Library: the answers of its API, tables that were flattened from them, and the tables of the R
- * package liads. LinkedIn documents no CSV download of its own. The API gives no texts and no pictures of an ad; scrapers
- * may add `headline` and `bodyText`, which nobody documents.
+ * Ads of the LinkedIn Ad Library: responses of its API, flattened tables of these responses, and tables of the R
+ * package liads. LinkedIn documents no CSV download. The API returns neither texts nor pictures. Some scrapers add
+ * `headline` and `bodyText`, which are not documented.
  */
 export const linkedInAdLibraryFormat: ImportFormat = {
   name: 'linkedin-ad-library',
@@ -110,7 +113,7 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   toAd,
 };
 
-/** Columns that identify a table of LinkedIn. */
+/** Columns that only tables of LinkedIn ads have. */
 const linkedInKeys = [
   ...['isrestricted', 'adpayer', 'totalimpressionsfrom', 'firstimpressionat', 'latestimpressionat', 'details'],
   'impressionsdistributionbycountry',

@@ -33,16 +33,15 @@ import {
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Each field of an ad, with its parser and the keys from which it is made. The first key whose value can be parsed is
- * used.
+ * The fields of an ad, each with its parser and its source keys. The first key with a value that can be parsed is used.
  */
 const fields: readonly FieldRule[] = [
   ['adArchiveId', parseId, 'adarchiveid', 'adid', 'libraryid', 'id'],
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
   ['sourcePageExternalId', parseText, 'pageid', 'snapshot.pageid'],
   ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename'],
-  // A snapshot contains one version of each text, and the official API lists all versions. The ad shows the first
-  // version and stores all versions beside it.
+  // A snapshot contains one version of each text, whereas the official API lists all versions. The ad shows the first
+  // version and also stores the others.
   ['headline', parseFirstText, 'snapshot.title', 'adcreativelinktitles', 'adcreativelinktitle', 'title', 'headline'],
   ['headlines', parseVersions, 'adcreativelinktitles'],
   ['body', parseBody, 'snapshot.body', 'adcreativebodies', 'adcreativebody', 'body'],
@@ -84,7 +83,7 @@ const ranges: readonly RangeRule[] = [
 
 const mediaKeys = ['images', 'videos', 'cards', 'pageprofilepictureurl'];
 
-/** Keys of the Meta Ad Library that the API has no field for. Their values are stored under their own names. */
+/** Keys of the Meta Ad Library without a corresponding field in the API. They are stored under their own names. */
 const otherKeys = `
   aaa_info ad_creation_time ad_id_in_library ad_library_url archive_types end_date_formatted input_url
   br_total_reach categories collation_id contains_digital_created_media contains_sensitive_content entity_type fev_info
@@ -94,7 +93,7 @@ const otherKeys = `
   target_locations total total_active_time total_reach_by_location transparency_by_location uk_total_reach url snapshot_url
   verified_voice_context
 `;
-/** The same for the keys of a snapshot. */
+/** Keys inside a snapshot without a corresponding field in the API. They are stored under their own names. */
 const otherSnapshotKeys = `
   ad_creative_id additional_info branded_content brazil_tax_id country_iso_code creation_time cta_text
   disclaimer_label dynamic_item_flags dynamic_versions ec_certificates edited_snapshots
@@ -120,15 +119,15 @@ const keysByField: Record<string, readonly string[]> = {
 const knownKeys = new Set(Object.values(keysByField).flat());
 
 const idKeys = ['adarchiveid', 'libraryid', 'adid', 'id'];
-/** Keys of the official API that no other format has. */
+/** Keys that only the official API of the Meta Ad Library has. */
 const officialApiKeys = [
   ...['adsnapshoturl', 'adcreationtime', 'addeliverystarttime', 'addeliverystoptime'],
   ...['adcreativebodies', 'adcreativebody', 'adcreativelinktitles', 'adcreativelinktitle', 'adcreativelinkcaptions'],
   ...['adcreativelinkcaption', 'adcreativelinkdescriptions', 'adcreativelinkdescription'],
 ];
 /**
- * Keys that other formats have, too. They identify a record of the Meta Ad Library only if its id is not a UUID and it
- * has no headline and no body at the top level.
+ * Keys that other formats have as well. They identify a record of the Meta Ad Library only if its id is not a UUID and
+ * it has no top-level headline or body.
  */
 const sharedKeys = [
   ...['demographicdistribution', 'deliverybyregion', 'regiondistribution', 'estimatedaudiencesize', 'eutotalreach'],
@@ -139,8 +138,8 @@ const sharedKeys = [
 
 /**
  * Ads of the Meta Ad Library: scraped pages (`ad_archive_id`, `snapshot`), responses of the official API
- * (`ad_creative_bodies`, `ad_delivery_start_time`), and tables that were made from either. README.md of the library
- * lists how keys become fields. A value for which the API has no field is stored under its own name in camel case.
+ * (`ad_creative_bodies`, `ad_delivery_start_time`), and tables made from either. The library's README.md lists how keys
+ * become fields. Values without a corresponding field in the API are stored under their own names in camel case.
  */
 export const metaAdLibraryFormat: ImportFormat = {
   name: 'meta-ad-library',
@@ -176,12 +175,12 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   setCurrentPayer(ad);
   reader.setField('reachByCountry', parseOwnValue(record, 'totalreachbylocation', parseReachByCountry, parser));
   readImpressionsText(record, reader, parser);
-  // An end in the future is a planned end. The ad was then last seen at the time of the import.
+  // An end date in the future is only planned. The ad was then last seen at the time of the import.
   const endDate = ad.endDate as string | undefined;
   if (endDate !== undefined)
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
   const isActive = reader.parseFirst(keysByField.isActive ?? [], parseBoolean);
-  // In a scrape, the end date of an active ad is only the day of the scrape.
+  // In a scrape, the end date of an active ad is just the day of the scrape.
   if (isActive === true) ad.endDate = null;
   if (!('endDate' in ad) && isActive === false) ad.isActive = false;
   const media = collectMedia(snapshot, record, parser);
@@ -203,7 +202,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   };
 }
 
-/** Parses a value that is also stored under its own name, so the key is not marked as used. */
+/** Parses a value without marking its key as used, because the value is also stored under its own name. */
 function parseOwnValue(record: SourceRecord, key: string, parse: FieldParser, parser: ColumnValueParser): unknown {
   const value = record.get(key);
   if (isMissing(value)) return undefined;
@@ -215,7 +214,7 @@ function parseOwnValue(record: SourceRecord, key: string, parse: FieldParser, pa
   }
 }
 
-/** Reads the impressions of a political ad from a scrape, which writes them as `{"impressions_text": "10K-15K"}`. */
+/** Reads the impressions of a political ad from a scrape, e.g. `{"impressions_text": "10K-15K"}`. */
 function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: ColumnValueParser): void {
   const text = parser.parseStructure(record.get('impressionswithindex'));
   if (ad.impressionsMin !== undefined || ad.impressionsMax !== undefined || !isObject(text)) return;
@@ -230,7 +229,7 @@ function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: 
 }
 
 /**
- * Returns the snapshot of a scrape. Tables contain the snapshot as a text, or as several columns such as
+ * Returns the snapshot of a scraped ad. Tables contain the snapshot as a text, or in several columns such as
  * `snapshot_title`.
  */
 function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRecord {
@@ -251,8 +250,8 @@ function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRec
 }
 
 /**
- * The key of a snapshot for each column such as `snapshot_body_text`, without the prefix `snapshot`. The column
- * `snapshot_url` is missing here, because it contains the URL of the snapshot itself.
+ * The snapshot key for each column such as `snapshot_body_text`, without the prefix `snapshot`. The column
+ * `snapshot_url` is not included, because it contains the URL of the snapshot itself.
  */
 const snapshotKeyByColumn: Record<string, string> = {
   ...Object.fromEntries(
@@ -265,10 +264,9 @@ const snapshotKeyByColumn: Record<string, string> = {
 };
 
 /**
- * Collects the fields that no parser used and that have a value, under their own names in camel case. Keys that are not
- * known are reported.
+ * Collects the non-empty fields that no parser used, under their own names in camel case. Unknown keys are reported.
  * @param pathPrefix the path to the record in `knownKeys`
- * @param ad the fields that are already set, and are not replaced
+ * @param ad the fields that are already set; they are not replaced
  */
 function collectOtherFields(
   record: SourceRecord,
@@ -292,7 +290,7 @@ function getWebsite(ad: JsonObject): JsonObject {
   return siteDomain === undefined ? {} : { siteDomain };
 }
 
-/** Parses a body: a text, an object with a text or with HTML, or a list of versions. */
+/** Parses the body of an ad: a text, an object with text or HTML, or a list of versions. */
 function parseBody(value: unknown, _name: string, parser: ColumnValueParser): string | undefined {
   const parsed = parser.parseStructure(value);
   const body = isObject(parsed) && ['text', 'markup'].some((key) => key in parsed) ? parsed : value;
@@ -317,7 +315,10 @@ function parseCards(value: unknown, _name: string, parser: ColumnValueParser): J
   );
 }
 
-/** Collects the media of an ad: videos, images, the videos and images of cards, and the profile picture of the page. */
+/**
+ * Collects the media of an ad: its videos and images, the videos and images of its cards, and the page's profile
+ * picture.
+ */
 function collectMedia(snapshot: SourceRecord, record: SourceRecord, parser: ColumnValueParser): MediaAsset[] {
   const collectAssets = (key: string, type: string) => {
     const list = parser.parseStructure(snapshot.get(key) ?? record.get(key));

@@ -15,7 +15,7 @@ import { FieldReader, type FieldRule, isEmpty, listKeysByField, type RangeRule }
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Parses an end date. The column contains `Ongoing` for an ad without an end. */
+/** Parses an end date. The column contains `Ongoing` for an ad without an end date. */
 const parseEnd: FieldParser = (value, name, parser) =>
   /^ongoing$/i.test(String(value).trim()) ? undefined : parseDate(value, name, parser);
 
@@ -39,15 +39,15 @@ const ranges: readonly RangeRule[] = [
   ['impressions', ['impressions'], true],
 ];
 
-/** Columns of breakdowns. With such a column, a row holds only a part of the results of an ad. */
+/** Columns of breakdowns. In a table with such a column, each row contains only a part of an ad's results. */
 const breakdownKeys = [
   ...['day', 'week', 'month', 'timeofday', 'age', 'gender', 'country', 'region', 'dmaregion', 'platform'],
   ...['placement', 'deviceplatform', 'impressiondevice', 'imagevideoandslideshow', 'mediatype'],
 ];
 
 /**
- * Exports of Meta Ads Manager at the level of ads. Meta documents the metrics and not the file. Columns of settings have
- * the suffix `(ad settings)`, and `Amount spent (EUR)` names the currency. The column names are the English ones.
+ * Exports of Meta Ads Manager at the ad level, with English column names. Meta documents the metrics but not the file.
+ * Columns of settings have the suffix `(ad settings)`, and the column `Amount spent (EUR)` contains the currency.
  */
 export const metaAdsManagerFormat: ImportFormat = {
   name: 'meta-ads-manager',
@@ -63,13 +63,13 @@ export const metaAdsManagerFormat: ImportFormat = {
     record.hasAny(['adname', 'adid']) &&
     record.hasAny(['reportingstarts', 'reportingends', 'amountspent']) &&
     !record.hasAny(['adarchiveid', 'libraryid', 'adcreativebodies']),
-  // The export begins or ends with a row of totals, which names no ad.
+  // The export starts or ends with a row of totals, which belongs to no ad.
   isIgnored: (record) => isEmpty(record.get('adid')) && isEmpty(record.get('adname')),
   toAd,
   combineParts,
 };
 
-/** The results of an ad for one value of each breakdown. */
+/** The results of an ad for one value of each breakdown, e.g. one country. */
 interface BreakdownPart {
   values: Record<string, string>;
   adSpend?: number;
@@ -107,7 +107,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     adLibrary: 'own',
     ...(adId !== undefined && { adId }),
     ...(currency !== undefined && { currency }),
-    // A report may end in the future, but nobody can have seen the ad later than now.
+    // A report may end in the future, but the ad cannot have been seen later than now.
     ...(lastSeenAt !== undefined && {
       lastSeenAt: Date.parse(lastSeenAt) > parser.now ? new Date(parser.now).toISOString() : lastSeenAt,
     }),
@@ -118,9 +118,9 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Combines two rows of one ad. An export with a breakdown has a row for each value, such as each country: spend and
- * impressions are added up, and reach is left out, because a person may be counted in several rows. Without a breakdown,
- * the later row replaces the earlier one.
+ * Combines two rows of one ad. An export with a breakdown has a row for each value, e.g. for each country. Spend and
+ * impressions are added up. Reach is removed, because the same person may be counted in several rows. Without a
+ * breakdown, the later row replaces the earlier one.
  */
 function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
   const readParts = ({ breakdown }: JsonObject) =>

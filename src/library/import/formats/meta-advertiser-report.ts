@@ -5,7 +5,7 @@ import { FieldReader, type FieldRule, listKeysByField, type RangeRule } from './
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** A page may have several disclaimers, and the report has a row for each of them. */
+/** The spend of an advertiser page under one disclaimer. The report has a row for each disclaimer of a page. */
 interface DisclaimerSpend {
   disclaimer: string;
   adSpendMin?: number;
@@ -23,9 +23,9 @@ const fields: readonly FieldRule[] = [
 const ranges: readonly RangeRule[] = [['adSpend', ['amountspent'], true]];
 
 /**
- * The table of advertisers in the Ad Library Report: the spend of each page and disclaimer. A row becomes a part of a
- * page. The report writes small amounts as `≤100`, and names the currency in the column `Amount spent (EUR)`. Its tables of
- * locations and regions have no page ids, so they cannot become pages.
+ * The table of advertisers in Meta's Ad Library Report, with the spend of each page and disclaimer. Each row becomes a
+ * part of an advertiser page. Small amounts are written as `≤100`, and the column name `Amount spent (EUR)` contains
+ * the currency. The report's tables of locations and regions have no page ids, so they cannot be imported.
  */
 export const metaAdvertiserReportFormat: ImportFormat = {
   name: 'meta-advertiser-report',
@@ -61,7 +61,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   return { ...page, ...(currency && { currency }), spendByDisclaimer: [spend] };
 }
 
-/** Adds the disclaimer of a later row to a page. The sums are computed again from all disclaimers. */
+/** Adds the disclaimer of a later row to an advertiser page, and recomputes the totals of all disclaimers. */
 function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
   const spendByDisclaimer = new Map(
     [earlier, later].flatMap((page) =>
@@ -75,7 +75,7 @@ function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
   return { ...earlier, ...page, ...sumSpend(parts), spendByDisclaimer: parts };
 }
 
-/** Returns the sums of the disclaimers. A sum is left out if a disclaimer has no value. */
+/** Returns the totals of all disclaimers. A total is omitted if any disclaimer has no value for it. */
 function sumSpend(parts: readonly DisclaimerSpend[]): NumberRange & JsonObject {
   const sums: JsonObject = {};
   for (const field of ['adSpendMin', 'adSpendMax', 'adsAmount'] as const) {

@@ -6,19 +6,19 @@ import type { JsonObject } from './import-format.ts';
 import { SourceRecord } from './source-record.ts';
 
 /*
- * What Meta publishes about an ad because of a law, above all the Digital Services Act: who paid, who benefits, and whom
- * the ad reached. The API has these facts as fields of the ad. The website has them in the objects `aaa_info` and
- * `transparency_by_location`, which Meta does not document; scrapers pass them on unchanged.
+ * Information that Meta must publish about an ad, mainly because of the Digital Services Act: who paid, who benefits,
+ * and whom the ad reached. Meta's API has this information in fields of the ad. Meta's website has it in the objects
+ * `aaa_info` and `transparency_by_location`, which are not documented. Scrapers pass these objects on unchanged.
  */
 
-/** An entry of `beneficiary_payers`. */
+/** An entry of `beneficiary_payers`: who paid for the ad, and who benefits from it. */
 interface Payer {
   payer?: string;
   beneficiary?: string;
   current?: boolean;
 }
 
-/** Parses the list of who paid and who benefits. */
+/** Parses the list of payers and beneficiaries. */
 export const parsePayers: FieldParser = (value, name, parser) => {
   const list = parser.parseStructure(value);
   const payers = (Array.isArray(list) ? list : [list]).flatMap((item): Payer[] => {
@@ -36,8 +36,8 @@ export const parsePayers: FieldParser = (value, name, parser) => {
 };
 
 /**
- * Parses the reach by country, age and gender: a list of `{ country, age_gender_breakdowns: [{ age_range, male, female,
- * unknown }] }`. Numbers that are written as texts become numbers.
+ * Parses the reach by country, age and gender. The value is a list of `{ country, age_gender_breakdowns: [{ age_range,
+ * male, female, unknown }] }`. Numbers that are written as text become numbers.
  */
 export const parseReachBreakdown: FieldParser = (value, name, parser) => {
   const list = parser.parseStructure(value);
@@ -61,7 +61,10 @@ function parseCounts(group: unknown, name: string, parser: ColumnValueParser): u
   return { ...group, ...Object.fromEntries(counts) };
 }
 
-/** Parses the reach by location: an object, or a list of `{ key, value }`. Only country codes are kept, not `EU`. */
+/**
+ * Parses the reach by location. The value is an object, or a list of `{ key, value }`. Only countries are returned,
+ * without `EU`.
+ */
 export const parseReachByCountry: FieldParser = (value, name, parser) => {
   const parsed = parser.parseStructure(value);
   const entries = Array.isArray(parsed)
@@ -74,7 +77,7 @@ export const parseReachByCountry: FieldParser = (value, name, parser) => {
   return counts.length > 0 ? Object.fromEntries(counts) : undefined;
 };
 
-/** Adds the facts of `aaa_info` and `transparency_by_location` to an ad that does not have them as fields. */
+/** Adds the information in `aaa_info` and `transparency_by_location` to an ad that does not have it in fields. */
 export function readTransparency(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const locations = parser.parseStructure(record.get('transparencybylocation'));
   const sources = [

@@ -7,8 +7,8 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /**
- * The normalized column names for each field, separated by spaces. The names come from tables that people write by hand
- * and from the exports of advertising programs.
+ * The normalized column names for each field, separated by spaces. They come from tables that people write by hand and
+ * from exports of advertising programs.
  */
 const columnNames: Record<string, string> = {
   id: 'id adid',
@@ -39,7 +39,7 @@ const columnNames: Record<string, string> = {
   picture: 'picture image imageurl pictureurl',
 };
 
-/** Accepts `Ad headline` and `Creative headline` for `headline`, and so on for each column. */
+/** Also accepts each column name with a prefix, e.g. `Ad headline` and `Creative headline`. */
 const keysByField = Object.fromEntries(
   Object.entries(columnNames).map(([field, names]) => [
     field,
@@ -51,7 +51,7 @@ const dateFields = ['startedAt', 'lastSeenAt', 'endDate'];
 const countFields = ['duplicates', 'audienceReach'];
 const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
-/** A table of ads that somebody collected. A row is rejected if the value of any known column cannot be parsed. */
+/** A table of ads that a user collected. A row is rejected if the value of a known column cannot be parsed. */
 export const ownAdsFormat: ImportFormat = {
   name: 'own-ads',
   title: 'a table of your own, with a column for the headline or the body of each ad',
@@ -63,9 +63,9 @@ export const ownAdsFormat: ImportFormat = {
 };
 
 /**
- * Converts a row to an ad. If the row has no UUID, the id of the ad is computed from the advertiser and the id of the
- * row. If the row has no id, the id of the ad is computed from its content: rows with the same advertiser, start,
- * headline and body are the same ad, and a row with a changed text is another ad.
+ * Converts a row to an ad. If the id in the row is not a UUID, the ad's id is computed from the advertiser and that id.
+ * If the row has no id, the ad's id is computed from the advertiser, start date, headline and body. In this case, rows
+ * with equal content are the same ad, and a row with a changed text is a different ad.
  */
 function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const ad: JsonObject = {};
@@ -80,7 +80,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     const value = parseCell(field, column, cell, parser);
     if (value === undefined) continue;
     ad[field] = value;
-    // A column name such as `Amount spent (USD)` tells the currency, unless there is a column for the currency.
+    // A column name such as `Amount spent (USD)` contains the currency. A column for the currency takes precedence.
     if (field === 'spend') ad.currency ??= /\(([A-Z]{3})\)$/.exec(column)?.[1];
   }
   if (ad.currency === undefined) delete ad.currency;
@@ -109,7 +109,7 @@ function parseCell(field: string, column: string, cell: string, parser: ColumnVa
   if (amountFields.includes(field)) return parser.parseNumber(column, cell, { label: field });
   if (field === 'spend') return parser.parseRange(column, cell, { label: field });
   if (field === 'impressions') return parser.parseRange(column, cell, countOptions);
-  // Some programs write the id 12 as 12.0 if any cell of the column is empty.
+  // Some programs write the id 12 as 12.0 if a cell of the column is empty.
   if (field === 'pageId' || field === 'id') return cell.replace(/^(\d{1,15})\.0$/, '$1');
   if (field === 'countries') return toCountryCodes(parser.parseNames(column, cell) ?? [cell]);
   if (field === 'languages') return parser.parseNames(column, cell)?.map((name) => name.toLowerCase());
@@ -120,8 +120,8 @@ function parseCell(field: string, column: string, cell: string, parser: ColumnVa
 const toCountryCodes = (names: readonly string[]): string[] => [...new Set(names.map(parseCountryCode))];
 
 /**
- * Collects the cells of columns that are not recognized, under the names of their columns. A cell is left out if its
- * column has the name of a field of the API and the cell does not fit the type of this field.
+ * Collects the cells of unrecognized columns, under their column names. A cell is left out if its column has the name
+ * of an API field but its value does not match the type of that field.
  */
 function collectOtherCells(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const otherCells = record.getUnusedFields().flatMap(({ name, value }): [string, unknown][] => {

@@ -2,7 +2,7 @@ import { isMissing } from '../values/column-value-parser.ts';
 import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** Returns a function that converts a row of a table to a record. Empty cells are left out. */
+/** Creates a function that converts a row of a table to a record without empty cells. */
 export function createRowReader(columns: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
     const paths = columns.map(parseColumnPath);
@@ -26,14 +26,14 @@ export function createRowReader(columns: readonly string[], { format, fields }: 
   };
 }
 
-/** The country code of Namibia, which is also how R writes a missing value. */
+/** The country code of Namibia, which is also R's notation for a missing value. */
 const namibiaCode = 'NA';
 
 type Branch = Map<string, Branch | string>;
 
 /**
- * Builds an object from the cells of a flattened row. The column `snapshot/body/text` becomes
- * `{ snapshot: { body: { text: … } } }`. An object whose keys are all numbers becomes a list.
+ * Builds an object from the cells of a flattened row. For example, the column `snapshot/body/text` becomes `{ snapshot:
+ * { body: { text: … } } }`. An object with only numbers as keys becomes a list.
  */
 function buildObject(columns: readonly string[], paths: readonly string[][], cells: readonly string[]): object {
   const root: Branch = new Map();

@@ -16,7 +16,7 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Returns a key with the prefixes that it has in the API's nested answers, besides the key itself. */
+/** Returns each key with and without the prefix that it has in nested responses of the API. */
 const withPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
 const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
 
@@ -25,7 +25,7 @@ const parseCountryNames: FieldParser = (value, name, parser) => {
   const countries = names?.filter((country) => /^[A-Z]{2}$/.test(country));
   return countries && countries.length > 0 ? countries : undefined;
 };
-/** Parses an object of countries with their reach, such as `{"GB": "18K"}`. Each reach is a number or a range. */
+/** Parses an object with the reach in each country, e.g. `{"GB": "18K"}`. Each value may be a number or a range. */
 const parseReachByCountry: FieldParser = (value, name, parser) => {
   const parsed = parser.parseStructure(value);
   if (!isObject(parsed)) return undefined;
@@ -67,7 +67,7 @@ const videoKeys = withPrefix('ad', 'videos');
 const imageKeys = withPrefix('ad', 'imageurls');
 const avatarKeys = ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'];
 
-/** Documented keys that are stored under their own names. */
+/** Documented keys without a corresponding field in the API. They are stored under their own names. */
 const otherKeys = `
   ad_status_statement status_statement ad_download_url download_url ad_advertising_objective advertising_objective
   ad_rejection_info rejection_info advertiser_follower_count follower_count advertiser_profile_url profile_url
@@ -87,16 +87,17 @@ const containers = new Set([
 ]);
 const unnamedContainers = new Set(['ad', 'adgroup']);
 
-/** Keys that show whether a record with dates of TikTok is one of TikTok. */
+/** Keys that distinguish TikTok ads from other records with the same date fields. */
 const tikTokKeys = [
   ...['businessid', 'businessname', 'paidforby', 'imageurls', 'videos', 'statusstatement', 'estimatedaudience'],
   ...['reachuniqueusersseen', 'uniqueusersseen', 'reach', 'auditstatus'],
 ];
 
 /**
- * Ads of TikTok: the answers of the Commercial Content API (`/v2/research/adlib/`: ad/query, ad/detail, advertiser/query,
- * commercial_content/query) and tables that were made from them. The answers of the website library.tiktok.com are not
- * documented; their keys `estimated_audience`, `videos[].video_url` and `videos[].cover_img` are read as scrapers show them.
+ * Ads of TikTok: responses of the Commercial Content API (`/v2/research/adlib/`: ad/query, ad/detail, advertiser/query,
+ * commercial_content/query), and tables made from them. The responses of the website library.tiktok.com are not
+ * documented. Their keys `estimated_audience`, `videos[].video_url` and `videos[].cover_img` are read as scrapers
+ * return them.
  */
 export const tikTokAdLibraryFormat: ImportFormat = {
   name: 'tiktok-ad-library',
@@ -149,9 +150,9 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     adSnapshotUrl: `https://library.tiktok.com/ads/detail/?ad_id=${encodeURIComponent(String(ad.adArchiveId))}`,
     ...(pageId !== undefined && { pageId: computePageId('tiktok', String(pageId).slice(0, 200)) }),
     ...(isActive !== undefined && { isActive }),
-    // An ad that is not active was shown for the last time on its last day.
+    // An ad that is no longer active ended on the day when it was last shown.
     ...(isActive === false && ad.lastSeenAt !== undefined && { endDate: ad.lastSeenAt }),
-    // The API writes the reach in steps. A step with two bounds is not a number, so it has fields of its own.
+    // The API states the reach in steps. If the bounds of a step differ, store them in separate fields.
     ...(reachMin !== undefined && reachMin === reachMax && { audienceReach: reachMin }),
     ...(reachMin !== reachMax && {
       ...(reachMin !== undefined && { reachMin }),
@@ -164,7 +165,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   };
 }
 
-/** Marks the keys of media as used. Returns the ad, so that the call can stand where the ad is passed on. */
+/** Marks the media keys as used. Returns the ad. */
 function markMediaUsed(record: SourceRecord, ad: JsonObject): JsonObject {
   for (const key of [...videoKeys, ...imageKeys, ...avatarKeys]) record.markUsed(key);
   return ad;
