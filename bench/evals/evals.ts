@@ -40,19 +40,21 @@ const otherTools = others.reduce((all, { tools }) => all + tools.length, 0);
 
 const text = `# Evals
 
-This page is for reviewers. It shows what can be measured without a model: whether a host that searches for tools finds the right one, whether programs match the types of the results, how many calls, tokens and credits a set of questions takes, and whether the results state what the data cannot support. \`npm run evals\` writes this page without a network. CI runs it, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
+This page is for reviewers. It answers four questions that can be measured without a model. Does a host that searches for tools find the right tool? Do programs match the types of the results? How many calls, tokens and credits does a set of questions take? Do the results state what the data cannot support?
+
+\`npm run evals\` measures the answers without a network and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
 **Found: ${shareOf(ranked, isFound)}** · **Programmed: ${shareOf(programs, isRight)}** · **Limits stated: ${shareOf(limited, isStated)}** · **Answered: ${answered.length} questions, ${number(sum('calls'))} calls, ${number(sum('tokens'))} tokens, ${number(sum('credits'))} credits**
 
 ## What this does not show
 
 - **What a model does.** No model takes part, so the page does not show whether a model chooses the right tool, calls it well, or draws the right conclusion. People who know the tools wrote the programs and the calls.
-- **How a host ranks tools.** Hosts differ and do not publish it. This evaluation uses BM25 over names, titles and descriptions, with most word endings cut off. It leaves out arguments, because those of the other servers are not available.
-- **Real ads.** The demo's ads are generated, shorter than real ads, and nearly complete. [BENCHMARKS.md](../BENCHMARKS.md) has the tokens of real ads.
+- **How a host ranks tools.** Each host ranks tools in its own way and does not publish how. This evaluation uses BM25 over names, titles and descriptions, with most word endings cut off. It leaves out arguments, because the arguments of the other servers are not available.
+- **Results with real ads.** The ads of the demo are generated. They are shorter than real ads and nearly complete. For the tokens of real ads, see [BENCHMARKS.md](../BENCHMARKS.md).
 
 ## Found
 
-${ranked.length} questions come from public posts and threads ([questions.json](../bench/evals/questions.json) has the source of each question and the tools that answer it). For each question, our tools are ranked among ${otherTools} tools of ${others.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. Half of the questions may be used to tune descriptions: ${shareOf(tuning, isFound)} found. The other half may not: ${shareOf(heldOut, isFound)} found.
+The ${ranked.length} questions come from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it. For each question, the evaluation ranks our tools among ${otherTools} tools of ${others.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. Half of the questions may be used to tune the descriptions of tools; of these, ${shareOf(tuning, isFound)} are found. The other half may not be used for tuning; of these, ${shareOf(heldOut, isFound)} are found.
 
 These questions were not found:
 
@@ -65,7 +67,7 @@ ${table(
 
 ## Programmed
 
-Twelve [programs](../bench/evals/programs), as a model would write them in code mode, against types made from \`tools/list\` with json-schema-to-typescript. A program is right if the strict compiler accepts it, and if it returns the same number as a count of all data of the service.
+This test runs twelve [programs](../bench/evals/programs), written as a model would write them in code mode. Their types are generated from \`tools/list\` with json-schema-to-typescript. A program is right if the strict compiler accepts it, and if it returns the same number as a count over all data of the service.
 
 ${table(
   ['question', 'types', 'answer', 'right'],
@@ -79,7 +81,7 @@ ${table(
 
 ## Answered
 
-Thirty questions in one session on demo data, with fixed calls. Ads that an earlier question read are not read again. *tokens* counts the text of the results (o200k_base). *as the service sends it* counts the answers of the service behind them.
+This test asks thirty questions in one session on demo data, with fixed calls. If an earlier question has read an ad, later questions do not read it again. *tokens* counts the text of the results (o200k_base). *as the service sends it* counts the tokens of the service's responses behind these results.
 
 ${table(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
@@ -89,11 +91,11 @@ ${table(
   ]),
 )}
 
-In all, the results have ${number(sum('tokens'))} tokens, and the service's answers ${number(sum('rawTokens'))}.
+Together, the results have ${number(sum('tokens'))} tokens, and the responses of the service have ${number(sum('rawTokens'))} tokens.
 
 ## Limits stated
 
-Ten questions that the demo data cannot answer. One advertiser of the demo was seen on one day only, one has placeholders instead of texts, one has countries for a third of its ads, and one gathering stopped after 50 ads. The figures look like an answer. The honest answer is that this cannot be told from these ads, for the reason in the last column, which is a sentence of the results.
+This test asks ten questions that the demo data cannot answer. One advertiser of the demo was seen on only one day, one has placeholders instead of texts, and one has countries for only a third of its ads. One gathering stopped after 50 ads. The figures look like an answer, but the honest answer is that the ads cannot support one. The last column shows the sentence of the results that gives the reason.
 
 ${table(
   ['question', 'figures', 'tools', 'calls', 'tokens', 'cannot be told from these ads, because'],
