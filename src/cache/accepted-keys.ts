@@ -65,7 +65,7 @@ export function assertIdentity(whoami: Answer): void {
   if (isIdentity(whoami)) return;
   throw new AdLibraryError({
     kind: 'unauthorized',
-    problem: 'The service does not say whose key this is (whoami), so nothing that is stored for the key is shown.',
+    problem: 'The service did not confirm whose key this is (whoami), so data that is stored for the key is not shown.',
     sent: false,
   });
 }

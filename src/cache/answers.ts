@@ -294,6 +294,6 @@ const createItemParser = (operation: Operation, text: string) => () => extractIt
 const createLostCallError = () =>
   new AdLibraryError({
     kind: 'network',
-    problem: 'A replica of this server that had sent the same call ended before its answer arrived.',
+    problem: 'Another replica of this server had sent the same call and ended before the response arrived.',
     paid: true,
   });

@@ -122,4 +122,4 @@ function findLargestPageSize({ operation, prices, max, credits, trustsFreeOperat
 
 /** Returns the error text for the case that no page fits the remaining credits. */
 const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
-  `${formatCreditNumber(spent)} of ${formatCreditNumber(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the rest.`;
+  `${formatCreditNumber(spent)} of ${formatCreditNumber(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

@@ -78,7 +78,7 @@ export function formatDatasetLimit(
 ): string | undefined {
   if (maxInParts === undefined && maxAds >= request.maxAds) return;
   const limitText = `${formatCount(maxInParts ?? maxAds, 'ad')} of this gathering${maxInParts === undefined ? '' : ', counting each part'}`;
-  return `The dataset has room for ${limitText}. Narrow the filters to read others.`;
+  return `The dataset has room for ${limitText}. Narrow the filters to read other ads.`;
 }
 
 /** Builds the result fields that state why the call stopped and how to continue. */
@@ -103,12 +103,14 @@ export interface ErrorContext {
 const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
-  maxAds: 'To continue, call again with a larger maxAds. What was read is not charged again.',
-  maxCredits: 'The next page may cost more than is left of maxCredits. To continue, call again with the same question.',
+  maxAds: 'To continue, call again with a larger maxAds. Ads that were already read are not charged again.',
+  maxCredits:
+    'The next page may cost more than the rest of maxCredits. To continue, call again with the same question.',
   budget:
-    "The next page may cost more than is left of this server's budget. To continue later, call again with the same question.",
-  usage_limit: 'To continue when the usage window has room, call again with the same question.',
-  deadline: 'Time was short. To continue, call again with the same question. What was read is not charged again.',
-  error: 'To continue, call again with the same question. What was read is not charged again.',
+    "The next page may cost more than the rest of this server's budget. To continue later, call again with the same question.",
+  usage_limit: 'To continue when the usage window has credits again, call again with the same question.',
+  deadline:
+    'Time was short. To continue, call again with the same question. Ads that were already read are not charged again.',
+  error: 'To continue, call again with the same question. Ads that were already read are not charged again.',
   shutdown: 'The server is shutting down. To continue, call again with the same question.',
 };

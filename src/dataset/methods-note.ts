@@ -53,7 +53,7 @@ export function buildMethodNote(options: MethodNoteInput): NotePart[] {
       ...(gatherings.length > 0 && { table: [tableHeader, ...gatherings.map(buildTableRow)] }),
       paragraphs: [
         contents.gatherings.length === 0 &&
-          'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.',
+          'None. These are only the ads that searches returned, so shares and totals say nothing about all existing ads.',
         otherCount > 0 && `${formatCount(otherCount, 'other gathering')} of the dataset read none of these ads.`,
         outside > 0 &&
           `${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncovered(coverage)}`,
@@ -63,11 +63,11 @@ export function buildMethodNote(options: MethodNoteInput): NotePart[] {
     {
       heading: 'What to keep in mind',
       points: [
-        '"Found" is the total that the service gave, "read" the number of different ads that were read. For a question in parts, "found" is the sum of its parts, and counts an ad of several parts several times. A gathering that is not complete is a part of what there is, in the service\'s order, and no random sample.',
-        'Each ad is in its newest version. A field that a later answer left out keeps its earlier value.',
+        '"Found" is the number of matching ads that the service stated. "Read" is the number of different ads that were read. For a question in parts, "found" is the sum over the parts, so an ad in several parts is counted several times. An incomplete gathering contains the ads that the service listed first. It is not a random sample.',
+        'Each ad is in its newest version. If a later response lacks a field, the earlier value of the field is kept.',
         ...describeColumns().flatMap(({ name, meaning }) => (meaning === undefined ? [] : `\`${name}\`: ${meaning}.`)),
-        '`duplicates`: copies of the ad, itself included. Dates are in UTC; one that came without an offset counts as UTC.',
-        "Reach, spend, revenue, trend and performance are the service's own estimates; its document does not define them.",
+        '`duplicates`: number of copies of the ad, including the ad itself. Dates are in UTC. A date without an offset counts as UTC.',
+        "Reach, spend, revenue, trend and performance are the service's own estimates. The API document does not define them.",
         'An ad that is no longer found has not necessarily ended.',
       ],
     },

@@ -153,7 +153,7 @@ function createTemporaryFolder(temporary: string): ExportFolder {
       await createFolder(path);
       await securePrivateFolder(path);
       const bytes = (await listFiles(path)).reduce((sum, { size }) => sum + size, 0);
-      if (bytes + maxExportBytes > maxFolderBytes) throw new Error('it holds 1 GB');
+      if (bytes + maxExportBytes > maxFolderBytes) throw new Error('it already contains about 1 GB of files');
       return maxFolderBytes - bytes;
     },
   };

@@ -245,7 +245,7 @@ export class FileStore implements Store {
       const record = isHeader ? undefined : parseRecord(line);
       if (record) this.#memory.apply(record);
       else if (!isHeader) {
-        if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to lose only what it holds`);
+        if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to keep the rest of the data`);
         // Somebody may have replaced the file with an older copy, so read the file again from the beginning.
         this.#reset(id);
         return this.#readAppended(file);
@@ -285,7 +285,7 @@ async function readFileId(file: FileHandle): Promise<string> {
   const header = parseHeader(buffer.toString('utf8', 0, end));
   if (header === undefined) throw new Error('line 1 is damaged');
   if (header.format === format) return header.id;
-  throw new Error(`another version of this program made it (format ${header.format}, not ${format})`);
+  throw new Error(`another version of this program wrote it (format ${header.format} instead of ${format})`);
 }
 
 function parseHeader(line: string): Header | undefined {
