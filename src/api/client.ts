@@ -237,9 +237,9 @@ export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefin
  * Parses the items of a collection as ads. The caller chooses between ads and pages, because the response does not
  * state the item type reliably.
  */
-export const readAds = (answer: ListResponse) => readItems(AdAnswer, answer);
+export const readAds = (response: ListResponse) => readItems(AdAnswer, response);
 /** Parses the items of a collection as advertiser pages. */
-export const readPages = (answer: ListResponse) => readItems(PageAnswer, answer);
+export const readPages = (response: ListResponse) => readItems(PageAnswer, response);
 
 function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {
   const parsed = z.array(item).safeParse(value.items);

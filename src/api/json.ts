@@ -16,7 +16,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Returns the index after the closing quote of the JSON string that begins at `start`. */
+/** Returns the index after the closing quote of a JSON string. `start` is the index of the opening quote. */
 export function endOfString(json: string, start: number): number {
   for (let at = start + 1; at < json.length; at++) {
     if (json[at] === '\\') at++;

@@ -39,7 +39,7 @@ export interface ImportOptions {
   onProgress?: ((counts: ImportCounts) => void) | undefined;
 }
 
-/** The numbers of records that were read and stored so far. */
+/** The number of records that have been read and stored so far. */
 export interface ImportCounts {
   readRecords: number;
   storedRecords: number;

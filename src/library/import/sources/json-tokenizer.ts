@@ -36,7 +36,7 @@ export class JsonTokenizer {
     this.#resumeAt = this.position + 1;
   }
 
-  /** Continues at another position in the text. */
+  /** Moves to another position in the text. */
   seek(position: number, line: number): void {
     this.position = position;
     this.line = line;

@@ -290,7 +290,7 @@ const pickState = ({ state }: Record<string, string>) => (state === undefined ? 
 interface RequestProblem {
   text: string;
   status?: 400 | 403 | 413 | 415 | 429;
-  /** In seconds. */
+  /** The value of the `Retry-After` header, in seconds. */
   retryAfter?: number;
   back?: { href: string; host: string };
 }
@@ -303,7 +303,7 @@ function respondWithProblem(context: Context, { text, status = 400, retryAfter, 
 /** Explains why a submitted form is shown again. */
 interface SubmissionProblem extends FormProblem {
   status?: 400 | 429 | 503;
-  /** In seconds. */
+  /** The value of the `Retry-After` header, in seconds. */
   retryAfter?: number | undefined;
 }
 
