@@ -8,7 +8,7 @@ const collectionId = deriveUuid('collection');
 const createIds = (count: number) => Array.from({ length: count }, (_, index) => deriveUuid(`item ${index}`));
 const buildArguments = (itemIds: string[]) => ({ collectionId, itemType: 'ads', itemIds });
 
-/** Answers the items in `replies` with these responses. All other items are added. */
+/** Responds to the item ids in `replies` with these responses, and adds all other items. */
 const createSavingResponse =
   (replies: Record<string, ReturnType<typeof json>> = {}): ReturnType<typeof json> =>
   (request, response, body = '{}') => {

@@ -13,7 +13,7 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } });
 const detailArguments = fc.constantFrom(undefined, 'brief', 'full');
 const tools = fc.constantFrom(...singleCallTools);
 
-/** Calls a tool, with a `detail` argument if the tool takes one. */
+/** Calls a tool with its example arguments, and with `detail` if the tool accepts it. */
 const callWithDetail = (
   { call }: TestServer,
   detail: string | undefined,
@@ -36,7 +36,7 @@ function expectFinite({ text, raw }: Pick<Result, 'text' | 'raw'>): void {
   expect(findInfiniteNumbers(raw)).toEqual([]);
 }
 
-/** Returns the paths of infinite numbers in a value. JSON would turn them into null. */
+/** Returns the paths of infinite numbers in a value, which JSON would turn into null. */
 function findInfiniteNumbers(value: unknown, path = ''): string[] {
   if (typeof value === 'number') return Number.isFinite(value) ? [] : [path];
   if (typeof value !== 'object' || value === null) return [];
@@ -59,7 +59,7 @@ test('any bytes from the API lead to a valid result or error', async ({ upstream
   );
 });
 
-/** The field names of the API document, and fields that a service may add. */
+/** Field names from the API document, and fields that an API may add. */
 const fieldNames = `
   headline body startedAt duplicates countries publisherPlatform media cards changes page website
   appUrl displayFormat ctaType endDate adSpendMin thumbnails pageLikes languages name adCount isOwner
@@ -171,7 +171,7 @@ test('a response with millions of invalid entries takes at most 20 times its par
   const entries = `[${'1,'.repeat(1_500_000)}1]`;
   const ad = `{"id":"x","media":${entries},"countries":${entries}}`;
   const list = `{"items":[${entries.slice(1, -1)},${entries.slice(1)}}`;
-  // Compare processor time, measured one after the other. A busy machine slows both measurements down.
+  // Compare processor times, measured one after the other, because a busy machine slows both measurements.
   const parseTime = await measureProcessorTime(async () => void [JSON.parse(ad), JSON.parse(list)]);
   const readTime = await measureProcessorTime(async () => {
     upstream.respondWith(bytes(ad));

@@ -11,7 +11,7 @@ import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.t
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
-/** A tool as hosts receive it in the list of tools. */
+/** A tool in the tool list that hosts receive. */
 type ListedTool = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })
@@ -25,10 +25,7 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
 
 const names = allTools.map(({ name }) => name);
 
-/**
- * The committed definitions of the tools. A local run writes them again, so that a reviewer sees the change. In CI,
- * they must be equal.
- */
+/** The committed tool definitions. A local run updates them, so that changes show in the diff. In CI, they must match. */
 const folder = new URL('../wire/', import.meta.url);
 
 test('every tool has a committed definition in test/wire', ({ listed }) => {
@@ -44,15 +41,15 @@ test('every API operation has a tool', () => {
   expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(getToolName)));
 });
 
-/** Yields every schema within a schema, with its path. */
+/** Yields a schema and all schemas nested in it, each with its path. */
 function* listSchemas(schema: unknown, path = ''): Generator<[string, Record<string, unknown>]> {
   if (typeof schema !== 'object' || schema === null) return;
-  // The names of arguments are not keywords of JSON Schema.
+  // The keys of `properties` are argument names, not keywords of JSON Schema.
   if (!Array.isArray(schema) && !path.endsWith('/properties')) yield [path, schema as Record<string, unknown>];
   for (const [key, inner] of Object.entries(schema)) yield* listSchemas(inner, `${path}/${key}`);
 }
 
-/** Keywords of JSON Schema that at least one host does not support. */
+/** JSON Schema keywords that at least one host does not support. */
 const unsupportedKeywords =
   'anyOf oneOf allOf not $ref $defs exclusiveMinimum exclusiveMaximum propertyNames const format $schema'.split(' ');
 
@@ -79,7 +76,7 @@ describe.each(names)('The tool %s', (name) => {
 
   test('tool descriptions are short, and every argument has a description', ({ named }) => {
     const { description = '', inputSchema } = named(name);
-    // OpenAI's API refuses the whole list of tools if one description has more than 1,024 characters.
+    // OpenAI's API rejects the whole tool list if one description has more than 1,024 characters.
     expect(description.length).toBeLessThanOrEqual(1000);
     for (const [path, schema] of listSchemas(inputSchema))
       if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');

@@ -15,11 +15,11 @@ interface Estimate {
   atMost?: number;
 }
 
-/** Requests the estimate, then checks all watches without a limit for the whole call. */
+/** Requests the estimate, then checks all watches with a very high `maxCredits`. */
 async function estimateAndCheck(server: TestServer) {
   const { data, text } = await server.call('check_watches', { maxCredits: 0 });
   const checkResult = await server.call('check_watches', { maxCredits: 100_000, fresh: true });
-  // A call whose watches all stop before their first page is an error without a receipt.
+  // If all watches stop before their first page, the result is an error without a receipt.
   const { charged } = checkResult.data.receipt ?? { charged: 0 };
   return { estimate: data.estimate as Estimate, text, charged };
 }

@@ -7,7 +7,7 @@ import type { Result, TestServer } from '../support/server.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
-/** The fields of a check that the tests read. */
+/** The fields of a watch in the result that the tests read. */
 interface CheckView {
   name: string;
   new: string[] | null;
@@ -19,12 +19,12 @@ interface CheckView {
 const readChecks = ({ data }: Result) => data.watches as CheckView[];
 const day = 86_400_000;
 const enoughCredits = { maxCredits: 1000 };
-/** Creates watches whose names are equal to their search terms. */
+/** Creates a watch for each name, which is also its search term. */
 const createWatches = async (server: TestServer, names: string[], maxCredits = 5) => {
   for (const q of names) await server.call('watch_ads', { name: q, filters: { q }, maxCredits });
 };
 
-/** Makes searches of several sizes, because the server reads small pages while it knows no price. */
+/** Searches with several page sizes, because the server reads small pages until it knows the prices. */
 async function learnPrices(server: TestServer, service: AdService) {
   for (const limit of [10, 20, 30, 40]) await server.call('search_ads', { limit, filters: { q: 'other' } });
   service.chargedCredits = 0;
@@ -162,7 +162,7 @@ test.for([
   ['402', errorResponse(402), { error: 'payment_required', stopped: 'error' }],
   ['429', errorResponse(429), { stopped: 'usage_limit' }],
 ] as const)(
-  'check_watches stops on a %s and keeps the watches read so far',
+  'check_watches stops on HTTP %s and keeps the watches read so far',
   async ([, answer, stopped], { upstream, server }) => {
     const service = serveAds(upstream, 10);
     await createWatches(server, ['a', 'b', 'c']);
@@ -173,9 +173,9 @@ test.for([
     expect(data.watches).toMatchObject([{ complete: true }, { name: 'b', ...unread }, { name: 'c', ...unread }]);
     expect(text).toContain('"c"');
     expect(service.searches.filter(({ filters }) => filters.q === 'c')).toEqual([]);
-    // If the call read nothing, the result is an error.
+    // A call that read nothing returns an error.
     expect((await server.call('check_watches', { ...enoughCredits, names: ['b'] })).isError).toBe(true);
-    // If an earlier check is complete, a failed check still reports no changes.
+    // If an earlier check was complete, a failed check reports no changes instead of an unknown number.
     service.overrideResponse = () => undefined;
     await server.call('check_watches', { ...enoughCredits, names: ['b', 'c'] });
     service.overrideResponse = respondForB(answer);

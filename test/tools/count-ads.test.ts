@@ -3,7 +3,7 @@ import { serveAds } from '../support/ad-service.ts';
 import { createUsageLimit, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
-/** Filter keys as a person describes them for a service that does not describe its own. */
+/** A filter description from the user, for an API that does not describe its filters. */
 const searchFilters = {
   ads: [
     { key: 'displayFormat', type: 'strings', description: 'format', values: ['VIDEO', 'IMAGE'], single: true },
@@ -56,7 +56,7 @@ describe('count_ads with a faulty or limited API', () => {
     expect(data).toMatchObject({ total: null, counts: [{ total: null }, { total: null }], receipt: { calls: 1 } });
     expect(service.searches).toHaveLength(1);
     expect(text).toContain('does not say how many');
-    // A total below the number of ads in the answer is not a total.
+    // A total below the number of returned ads is ignored.
     service.changeAnswer = (answer) => ({ ...answer, totalHits: 0 });
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
@@ -101,7 +101,7 @@ describe('count_ads with a faulty or limited API', () => {
     let most = 0;
     upstream.respondWith((request, response, body) => {
       waiting.push(() => service.respond(request, response, body));
-      // Wait long enough for a wrong fifth request to arrive as well.
+      // Wait before responding, so that a wrong fifth request would also arrive.
       if (waiting.length >= 4 || service.searches.length === 0) setTimeout(answerAll, 20);
     });
     const answerAll = () => {

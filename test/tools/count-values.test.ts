@@ -57,7 +57,7 @@ const readParts = ({ data }: Result) => data.counts as unknown as Part[];
 const countTotals = (counts: readonly Part[], key: string) =>
   Object.fromEntries(counts.map(({ filters, total }) => [String([filters[key]].flat()[0]), total]));
 
-/** Counts each value as the filter of its key matches it. The filter of a domain also matches its subdomains. */
+/** Counts the matches of each value like the filter of its key does. The domain filter also matches subdomains. */
 function countValues(values: readonly unknown[], key: string) {
   const isFound = (value: string, wanted: string) =>
     value === wanted || (key === 'domain' && value.endsWith(`.${wanted}`));
@@ -67,12 +67,11 @@ function countValues(values: readonly unknown[], key: string) {
   );
 }
 
-/** Runs a function with a server in front of a local library that holds these ads. Both use the same clock. */
+/** Runs `use` with a server in front of a local library with these ads. Both use the same clock. */
 async function startLibrary(ads: readonly ServedAd[], use: (call: TestServer['call']) => Promise<void>) {
   const library = await startLibraryServer();
   await library.importRecords(...ads);
-  // The test passes the description itself, because a loaded machine may deliver the library's own description too
-  // late.
+  // Pass the filter description directly, because the library's own description may arrive too late on a busy machine.
   const searchFilters = libraryFilters;
   const config = { baseUrl: library.baseUrl, apiKey: library.createKey(), searchFilters };
   const server = await startServer({ config, now: () => library.clock.now });
@@ -145,7 +144,7 @@ test('count_ads states how many values of a key are not listed', async () => {
   });
 });
 
-/** A service that knows some filter keys and ignores all others, as many services do. */
+/** A fake API that applies some filter keys and ignores all others, like many real APIs. */
 class FilteringService extends AdService {
   knownKeys = new Set<string>();
 
@@ -173,7 +172,7 @@ class FilteringService extends AdService {
 }
 
 describe('count_ads by value with another API', () => {
-  /** The filter keys as a person describes them. */
+  /** The filter description from the user. */
   const describedKeys = {
     displayFormat: { type: 'strings', values: ['VIDEO', 'IMAGE', 'CAROUSEL'], open: true, single: true },
     ctaType: { type: 'strings', values: ['SHOP_NOW', 'SEE_DETAILS', 'ORDER_NOW'], single: true },
@@ -193,7 +192,7 @@ describe('count_ads by value with another API', () => {
         const service = new FilteringService(0);
         service.ads = ads;
         service.knownKeys = new Set(knows);
-        // A service that does not count values may put anything into this field.
+        // An API that does not count values may return anything in this field.
         service.changeAnswer = (answer) => ({
           ...answer,
           counts: { values: [{ value: 'VIDEO', total: -7 }], none: 1e9 },
@@ -221,7 +220,7 @@ describe('count_ads by value with another API', () => {
             asksMissing ? none : undefined,
             isStated ? rest : undefined,
           ]);
-          // The result tells the reader which ads no figure includes.
+          // The result states which ads are missing from all figures.
           expect(typeof result.data.leftOut).toBe(isStated ? 'undefined' : 'string');
           if (!isStated && !asksMissing) expect(result.text).toContain('ads without a value');
         }

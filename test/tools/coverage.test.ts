@@ -50,7 +50,7 @@ upstreamTest('the coverage names advertisers whose ads no complete gathering cov
     const owner = (7 * index) % 18;
     return createAd(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
   });
-  // All ads of Acme are gathered, and some ads of the next advertisers.
+  // Gather all ads of Acme and some ads of the next advertisers.
   const isFullyGathered = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
   service.ads = all.filter(isFullyGathered);
   await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
@@ -76,8 +76,7 @@ upstreamTest('the coverage names advertisers whose ads no complete gathering cov
     for (const cell of [160, 40])
       expect(await readUncovered(`SELECT count(*), ${column} ${some} GROUP BY id`, cell)).toEqual([['p1', 'p2'], 0]);
   expect((await readUncovered('SELECT id FROM ads'))[1]).toBe(6);
-  // A statement without names or ids does not show whose ads it counts. The coverage then states only the number of
-  // advertisers.
+  // If a statement returns neither names nor ids, the coverage states only the number of uncovered advertisers.
   expect(await readUncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
   expect(await readUncovered(`SELECT pageName AS advertiser ${some}`)).toEqual([[], 16]);
   expect(await readUncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);

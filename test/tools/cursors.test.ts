@@ -6,14 +6,14 @@ import { serviceTest, upstreamTest } from '../support/fixtures.ts';
 import { type ResultData, startServer, type TestServer } from '../support/server.ts';
 
 const testWithUpstream = upstreamTest({ config: { cacheSeconds: 0 } });
-/** Two processes in front of one service, or one process before and after a restart. */
+/** Two servers in front of one API, like two processes or one process before and after a restart. */
 const test = serviceTest()
   .extend('other', { scope: 'file' }, async ({ service: { baseUrl, apiKey } }, { onCleanup }) => {
     const other = await startServer({ config: { baseUrl, apiKey } });
     onCleanup(other.close);
     return other;
   })
-  /** Expects a refusal that says what to do, and no request to the service. */
+  /** Expects an error that says what to do, and no request to the API. */
   .extend(
     'expectRefused',
     ({ service }) =>
@@ -32,7 +32,7 @@ const sumCharges = (pages: ResultData[]) => pages.reduce((sum, { receipt }) => s
 const germany = { countries: ['DE'] };
 const france = { countries: ['FR'] };
 
-/** Follows the cursors to the end of the list, or until `while` returns false. */
+/** Reads result pages to the end of the list, or until `while` returns false. */
 async function followCursors(
   { call }: Pick<TestServer, 'call'>,
   { tool = 'search_ads', first, next, while: goesOn = () => true }: Walk,
@@ -83,7 +83,7 @@ test('cursors page through a list without duplicates and charge each page once',
   );
 });
 
-/** Returns the price of the whole list in pages of a size: one credit for every ten items or part of ten items. */
+/** Returns the price of the whole list with this page size: one credit per started group of ten items. */
 function computePrice(items: number, size: number): number {
   let price = 0;
   for (let left = items; left > 0; left -= size) price += Math.ceil(Math.min(size, left) / 10);
@@ -156,7 +156,7 @@ test('a collection with several pages can be read to its end', async ({ server }
   expect(pages.flatMap(readIds).toSorted()).toEqual(ids.toSorted());
 });
 
-/** A cursor that continues inside a cut page, and a cursor that continues with the next page. */
+/** One cursor continues inside a page that was cut to fit, the other with the next page. */
 describe.each([
   ['cut', { limit: 40, detail: 'full' }, {}],
   ['next', { limit: 4 }, { ctaType: ['SHOP_NOW'] }],

@@ -16,7 +16,7 @@ interface Coverage {
 const readCoverage = ({ data }: Result) => data.coverage as Coverage;
 const readNotes = (result: Result) => readCoverage(result).notes ?? [];
 
-/** Ads with everything that a statement of these tests reads. They started one after another. */
+/** Creates ads that have all fields used in these tests. Each ad starts after the previous one. */
 const createAds = (count: number, fields: (index: number) => object = () => ({})): ServedAd[] =>
   Array.from({ length: count }, (_, index) =>
     createAd(index, {
@@ -154,7 +154,7 @@ describe('Coverage of last-seen days', () => {
               pageId: `p${round}-${owner}`,
               page: { pageName: `Name ${round}-${owner}` },
               startedAt: toDay(300),
-              // The days of the others differ from each other.
+              // All other ads have different days.
               lastSeenAt: `${toDay(index < Math.round(shared * ads) ? daysAgo : 100 + index)}T01:00:00Z`,
             }),
           ),
@@ -208,7 +208,7 @@ describe('Coverage of fields', () => {
     trendPublic: { trendPublic: 3 },
     country: { countries: ['DE', 'AT'] },
   };
-  /** Returns the sentence that the coverage must have, computed from the ads. */
+  /** Computes the sentence that the coverage must contain for these ads and fields. */
   function expectSentence(ads: readonly ServedAd[], readFields: readonly Field[]): string | undefined {
     const countAds = (field: Field) => {
       const [name = ''] = Object.keys(values[field]);
@@ -226,7 +226,7 @@ describe('Coverage of fields', () => {
     return gaps.length === 0 ? undefined : `Known for some of the ${noun} only: ${list}.`;
   }
 
-  /** Returns statements that read exactly these fields, in several forms. */
+  /** Returns several SQL statements that read exactly these fields. */
   function listStatements(readFields: readonly Field[]): string[] {
     const columns = readFields.filter((field) => field !== 'country');
     const join = readFields.includes('country') ? ' LEFT JOIN ad_countries c ON c.id = a.id' : '';
@@ -245,7 +245,7 @@ describe('Coverage of fields', () => {
     let round = 0;
     await fc.assert(
       fc.asyncProperty(presence, fc.subarray([...fields]), async (adFields, readFields) => {
-        // A new key for each run gives an empty dataset.
+        // Use a new API key for each run, so that the dataset is empty.
         const own = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
         service.ads = adFields.map((present, index) =>
           createAd(index, Object.assign({ headline: null }, ...present.map((field) => values[field]))),

@@ -22,7 +22,7 @@ interface Schema {
 const readSchemas = async () =>
   new Map((await server.client.listTools()).tools.map(({ name, outputSchema }) => [name, outputSchema as Schema]));
 
-/** Returns the fields of a value that its schema does not name. An object schema without named fields is open. */
+/** Returns the fields of a value that are missing in its schema. Ignores object schemas without named fields. */
 function findUnnamedFields(value: unknown, { properties, items }: Schema, path: string): string[] {
   if (Array.isArray(value)) return items ? value.flatMap((one) => findUnnamedFields(one, items, `${path}[]`)) : [];
   if (typeof value !== 'object' || value === null || properties === undefined) return [];
@@ -54,7 +54,7 @@ test('the results of all tools match their output schemas exactly', async () => 
     ['write_report', { title: 'Report', sections: [{ heading: 'A', sql: 'SELECT nothing' }] }],
   ];
   const results = called.map(({ name, result }) => ({ name, result }));
-  // The client rejects a result whose types differ from the schema.
+  // The client throws if a result does not match the output schema.
   for (const [name, args] of moreCalls) results.push({ name, result: await server.call(name, args) });
   const listed = await readSchemas();
   const unnamedFields = results.flatMap(({ name, result: { isError, text, data } }) =>
@@ -67,7 +67,7 @@ test('the tool list with all output schemas is smaller than 96 KB', async () => 
   expect(Buffer.byteLength(JSON.stringify(await server.client.listTools()))).toBeLessThan(96 * 1024);
 });
 
-/** Ads whose fields have other types than the API document specifies. */
+/** Ads whose fields have other types than the documented ones. */
 const adsWithOddTypes = [
   { pageLikes: 'many', headline: 5, duplicates: 'many', countries: 'DE', cards: {}, page: 'x', daysRunning: 'long' },
   { startedAt: 17e11, endDate: [], media: 'none', website: [1], stillRunning: 'yes', cardViews: [{ card: 'a' }] },

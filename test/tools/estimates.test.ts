@@ -7,10 +7,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const test = freshUpstreamTest();
 
-/**
- * Filter keys whose values a library counts in one search, and the same keys for a service that needs one search for
- * each value.
- */
+/** Filter keys. A library counts all values of a key in one search; other APIs need one search per value. */
 const describedKeys = [
   { key: 'displayFormat', type: 'strings', values: ['VIDEO', 'IMAGE', 'CAROUSEL'], open: true, single: true },
   { key: 'countries', type: 'strings', values: ['DE', 'AT', 'CH'] },
@@ -43,7 +40,7 @@ const earlierCall = fc.oneof(
   question.map(({ tool, ...args }) => ({ tool, args: { ...args, maxCredits: 1e5, ...gatherLimits(tool) } })),
   fc.record({ tool: fc.constant('search_ads'), args: fc.record({ filters, limit: fc.integer({ min: 1, max: 100 }) }) }),
 );
-/** The parts of a gathering can overlap, so the call gets a high limit. The estimate is for reading all parts. */
+/** Returns a high `maxAds` for gather_ads, because the estimate covers all parts, even if they overlap. */
 const gatherLimits = (tool: string) => (tool === 'gather_ads' ? { maxAds: 10_000 } : {});
 
 const cases = fc.record({
@@ -70,7 +67,7 @@ async function expectBound(
   const estimated = await call(tool, { ...args, maxCredits: 0 });
   expect(estimated.isError).toBe(false);
   const { estimate } = estimated.data as { estimate?: Estimate };
-  // A completely gathered question is answered directly, without an estimate.
+  // If the ads were gathered completely before, the result has no estimate and is free.
   const { credits = 0, atMost = credits ?? Infinity } = estimate ?? { credits: 0 };
   const { data, isError } = await call(tool, { ...args, maxCredits: 1e5, ...gatherLimits(tool) });
   expect(isError).toBe(false);
@@ -79,7 +76,7 @@ async function expectBound(
   if (credits !== null && isEveryPriceFit) expect(charged).toBeLessThanOrEqual(credits);
 }
 
-/** More ads than fit on a page, with and without the fields that the tests count by. */
+/** More ads than fit on a page. Some lack the fields that the tests count by. */
 const libraryAds = Array.from({ length: 130 }, (_, index) =>
   createAd(index, {
     ...(index % 5 === 0 && { displayFormat: undefined }),
@@ -95,7 +92,7 @@ const countAllAsPart = { tool: 'count_ads', filters: {}, split: [{ duplicatesFro
 const fixedCases = [
   // A gathering cannot answer a search that counts values.
   { earlierCalls: [gatherAll], question: countByFormat, descriptionKind: 'counted', cacheSeconds: 900 },
-  // A part that equals the total needs no search of its own.
+  // A part with the same number of ads as the total needs no separate search.
   { earlierCalls: [], question: countAllAsPart, descriptionKind: 'searched', cacheSeconds: 900 },
 ].map((one): [Case] => [one as unknown as Case]);
 
@@ -119,10 +116,7 @@ test.for([
   },
 );
 
-/**
- * Generates price rules: a fee for each call and a price for each group of items. The number of items is the requested
- * limit or the number of items in the answer.
- */
+/** Generates price rules: a fee per call and a price per group of items. Counts the requested limit or the returned items. */
 const priceRule = fc.record({
   credits: fc.integer({ min: 0, max: 3 }),
   perItems: fc.constantFrom(1, 2, 5, 10, 20, 25, 50, 100, 1000),

@@ -4,7 +4,7 @@ import { createAd, serveAds } from '../support/ad-service.ts';
 import { bytes, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, type StartServer } from '../support/fixtures.ts';
 
-/** Values of the service reach a reader unchanged: in texts and in data, in SQL and in views. */
+/** These tests verify that values from the API are the same in texts, data and SQL results. */
 const test = freshUpstreamTest();
 
 interface StatementInput {
@@ -14,7 +14,7 @@ interface StatementInput {
   sql: string;
 }
 
-/** Searches for the ads of a new service and runs a statement over them. Returns both results as text and as data. */
+/** Searches for ads with these fields and runs a statement over them. Returns both results as text and data. */
 async function runStatement({ start, upstream, fields, sql }: StatementInput) {
   const server = await start({ resultTokens: 100_000 });
   serveAds(upstream, 0).ads = fields.map((some, index) => createAd(index, some));
@@ -28,11 +28,11 @@ async function runStatement({ start, upstream, fields, sql }: StatementInput) {
 }
 
 const longLists = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLength: 90, maxLength: 90 });
-/** Few runs, because each run starts a server. */
+/** Limits the runs, because each run starts a server. */
 const fewRuns = { numRuns: 2, endOnFailure: true };
 const inOrder = 'ORDER BY rowid';
 
-/** A value as a service writes it, and its meaning. `meaning` is undefined if the value has no meaning. */
+/** A value as an API writes it, and the value it stands for. `meaning` is undefined for an invalid value. */
 interface WrittenValue<Meaning> {
   written: unknown;
   meaning: Meaning | undefined;
@@ -45,11 +45,11 @@ const numbers = fc
     fc.double({ noNaN: true, noDefaultInfinity: true }),
   )
   .map((value) => value + 0)
-  // SQL stores larger whole numbers as text to keep their digits. Another test covers them.
+  // Skip larger whole numbers, which SQL stores as text. Another test covers them.
   .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 2 ** 63);
 const ids = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
 
-/** Times as services write them. A time without an offset is in UTC. */
+/** Times in common notations. A time without an offset is in UTC. */
 const times: fc.Arbitrary<WrittenValue<number>> = fc.constantFrom(
   { written: '2025-06-01', meaning: Date.UTC(2025, 5, 1) },
   { written: '2025-06-01T00:30', meaning: Date.UTC(2025, 5, 1, 0, 30) },
@@ -65,7 +65,7 @@ const invalidTimes: fc.Arbitrary<WrittenValue<number>> = fc
   .oneof(fc.jsonValue(), fc.string(), fc.constantFrom('soon', '+012025-01-01T00:00:00Z', '0', '99'))
   .map((written) => ({ written, meaning: undefined }));
 
-/** URLs as a browser reads them, with parts that would mislead a simpler parser. */
+/** URLs that a browser accepts, with parts that would mislead a simpler parser. */
 const urls: fc.Arbitrary<WrittenValue<URL>> = fc
   .record({
     scheme: fc.constantFrom('https:', 'HTTP:', ' \u0001https:', 'ht\ttps:'),
@@ -105,7 +105,7 @@ test('numbers, ids, dates and URLs are the same in text, data and SQL', async ({
         process.env.TZ = zones.shift();
         const fields = ads.map(({ number, id, time, address, media }, index) => ({
           ...{ audienceReach: number, pageId: id, startedAt: time.written, offerLink: address.written },
-          // In other columns, a time is an ordinary text.
+          // In other columns, a time is ordinary text.
           ...(time.meaning !== undefined && { lastSeenAt: time.written, page: { pageName: time.written } }),
           ...(address.meaning === undefined && { displayUrl: 'PAYPAL.COM', ctaType: 'LOGIN' }),
           media:

@@ -11,7 +11,7 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 const root = createTemporaryFolder();
 let folders = 0;
 const test = freshServiceTest();
-/** Tests of a server with a folder for files and five ads in its dataset. */
+/** Defines tests of a server with a folder for files and five ads in its dataset. */
 const testWithFolder = test
   .extend('folder', () => join(root, `files-${++folders}`))
   .extend('server', async ({ start, folder }) => {
@@ -162,7 +162,7 @@ describe('export_ads with a folder', () => {
       const { data } = await server.call('export_ads', { name: 'tea' });
       const file = data.file as string;
       const target = join(folder, 'target');
-      // The target has the length of the export, so that the length alone does not reveal the replacement.
+      // Give the target the length of the export, so that the length does not reveal the replacement.
       writeFileSync(target, 'mine'.padEnd(data.bytes as number));
       if (place === 'a longer file') writeFileSync(file, ' ', { flag: 'a' });
       else rmSync(file);

@@ -38,7 +38,7 @@ upstreamTest(
 test('all prices of a free account are shown as free', async ({ service, start }) => {
   const { call } = await start({ apiKey: service.createKey({ unmetered: true }) });
   const estimate = await call('gather_ads', { maxCredits: 0 });
-  // A free answer says nothing about the price of a larger page.
+  // A free page says nothing about the price of a larger page.
   expect(estimate.text).toMatch(/Estimate: [\d,]+ ads in \d+ pages, at an unknown price;/);
   expect((await call('gather_ads', { filters: { countries: ['DE'] } })).data).toMatchObject({ complete: true });
   expect((await call('gather_ads', { maxCredits: 0 })).text).toMatch(/Estimate: [\d,]+ ads in \d+ pages, free\./);
@@ -106,7 +106,7 @@ upstreamTest(
       const estimated = await server.call('gather_ads', { ...question, maxCredits: 0 });
       const { estimate } = estimated.data as StatedPrices;
       const most = readHighestPrice(estimate);
-      // Each received ad shows a price. An answer without a charge shows only that this number of ads is free.
+      // A page of ads shows a price. A page without a charge shows only that this number of ads is free.
       if (most === Infinity) expect(ads === 0 || price.credits === 0).toBe(true);
       else if (price.credits === 0) expect(estimated.text).toContain(', free.');
       else expect(estimated.text).toMatch(/, (between \d+ and |at most )?\d+ credits?[.;]/);

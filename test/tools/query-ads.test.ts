@@ -80,7 +80,7 @@ upstreamTest(
   'a statement that runs out of time is a timeout, and a statement that only waited is busy',
   async ({ start }) => {
     const server = await start({ timeoutMs: 1000 });
-    // This is a single step of the SQL engine, which cannot be interrupted.
+    // The statement is a single step of the SQL engine, which cannot be interrupted.
     const sql = "SELECT instr(zeroblob(900000), cast(zeroblob(450000) || x'01' AS blob))";
     const both = await Promise.all([1, 2].map(() => server.call('query_ads', { sql })));
     expect(both.map(({ error }) => error?.kind)).toEqual(['timeout', 'busy']);

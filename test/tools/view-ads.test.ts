@@ -36,7 +36,7 @@ const readImage = ({ raw }: Result) => {
   return { ...image, more, bytes: Buffer.from(image.data, 'base64') };
 };
 
-/** Returns the colours in the centres of the tiles, for a sheet with one row of equal pictures. */
+/** Returns the center color of each tile on a sheet with a single row of tiles. */
 async function readTileColours(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
   const sheet = await decodeJpeg(readImage(result).bytes);
   const { columns, side, gap, headHeight, labelHeight } = computeGrid(tiles);
@@ -171,7 +171,7 @@ test('view_ads returns the pictures that arrived before its deadline', async ({ 
     createThumbnail(pictureUrls.red),
     createThumbnail(host.serve(() => {})),
   );
-  // This call starts the picture worker, which takes seconds on a busy machine.
+  // Start the picture worker first, which takes seconds on a busy machine.
   await server.call('view_ads', { adIds: [green] });
   const result = await server.call('view_ads', { adIds: ids });
   expect(result.data.tiles).toMatchObject([{ shown: true }, { shown: false, reason: 'there was no time left for it' }]);
@@ -207,7 +207,7 @@ test('view_ads shows pictures of a local API without a media hosts setting', asy
   }
 });
 
-/** Draws bright and dark boxes that differ for each seed. */
+/** Draws a pattern of bright and dark boxes that depends on the seed. */
 function drawBoxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   const canvas = new Canvas(width, height, [120, 120, 120]);
   let state = seed;

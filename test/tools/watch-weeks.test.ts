@@ -10,10 +10,10 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const root = createTemporaryFolder({ inMemory: true });
 let folders = 0;
 
-/** Generates the changes between two days: an ad disappears, or it exists with a certain text. */
+/** Generates the changes of a day. Without a `textVersion`, the ad disappears; otherwise it has this text. */
 const dayChanges = fc.array(fc.record({ number: fc.nat(29), textVersion: fc.option(fc.nat(2)) }), { maxLength: 15 });
 
-/** Generates a fault that ends a call early, at one of its searches. */
+/** Generates a fault that ends a call at one of its searches. */
 const fault = fc.option(
   fc.record({
     kind: fc.constantFrom('cancel', 'server ends', '402', '429', '500', 'hangs'),
@@ -35,7 +35,7 @@ interface CheckView extends Record<'new' | 'changed' | 'gone', string[] | null> 
   since: string | null;
 }
 
-/** The watches, each with the remainder that selects its ads. Two of them have the same question. */
+/** The watches, each with the remainder that selects its ads. Two watches have the same filters. */
 const watches = { a: 0, b: 1, c: 2, again: 0 };
 const hour = 3_600_000;
 
@@ -60,7 +60,7 @@ test('check_watches reports all true changes of a week, even after interrupted c
         new Map(matching({ part }).map(({ id, body }) => [id, Number(String(body).slice(5))]));
       for (const [name, part] of Object.entries(watches))
         await server.call('watch_ads', { name, filters: { part }, maxCredits: 4 });
-      /** The ads in the last complete check of each watch whose result reached the caller. */
+      /** The ads of each watch in its last complete check whose result reached the caller. */
       const lastCompleteStates = new Map<string, Snapshot>();
 
       for (const { changes, calls } of days) {
@@ -87,18 +87,16 @@ test('check_watches reports all true changes of a week, even after interrupted c
             .call('check_watches', { maxCredits }, { signal: caller.signal })
             .catch(() => undefined);
           service.overrideResponse = () => undefined;
-          // The server finishes a cancelled read and stores it. The test waits for that, because its clock would
-          // advance by a day otherwise.
+          // Wait until the server has stored the cancelled read, because the clock advances by a day afterwards.
           if (result === undefined && fault?.kind === 'cancel')
             await expect
               .poll(() => readCachedCredits(server), { timeout: 10_000 })
               .toBe(cachedBefore + service.chargedCredits - before);
-          // A result that a server sends while it stops may not arrive, so the next check reports the same changes
-          // again.
+          // The result of a stopping server may be lost, so the next check reports the same changes again.
           const isServerStopping = fault?.kind === 'server ends' && searches >= fault.at;
           if (isServerStopping) server = await open();
           expect(service.chargedCredits - before).toBeLessThanOrEqual(maxCredits);
-          // The server asks for a full usage window again after a minute.
+          // The server checks a full usage window again after a minute.
           if (fault?.kind === '429') clock += 61_000;
           const checks = (result?.isError ? [] : (result?.data.watches ?? [])) as CheckView[];
           for (const check of checks) {
@@ -109,7 +107,7 @@ test('check_watches reports all true changes of a week, even after interrupted c
           }
         }
       }
-      // At the end, one call without limits reports the remaining changes.
+      // A final call without faults reports the remaining changes.
       clock += 25 * hour;
       const patient = await start({ files: folder }, { now: () => clock++ });
       const last = await patient.call('check_watches', { maxCredits: 1000 });

@@ -3,7 +3,7 @@ import type { TestClient } from '../support/clients.ts';
 
 /**
  * Gathers demo ads and expects a progress report for each page.
- * @param countries must differ between the calls of a test file. A second call would read cached pages and report nothing
+ * @param countries must be unique in a test file, because cached pages cause no progress reports
  */
 export async function expectProgress(client: TestClient, countries: string[]): Promise<void> {
   const reports: { progress: number }[] = [];

@@ -65,7 +65,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
       const { result } = await ask({ method: 'tools/call', params });
       expect(result).toMatchObject({ structuredContent: { authenticated: true } });
     }
-    // In the newest revision every request has parameters.
+    // In the newest revision, every request has parameters.
     expect(await ask({ method: 'tools/list', params: isModern ? {} : [] })).toHaveProperty('result.tools');
     const { error } = await ask({ method: 'prompts/get', params: { name: 'profile_advertiser', arguments: [] } });
     expect(error?.message).toContain('Missing: advertiser.');
@@ -123,7 +123,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
   });
 });
 
-// The clients of the SDKs cannot write such deep messages, and HTTP refuses them earlier.
+// Test only raw stdio: SDK clients cannot write such deep messages, and HTTP rejects them earlier.
 test.for([5000, 100_000])('a stdio call that is nested %i levels deep gets a clear error', async (levels) => {
   const { stdin, lines } = await openSession();
   const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });

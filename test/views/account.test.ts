@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { formatCredits, formatIdentity, viewAccount, viewCredits, viewIdentity } from '../../src/views/account.ts';
 
-/** The text for an ordinary account is in docs/tools.md, and another test compares it. */
+/** Covers special cases only. docs/tools.md shows an ordinary account, which another test compares. */
 describe('The text about credits', () => {
   const status = {
     planId: 'pro',

@@ -15,7 +15,7 @@ test("an ad in a list keeps the API's field names and adds derived fields", () =
   const derived = { pageName: 'Serra Boots', lastSeen: '2026-11-20', daysRunning: 80, stillRunning: true };
   expect(view).toMatchObject({ ...sent, ...derived, creative: '15 s', landingDomain: 'serra.example' });
   expect(AdView.parse(view)).toEqual(view);
-  // No nulls, no empty values and no media addresses.
+  // The brief view omits nulls, empty values and media URLs.
   const json = JSON.stringify(brief({ ...everyFact, cards: [], countries: [], headline: '' }));
   expect(json).not.toMatch(/null|\[\]|\{\}|""|media\.example/);
 });

@@ -101,7 +101,7 @@ test('the two excerpts of different texts never look identical', () => {
       const excerpts = excerptDifference(from, to);
       const looks = [from, to].map((one) => quote(sanitizeLine(one).normalize('NFC')));
       if (excerpts === undefined) {
-        // Quotes and Markdown may look the same after they are made safe.
+        // Quotes and Markdown characters may become identical when they are escaped.
         const letters = looks.map((look) => look.replace(/['"`‹<\s]/g, ''));
         expect(letters[0]).toBe(letters[1]);
         return;

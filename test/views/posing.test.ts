@@ -7,7 +7,7 @@ import { formatPage, formatPageList, PageView, viewPage } from '../../src/views/
 import { quoteUnlessConstant, quoteUnlessWord } from '../../src/views/safe-text.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
-/** Invented words that the server never writes, and the beginnings of lines that only the server writes. */
+/** Invented words that the server never writes. `openings` are line starts that only the server may write. */
 const vocabulary = ['"', '>', '\n', ...'zorb https://zorb Quux: FNORD grue. zorb_fnord QUUX grue, zo FN'.split(' ')];
 const openings = [
   ...'Credits: Credits Request More #123456 +12 DEMO'.split(' '),
@@ -46,7 +46,7 @@ function expectQuoted(rendered: string): void {
   expect(ours).not.toMatch(/Quux:|grue\.(?!\S)/);
 }
 
-/** All texts that show an object of the service, in every view. */
+/** For each kind of object, all texts in which the server shows it. */
 const viewsByObject: Record<string, [model: object, texts: (sent: object, detail: Detail) => string[]]> = {
   'an ad': [
     { ...everyFact, currency: 'EUR' },

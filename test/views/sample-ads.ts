@@ -1,9 +1,9 @@
 import type { Ad, Page } from '../../src/api/schemas.ts';
 
-/** 20 November 2026, noon. */
+/** The current time in these tests: 20 November 2026, 12:00 UTC. */
 export const now = Date.UTC(2026, 10, 20, 12);
 
-/** An ad with every field the API document names, all invented. */
+/** An invented ad with every documented field. */
 export const everyFact: Ad = {
   id: '6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f',
   pageId: '0b9a8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d',

@@ -27,7 +27,7 @@ const basicPlane = [
   createCharacterArbitrary(0xe000, 0xfffd),
 ];
 
-/** The characters of noise, written without spaces and as words. */
+/** Generators of random characters. The test joins them with and without spaces. */
 const noiseCharacters: Record<string, fc.Arbitrary<string>> = {
   letters: pickLetter(lower),
   'the commonest letters': pickLetter('etaoinsrhl'),

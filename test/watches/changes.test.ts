@@ -52,7 +52,7 @@ const ad: ServedAd = createAd(1, {
 const media = ad.media as { url: string }[];
 const withMediaUrl = (url: string) => [{ ...media[0], url }, media[1]];
 
-/** Differences between two answers that are not a change of the ad. */
+/** Differences between two responses that do not count as a change of the ad. */
 const unchanged: Record<string, object> = {
   'more duplicates': { duplicates: 9 },
   'less reach': { audienceReach: 900 },
@@ -78,7 +78,7 @@ const unchanged: Record<string, object> = {
   'null for a field that was missing': { displayUrl: null, productTitle: null },
 };
 
-/** Differences that a person who sees the ad notices. */
+/** Differences that are visible in the ad, so they count as a change. */
 const changed: Record<string, object> = {
   'another headline': { headline: 'Other boots' },
   'another body': { body: 'Other words' },
@@ -172,7 +172,7 @@ test('check_watches reports a changed ad even if its counters changed many times
         const { id } = createAd(index);
         const changes = readings.filter(({ body }, at) => body !== (readings[at - 1]?.body ?? 'Old')).length;
         expect(versions.get(id) ?? 0).toBe(Math.min(10, changes));
-        // An ad with more changes than stored versions counts as changed in any case.
+        // If an ad changed more often than versions are stored, either result is accepted.
         const isNew = readings.at(-1)?.body === 'New';
         if (isNew || changes <= 10) expect(changed.includes(id)).toBe(isNew);
       }

@@ -10,13 +10,13 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const files = createTemporaryFolder();
 const dayMs = 86_400_000;
 
-/** Creates ads that the service saw running on a day. */
+/** Creates ads that were last seen running on this day. */
 const runningAds = (first: number, count: number, day: number): AdService['ads'] =>
   Array.from({ length: count }, (_, index) =>
     createAd(first + index, { startedAt: '2026-10-01', lastSeenAt: new Date(day).toISOString() }),
   );
 
-/** Reads the statement of the weekly report from docs/shell.md. */
+/** Reads the SQL statement of the weekly report from docs/shell.md. */
 function readDocumentedSql(): string {
   const guide = readFileSync(new URL('../../docs/shell.md', import.meta.url), 'utf8');
   const [, sql = ''] = /"heading": "Running ads", "sql": "([^"]+)"/.exec(guide) ?? [];
@@ -31,7 +31,7 @@ test('the documented weekly report shows how many ads of an advertiser run each 
   const days: string[] = [];
   const figures: unknown[] = [];
   for (const [week, count] of [60, 50, 40, 30].entries()) {
-    // Each week, twenty ads of the week before are gone and ten are new.
+    // Each week, twenty ads disappear and ten new ones start.
     service.ads = runningAds(20 * week, count, clock);
     await server.call('check_watches', { maxCredits: 100 });
     const report = {
@@ -51,7 +51,7 @@ test('the documented weekly report shows how many ads of an advertiser run each 
     clock += 7 * dayMs;
   }
   expect(figures).toEqual([60, 50, 40, 30]);
-  // Ads that are gone stay in `ads` with their last known values.
+  // Ads that have disappeared stay in `ads` with their last known values.
   expect(await server.queryRows('SELECT sum(active = 1) FROM ads')).toEqual([[90]]);
   const byQuestion = `SELECT substr(gatherings.gatheredAt, 1, 10), read FROM gatherings WHERE newest = 1`;
   expect(await server.queryRows(byQuestion)).toEqual([[days.at(-1), 30]]);

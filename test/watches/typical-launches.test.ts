@@ -13,7 +13,7 @@ const calls = { maxCredits: 1000 };
 const createLaunchedAds = (times: readonly number[], first = 0) =>
   times.map((at, index) => createAd(first + index, { startedAt: new Date(at).toISOString() }));
 
-/** Returns launch times for the given numbers of launches in each week before the first check, two hours apart. */
+/** Returns launch times, two hours apart, for these numbers of launches in the weeks before the first check. */
 const listLaunchTimes = (weeks: readonly number[]) =>
   weeks.flatMap((count, week) =>
     Array.from({ length: count }, (_, at) => firstCheck - (weeks.length - week) * 7 * dayMs + (at + 12) * 7_200_000),
@@ -42,7 +42,7 @@ test('check_watches compares new ads with the launches of a typical week', async
   expect(second.text).toContain(
     'Of 22 new, 21 started since 16 Nov; in the eight weeks before 3 to 8 a week (median 5).',
   );
-  // Filters by running state or dates return only ads that survived, so launches cannot be compared.
+  // A search for running ads or by date misses ended ads, so its launches cannot be compared.
   expect(others.map(({ usual }) => usual)).toEqual([undefined, undefined]);
 });
 

@@ -3,7 +3,7 @@ import { Semaphore } from '../../src/workers/semaphore.ts';
 
 const limits = { maxRunning: 4, maxRunningPerKey: 3, maxWaiting: 10, workName: 'pictures' };
 
-/** Returns functions that take and free slots, and the names of the calls in the order in which they got slots. */
+/** Returns functions that take and free slots. `began` lists the calls in the order in which they got slots. */
 function createSlotTaker(semaphore: Semaphore) {
   const began: string[] = [];
   const ends = new Map<string, () => void>();

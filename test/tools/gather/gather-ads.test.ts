@@ -6,7 +6,7 @@ import { type AdService, createAd, serveAds } from '../../support/ad-service.ts'
 import { freshServiceTest, freshUpstreamTest } from '../../support/fixtures.ts';
 import { createTemporaryFolder } from '../../support/temporary-folder.ts';
 
-/** Tests of the results of `gather_ads`. The schedules test that pages are paid once in any order of events. */
+// These tests check the results of `gather_ads`. gather-schedules.test.ts checks that each page is paid for once.
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
@@ -99,7 +99,7 @@ describe('gather_ads with the local library', () => {
     const server = await start({ files }, { now: () => clock++ });
     const question = { filters: { countries: ['DE'], displayFormat: ['VIDEO'] }, maxCredits: 100 };
     await server.call('gather_ads', question);
-    // The cached answers of the key are in another file, which stays.
+    // Delete only the dataset. The cached responses are in another file.
     rmSync(join(files, 'accounts'), { recursive: true });
     clock += 60_000;
     const { data, text } = await server.call('gather_ads', question);

@@ -62,7 +62,7 @@ test('a paid page stays in the dataset if reading it again fails', async ({ upst
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1000, stopped: 'error' });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 0, cached: true });
   service.overrideResponse = () => undefined;
-  // After a successful reload, the older copy must not answer either.
+  // The older cached copy must not be used after a successful reload either.
   expect((await server.call('gather_ads', gather)).data).toMatchObject({ read: 1100, complete: true });
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
 });
@@ -145,7 +145,7 @@ test('gather_ads fails and states its charge if the API key is rejected', async 
 
 const serviceArbitrary = fc.record({
   ads: fc.integer({ min: 1, max: 330 }),
-  /** Returns the total that the service states, given the number of its ads and of those it has listed. */
+  /** Computes the total that the API states from the number of its ads and the number of listed ads. */
   found: fc.constantFrom<((ads: number, listed: number) => number)[]>(
     (_, listed) => listed,
     (_, listed) => listed + 1,
@@ -154,7 +154,7 @@ const serviceArbitrary = fc.record({
     () => 0,
     ...Array(4).fill((ads: number) => ads),
   ),
-  /** The limits of the service: it refuses sizes below `smallest` or above `most`, and sends at most `largest` ads. */
+  /** The API rejects limits below `smallest` or above `most`, and sends at most `largest` ads per page. */
   sizes: fc.constantFrom(
     { smallest: 1, most: 100, largest: 100 },
     { smallest: 1, most: 100, largest: 40 },
@@ -188,7 +188,7 @@ test('gather_ads reads all ads even if the API states a wrong total', async ({ u
       const before = service.searches.length;
       expect((await server.call('gather_ads', noLimits)).data).toMatchObject({ read: ads, complete: true });
       const pages = service.searches.slice(before);
-      // A wrong total costs one more page, and refused page sizes cost up to three more requests.
+      // A wrong total costs one extra page, and rejected page sizes cost up to three extra requests.
       const pageSize = most < 100 ? 25 : largest;
       expect(pages.length).toBeLessThanOrEqual(Math.ceil(ads / pageSize) + 3 + (most < 100 ? 3 : 0));
       const isTrue = found(ads, 0) === ads && found(ads, 1) === ads && smallest === 1;
@@ -203,7 +203,7 @@ test('gather_ads reads all ads even if the API states a wrong total', async ({ u
 test('gather_ads stops at the size limit of a gathering', async ({ upstream, start }) => {
   const service = serveAds(upstream, 0);
   const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
-  // One letter outside Latin-1 doubles the memory of the whole text.
+  // A single letter outside Latin-1 doubles the memory of the whole text.
   const unlisted = `ж${'x'.repeat(480_000)}`;
   service.ads = Array.from({ length: 260 }, (_, index) => createAd(index, { unlisted }));
   service.overrideResponse = ({ limit }) =>
@@ -218,7 +218,7 @@ test('gather_ads stops at the size limit of a gathering', async ({ upstream, sta
   const another = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: createAd(index).id }));
   service.overrideResponse = () => undefined;
-  // The service sends pages that are ten times larger than requested, so that a tenth of the calls is enough.
+  // Send pages ten times larger than requested, so that the test needs fewer calls.
   const serve = service.answerSearch.bind(service);
   service.answerSearch = (body) => {
     const { limit = 20, ...search } = JSON.parse(body) as { limit?: number };

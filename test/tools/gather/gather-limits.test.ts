@@ -6,7 +6,7 @@ import { freshUpstreamTest } from '../../support/fixtures.ts';
 const test = freshUpstreamTest();
 
 const cases = fc.record({
-  /** The price of each group of ads in credits. A group larger than a page gives every page the same price. */
+  /** The price of each group of ads, in credits. If a group is larger than a page, every page has the same price. */
   credits: fc.integer({ min: 0, max: 5 }),
   group: fc.constantFrom(1, 2, 5, 10, 20, 25, 50, 100, 1000),
   ads: fc.nat(300),

@@ -5,7 +5,7 @@ import { assertGatherings, GatheringServers, gatheringSchedules } from '../../su
 const servers = new GatheringServers();
 afterAll(() => servers.close());
 
-/** Only a few schedules, to verify that they run. `npm run schedules` tries twenty thousand. */
+/** Keeps the test fast. `npm run schedules` tries twenty thousand schedules. */
 const options = { numRuns: 60 };
 
 test('gather_ads pays for each page once, in any order of events', async () => {

@@ -20,7 +20,7 @@ const identity = (name: string) => ({ authenticated: true, authSource: 'api_key'
 const findCallerNames = (text: string) => new Set(text.match(/caller [\w.-]+/g));
 
 describe('Callers that share an HTTP server', async () => {
-  /** The service waits until this many requests have arrived, then answers them in reverse order. */
+  /** The API waits for this many requests and then responds in reverse order. */
   let requestsPerRound = 1;
   const releaseFunctions: (() => void)[] = [];
   const waitForRound = () =>
@@ -46,7 +46,7 @@ describe('Callers that share an HTTP server', async () => {
   test.each(clientKinds)('eight API keys with concurrent calls each get only their own results (%s)', async (kind) => {
     const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
     const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
-    /** Makes the same call several times at once with every client. Returns each result with the caller it belongs to. */
+    /** Makes the same call several times at once with every client. Returns each result with the name of its caller. */
     const callAll = (times: number, tool: string) =>
       Promise.all(
         clients.flatMap((client, index) =>
@@ -64,7 +64,7 @@ describe('Callers that share an HTTP server', async () => {
     }
     expect(answers).toHaveLength(24);
 
-    // All keys make the same paid call. The calls are coalesced and cached for each key separately.
+    // All keys make the same paid call. The server merges and caches the calls of each key separately.
     const before = upstream.requests.length;
     for (const round of ['sent to the service', 'cached']) {
       for (const { name, text } of await callAll(3, 'search_ads')) {
@@ -99,7 +99,7 @@ describe('A running call over HTTP', () => {
     itemId: deriveUuid('i'),
   });
 
-  /** Starts servers in front of a service that answers `whoami` immediately and other paths when a test opens their gates. */
+  /** Starts servers in front of an API that delays all responses except `whoami` until a test opens their gates. */
   const test = base.extend('serveHolding', ({ serve, upstream }) => async (config: Partial<Config> = {}) => {
     const gates = new Map<string, ReturnType<typeof createGate>>();
     const gateFor = (path: string) => gates.get(path) ?? gates.set(path, createGate()).get(path) ?? createGate();
@@ -109,7 +109,7 @@ describe('A running call over HTTP', () => {
       config,
     );
     const { call } = openConnection(server.origin);
-    /** Waits until requests that the server sends to the service must have arrived there. */
+    /** Waits until all requests that the server has sent must have reached the API. */
     const waitForArrival = async () => {
       for (const _ of [1, 2]) await call('whoami', {}, 'svc_live_somebody');
     };
@@ -138,7 +138,7 @@ describe('A running call over HTTP', () => {
     cancel.abort();
     await expect(called).rejects.toThrow();
     expect(await asked()[0]?.waitForAbort()).toBe(true);
-    // The call must not be retried, because nobody waits for its answer.
+    // The call must not be retried, because its caller has left.
     await arrived();
     expect(asked()).toHaveLength(1);
     await client.close();

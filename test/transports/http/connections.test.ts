@@ -21,10 +21,10 @@ async function serve(handler: Handler, options: Partial<ListenOptions> = {}) {
 }
 
 const get = (path = '/') => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
-/** An answer that does not fit into the network buffers of the operating system. */
+/** A response body that does not fit into the network buffers of the operating system. */
 const large = 'x'.repeat(16 * 1024 * 1024);
 
-/** Sends a request and waits until its answer begins to arrive. */
+/** Sends a request and waits for the start of the response. */
 const exchange = async ({ socket, received }: ReturnType<typeof openRawSocket>, path?: string) => {
   const before = received().length;
   socket.write(get(path));
@@ -33,7 +33,7 @@ const exchange = async ({ socket, received }: ReturnType<typeof openRawSocket>, 
 
 const isClosed = ({ socket }: { socket: Socket }) => socket.destroyed || socket.closed;
 
-/** Creates a handler that answers `/later` when the gate opens, and all other paths immediately. */
+/** Creates a handler that responds to `/later` when the gate opens, and to all other paths immediately. */
 function createGatedHandler() {
   const gate = createGate();
   const startedPaths: string[] = [];
@@ -69,7 +69,7 @@ test('a connection whose client does not read its response is closed', async () 
   socket.pause();
   socket.write(get('/large').repeat(2));
   await waitUntil(() => startedRequests === 1);
-  // The server accepts another connection as soon as the first connection is closed.
+  // The server accepts another connection as soon as the first one is closed.
   let answer = '';
   while (!answer.endsWith('small')) {
     const other = open();
@@ -156,7 +156,7 @@ test.each([
   });
   const { socket, closed } = open();
   socket.write(start);
-  // Sending more bytes slowly does not extend the timeout.
+  // Slowly sent bytes must not extend the timeout.
   const slowWrites = setInterval(() => more && socket.write(more), 20);
   expect(await closed.finally(() => clearInterval(slowWrites))).toMatch(/^HTTP\/1\.1 408/);
 });

@@ -14,7 +14,7 @@ const wideTable = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM 
 const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
 const reportOf = (content: object) => toolCall('write_report', { title: 'Heavy', sections: sections(content) });
 
-/** Expensive calls, and how many of them one key makes at the same time. */
+/** Expensive calls, and how many of them one API key makes at once. */
 const expensiveCalls = {
   'a report of 200 MB': { calls: 1, call: reportOf({ sql: wideTable }) },
   'sixteen reports of 240 cards': { calls: 16, call: reportOf({ adIds: adIds.slice(0, 12) }) },
@@ -24,7 +24,7 @@ const expensiveCalls = {
   },
 };
 
-/** Longer than one step of the work takes on a slow machine, and much shorter than all the work. */
+/** The longest allowed pause of the event loop. Longer than one step of the work, much shorter than the whole work. */
 const maxBlockedMs = 1500;
 
 test.for(Object.entries(expensiveCalls))(

@@ -123,7 +123,7 @@ describe('Downloads by slow clients', () => {
   const small = Buffer.alloc(200 * 1024, 'y');
   const sizes: Record<string, Buffer> = { large: content, small };
 
-  /** Serves a file at each link. The name of the file is its size. The tenant id is the link up to the first dash. */
+  /** Serves files whose name determines their size. The tenant id is the part of the link before the dash. */
   async function serveLinks(bounds: Parameters<typeof serveFiles>[1]) {
     const reads: string[] = [];
     const find: ServedFiles['find'] = async (link, name) => {
@@ -160,7 +160,7 @@ describe('Downloads by slow clients', () => {
     for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
     for (const link of ['a-1', 'a-2', 'b-1']) expect((await get(link)).text).toHaveLength(content.length);
-    // The file was read once for all readers of its link.
+    // The server reads the file once for all downloads of its link.
     expect(reads.filter((link) => link === 'a-1')).toHaveLength(1);
   });
 

@@ -8,7 +8,7 @@ import { httpTest as test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
 import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
 
-/** Returns a call whose body has more than 64 KB. Equal calls of one key would be sent once. */
+/** Returns a call with a body of more than 64 KB. The number makes calls different, because equal calls are merged. */
 const largeCallOf = (number: number) =>
   toolCall('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
 const largeCall = largeCallOf(0);
@@ -53,7 +53,7 @@ test('a large request is rejected as busy if no slot is free', {
   expect((await post(otherKey, largeCall)).status).toBe(200);
 });
 
-/** Serves large bodies within a bound of 400 KB for all bodies that are arriving. */
+/** Starts a handler of large bodies with a limit of 400 KB for all bodies that are being received. */
 async function serveBodies() {
   const bodies = createLargeBodies({ maxBytes: 400_000, waitMs: 200 });
   const gate = createGate();

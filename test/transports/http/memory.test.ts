@@ -5,8 +5,8 @@ import { type HttpCommand, startHttpCommand } from '../../support/process.ts';
 import { envelope, request } from '../stdio/session.ts';
 
 /**
- * Creates a fixture that runs the command with less memory than the requested answers take together. The command must not
- * run out of memory: at the end, it must exit by itself with code 0.
+ * Creates a fixture that runs the command with less memory than all requested responses need together. At the end, the
+ * command must exit with code 0, so it did not run out of memory.
  */
 const serveWithMemory =
   (megabytes: number, ...args: string[]) =>
@@ -25,7 +25,7 @@ const test = base
   .extend('smallServer', { scope: 'file' }, serveWithMemory(128, '--calls-per-key', '1'))
   .extend('smallestServer', { scope: 'file' }, serveWithMemory(64));
 
-/** Creates an export with about `bytes` bytes that repeat one character. `character` is an SQL expression. */
+/** Creates an export of about `bytes` bytes that repeats one character. `character` is an SQL expression. */
 async function createExport({ origin }: HttpCommand, key: string, bytes: number, character = "'a'") {
   const { call, close } = openConnection(origin);
   const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ${Math.ceil(bytes / 1000)})
@@ -45,7 +45,7 @@ async function read({ origin }: HttpCommand, key: string, uri: string) {
 }
 
 /**
- * Opens connections that send requests and never read the answers.
+ * Opens connections that send requests and never read the responses.
  * @returns a function that closes the connections
  */
 function leaveUnread(
@@ -111,7 +111,7 @@ test('a file that would become too large as JSON is not sent', async ({ service,
 });
 
 test('a server with little memory survives thousands of unread responses', async ({ smallestServer }) => {
-  // Each list has more than 50 KB.
+  // Each tool list has more than 50 KB.
   const closeConnections = leaveUnread(smallestServer, 1000, () => formatHttpRequest(request(1, 'tools/list')), 2);
   const { call, close } = openConnection(smallestServer.origin);
   for (let time = 0; time < 5; time++) expect((await call('whoami')).json).toMatchObject({ result: { isError: true } });

@@ -21,7 +21,7 @@ describe('The limit of concurrent calls over HTTP', () => {
     expect((await Promise.race(calls)).json).toMatchObject({
       result: { isError: true, _meta: { 'ad-library/error': busy } },
     });
-    // Calls of another key do not wait behind the calls of this key.
+    // A call of another API key does not wait behind the calls of this key.
     const other = post('svc_live_other');
     await waitUntil(() => upstream.requests.some(({ key }) => key === 'svc_live_other'));
     gate.open();
@@ -177,7 +177,7 @@ describe('The server address', () => {
     expect(await send('get_ad', { adId })).toContain(`http://${name}:${port}/media/demo/`);
   });
 
-  // On macOS, 127.0.0.1 is the only loopback address.
+  // macOS has only the loopback address 127.0.0.1.
   test.skipIf(process.platform === 'darwin')('the server can listen on another loopback address', async ({ serve }) => {
     expect((await (await serve(documentedResponse, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
   });

@@ -29,7 +29,7 @@ const createLatestCall = (meta: object) =>
 
 interface InvalidRequest {
   status: number;
-  /** The setting that the answer names. */
+  /** The setting that the response must name. */
   namedSetting?: string;
   path?: string;
   method?: 'GET' | 'DELETE' | 'PUT' | 'POST';
@@ -44,7 +44,7 @@ const withTwoKeys = (key: string) => ({
 });
 const versionField = 'io.modelcontextprotocol/protocolVersion';
 
-/** Requests that are refused for different reasons. None of them closes the connection. */
+/** Requests that the server must reject without closing the connection. */
 const invalidRequests: Record<string, InvalidRequest> = {
   'without a key': { status: 401, headers: removeHeader('authorization') },
   'with a key of another service': { status: 401, ...withKey('sk-123') },

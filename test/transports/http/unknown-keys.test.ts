@@ -8,7 +8,7 @@ import { type Behaviour, documentedResponse, errorResponse, json } from '../../s
 import { httpTest as test } from '../../support/fixtures.ts';
 import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
 
-/** A clock that stands still, so that all attempts happen within one minute. */
+/** A stopped clock, so that all attempts happen within one minute. */
 const stoppedClock = { elapsed: () => 1_000_000 };
 
 function createUnansweringService() {

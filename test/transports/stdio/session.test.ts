@@ -55,7 +55,7 @@ describe('The protocol revision over stdio', () => {
   const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
 
   test('a stdio client that starts with revision 2026-07-28 stays with it', async () => {
-    // Our constant must equal the constant of the SDK, which is not loaded at the start.
+    // The server has its own copy of this SDK constant, so that it need not load the SDK at startup.
     expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
     const { ask } = await openSession({ revision: '' });
     const first = (await ask(modern(1, 'tools/list'))).result?.tools;
@@ -104,13 +104,13 @@ describe('The limit of concurrent calls over stdio', () => {
 
   test('the server stops reading stdin while the client does not read stdout', async () => {
     const { send, stdin, stdout, ask, lines } = await openSession();
-    // The first list asks the service for its filters.
+    // The first tool list requests the filter description from the API.
     await ask(request(0, 'tools/list'));
     lines.length = 0;
     stdout.pause();
     const lists = Array.from({ length: 200 }, (_, id) => request(id + 1, 'tools/list'));
     send(...lists);
-    // After these turns of the event loop, nothing more can happen without a reader.
+    // After this many event-loop turns, the server has written all it can without a reader.
     for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
     const held = stdout.readableLength + stdout.writableLength;
     stdout.resume();
@@ -162,7 +162,7 @@ describe('The end of standard input', () => {
     ['2025-11-25', {}],
     ['2026-07-28', { _meta: envelope }],
   ] as const)('all earlier requests of revision %s are answered after stdin ends', async ([revision, meta]) => {
-    // A list of tools waits for the filters of a service on this machine.
+    // A tool list waits for the filter description of a local API.
     const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
     const isModern = revision === '2026-07-28';
     const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });

@@ -11,7 +11,7 @@ import { documentedResponse, startUpstream } from '../../support/faulty-upstream
 import { createGate } from '../../support/gate.ts';
 import { validHeaders } from '../../support/http.ts';
 
-/** The envelope of revision 2026-07-28: what each request states about its client in `_meta`. */
+/** The client information that revision 2026-07-28 requires in the `_meta` of each request. */
 export const envelope = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
@@ -39,7 +39,7 @@ export const createLatestRequest = (method: string, params: Record<string, unkno
 
 /**
  * Opens a stdio session over two streams in this process.
- * @param options `behaviour` is the behaviour of the service. With an empty `revision`, the session sends no handshake
+ * @param options `behaviour` sets the API's responses. With an empty `revision`, no handshake is sent
  */
 export async function openSession({
   behaviour = documentedResponse,

@@ -5,7 +5,7 @@ import { creditHeaders, json } from '../../../support/faulty-upstream.ts';
 import { createGate } from '../../../support/gate.ts';
 import { goodKey, startSignInServer, signInTest as withUpstream } from '../../../support/sign-in.ts';
 
-/** A server without a cache, in front of a service that charges two credits for each search. */
+/** Starts servers without a cache, in front of an API that charges two credits per search. */
 const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) => {
   const service = serveAds(upstream, 200, () => 2);
   const server = await startSignInServer({ baseUrl: upstream.baseUrl, cacheSeconds: 0, ...config });
@@ -44,7 +44,7 @@ test('a budget of 0 allows only free calls, even after a token renewal', async (
 test('concurrent calls stay within the budgets of the connection and the server', async ({ serve }) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
   const connections = [await server.signIn('7'), await server.signIn('9'), await server.signIn('50')];
-  // This search makes the price known.
+  // The server learns the price from this search.
   await search(goodKey, 'first');
   const burst = connections.flatMap(({ access }, index) =>
     Array.from({ length: 12 }, (_, number) => search(access, `${index} ${number}`)),
@@ -57,7 +57,7 @@ test('concurrent calls stay within the budgets of the connection and the server'
   expect(passed[1]).toBeLessThanOrEqual(4);
   expect(service.chargedCredits).toBe(20);
   expect(2 * (1 + passed.reduce((sum, count) => sum + count, 0))).toBe(20);
-  // A call that the budget of the server refused leaves no reservation in the budget of the connection.
+  // A call that the server's budget refused must not leave a reservation in the connection's budget.
   for (const [index, { access }] of connections.entries()) {
     const { thisServer } = (await server.call(access, 'get_credits')).result.data;
     expect(thisServer).toMatchObject({ charged: 20, connection: { charged: 2 * (passed[index] ?? 0) } });
@@ -71,7 +71,7 @@ test('a shared call is still sent if the budget of one connection is too small',
   const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(2) });
   service.overrideResponse = ({ sequenceNumber }) =>
     sequenceNumber === 1 ? (...request) => void gate.opened.then(() => answer(...request)) : undefined;
-  // The next call of this connection waits until this search makes the price known. The budget then refuses the call.
+  // The next call of this connection waits until this search reveals the price. Then the budget refuses it.
   const first = search(poor.access, 'first');
   await waitUntil(() => service.searches.length === 1);
   const same = [search(poor.access, 'same'), search(rich.access, 'same'), search(goodKey, 'same')];

@@ -18,10 +18,7 @@ import {
   signInTest as test,
 } from '../../../support/sign-in.ts';
 
-/**
- * Creates the OAuth provider that the SDKs need from a host. The provider stores everything in memory and exposes the URL
- * of the sign-in page.
- */
+/** Creates the OAuth provider that an SDK needs from its host. Stores everything in memory. `page` returns the sign-in URL. */
 function createHost(clientMetadataUrl?: string) {
   const storedValues: Record<string, unknown> = {};
   let page: URL | undefined;
@@ -54,7 +51,7 @@ function createHost(clientMetadataUrl?: string) {
 
 type Host = ReturnType<typeof createHost>;
 
-/** Acts as the person on the sign-in page: submits the key and returns the URL that the browser is redirected to. */
+/** Submits the API key on the sign-in page, like a user. Returns the URL to which the browser is redirected. */
 async function submitKey(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
   const shown = await (await fetch(page ?? '')).text();
   const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
@@ -101,7 +98,7 @@ test.for(clientKinds)('the official client %s can sign in and renew its tokens',
   await first.finish(back);
   const call = await connectSignedIn(kind, server, host);
   expect(await call()).toMatchObject(identityResult);
-  // The client replaces an access token that is not valid without asking the person again.
+  // The client must renew an invalid access token without asking the user again.
   const { tokens } = host.kept;
   if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
   expect(await call()).toMatchObject(identityResult);
@@ -152,7 +149,7 @@ test('sign-in passes the official MCP conformance suite', async ({ server }) => 
   ];
   const run = execFile(process.execPath, whole, { cwd: tmpdir() });
   let output = '';
-  // The suite prints the URL of the sign-in page, then waits for the browser to return.
+  // The suite prints the URL of the sign-in page and waits for the redirect.
   run.stdout?.on('data', (text: string) => {
     output += text;
     const page = /^http\S+\/authorize\?\S+$/m.exec(text)?.[0];

@@ -10,7 +10,7 @@ import {
   signInTest as withUpstream,
 } from '../../../support/sign-in.ts';
 
-/** Starts servers whose clock stands still, so that all attempts happen within one minute. */
+/** Starts servers with a stopped clock, so that all attempts happen within one minute. */
 const test = withUpstream.extend('serve', ({ upstream }) => async (config: object) => {
   const server = await startSignInServer({ baseUrl: upstream.baseUrl, ...config }, { elapsed: () => 1_000_000 });
   return { upstream, server, request: createAuthorizationRequest(await server.register()).request };
@@ -33,7 +33,7 @@ test('key attempts on the sign-in page are counted separately from API calls', a
   const refused = await submitKey(server, request, goodKey);
   expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   expect(await refused.text()).toMatch(/Too many keys were tried from your address\. Try again in \d+ s/);
-  // Keys in headers have a count of their own. A key that the service has accepted is admitted on the page, too.
+  // Keys in headers are counted separately. After the API has accepted a key there, the sign-in page admits it.
   const client = openConnection(server.origin);
   const call = (key: string) => client.send({ headers: validHeaders(key), body: JSON.stringify(toolCall('whoami')) });
   expect((await call(goodKey)).status).toBe(200);

@@ -14,7 +14,7 @@ import {
   signInTest as test,
 } from '../../../support/sign-in.ts';
 
-/** Starts a program on this machine that receives the redirect of sign-in and redirects the browser to its last page. */
+/** Starts a local program that receives the sign-in redirect and redirects the browser to a final page. */
 async function startCallback() {
   const received: URL[] = [];
   const server = createServer((request, response) => {
@@ -82,7 +82,7 @@ inChromium('The sign-in page', () => {
     await page.keyboard.type('0 or so');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    // The browser itself refuses the budget, so the key field keeps its text.
+    // The browser itself rejects the budget, so the API key field keeps its text.
     expect(await page.evaluate('document.activeElement.id + document.activeElement.validity.patternMismatch')).toBe(
       'budgettrue',
     );
@@ -96,7 +96,7 @@ inChromium('The sign-in page', () => {
     expect(answer).toMatchObject({ state: 'a state', iss: server.origin });
     expect(received[0]?.href).not.toContain('good');
     expect((await server.token(createCodeGrant(clientId, answer.code ?? '', verifier, uri))).status).toBe(200);
-    // Chromium reports every answer with status 400 in its console.
+    // Chromium logs every response with status 400 to its console.
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 

@@ -38,7 +38,7 @@ test('all sign-in responses have the required security headers', async ({ server
     `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource/mcp"`,
   );
   expect((await server.send('/token')).status).toBe(405);
-  // A document under this path would belong to another issuer (RFC 8414, 3.3).
+  // A document at this path would belong to another issuer (RFC 8414, section 3.3).
   expect((await server.send('/.well-known/oauth-authorization-server/mcp')).status).toBe(404);
   for (const path of ['', '/mcp']) {
     const resource = await (await server.send(`/.well-known/oauth-protected-resource${path}`)).json();
@@ -69,7 +69,7 @@ test('an invalid sign-in request never redirects', async ({ server }) => {
   const hosts = ['https://evil.example.com/callback', 'https://HOST.example.com/callback'];
   for (const uri of [...paths, ...others, ...hosts, 'javascript:alert(1)', ''])
     for (const shown of await pagesOf({ redirect_uri: uri })) expect(shown).not.toContain('href=');
-  // If the app made the error, the page offers a link, and the person decides whether to return to the app.
+  // For an error of the app, the page offers a link, so that the user can decide to return to the app.
   for (const [wrong, error] of [
     [{ response_type: 'token' }, 'unsupported_response_type'],
     [{ response_type: '' }, 'invalid_request'],
@@ -159,7 +159,7 @@ test('an authorization code is valid once, for one client, redirect URI and veri
   const { access_token: access = '', refresh_token: refresh = '' } = first.body;
   expect(Math.max(access.length, refresh.length)).toBeLessThan(1024);
   expect((await server.call(access, 'whoami')).status).toBe(200);
-  // If a code is used twice, one of the two users may have stolen it.
+  // A code that is used twice may have been stolen, so its connection ends.
   expect(await errorOf(good)).toBe('invalid_grant');
   expect((await server.call(access, 'whoami')).status).toBe(401);
   expect((await server.refreshTokens(refresh, good.client_id)).status).toBe(400);
@@ -389,7 +389,7 @@ test('the number of metadata fetches is limited per IP address', async ({ upstre
   const answerAll = () => {
     for (const { end } of open.splice(0)) end();
   };
-  // Two addresses request forty slow documents each.
+  // Request forty slow documents from each of two IP addresses.
   const slow = ['a', 'b'].flatMap((address) =>
     Array.from({ length: 40 }, (_, index) => ask(`${address}-${index}`, address)),
   );
@@ -399,7 +399,7 @@ test('the number of metadata fetches is limited per IP address', async ({ upstre
   const answering = setInterval(answerAll, 20);
   onTestFinished(() => clearInterval(answering));
   expect((await other).status).toBe(200);
-  // The other address got a slot before the first two addresses had used theirs up.
+  // The third IP address got a slot before the first two had finished.
   expect(begun.indexOf('/other')).toBeLessThan(30);
   const statuses = (await Promise.all(slow)).map(({ status }) => status);
   expect([statuses.filter((status) => status === 200), statuses.filter((status) => status === 429)]).toEqual([

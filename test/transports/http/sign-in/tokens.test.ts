@@ -4,7 +4,7 @@ import { type SignInServer, startSignInServer, signInTest as withUpstream } from
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-/** A server whose clock a test sets. */
+/** Starts a server whose clock the test can set. */
 const test = withUpstream.extend('timed', async ({ upstream }) => {
   const clock = { now: 1_000_000 };
   return { clock, server: await startSignInServer({ baseUrl: upstream.baseUrl }, { elapsed: () => clock.now }) };
