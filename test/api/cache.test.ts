@@ -26,15 +26,15 @@ describe('Cached results of equal calls', () => {
   test('calls whose filters differ only in key order share a cached result', async ({ upstream, start }) => {
     const server = await start({ baseUrl: upstream.baseUrl });
     const keys = fc.string({ minLength: 1 }).filter((key) => !['__proto__', 'limit', 'cursor'].includes(key));
-    const asked = new Set<string>();
+    const requestedQuestions = new Set<string>();
     await fc.assert(
       fc.asyncProperty(fc.dictionary(keys, fc.jsonValue({ maxDepth: 3 })), async (filters) => {
         upstream.respondWith(documentedResponse);
-        for (const any of [filters, reversed(filters), JSON.stringify(filters)])
-          expect((await server.call('search_ads', { filters: any })).isError).toBe(false);
+        for (const filterVariant of [filters, reversed(filters), JSON.stringify(filters)])
+          expect((await server.call('search_ads', { filters: filterVariant })).isError).toBe(false);
         const question = [JSON.stringify(reversed(filters)), JSON.stringify(filters)].toSorted()[0] ?? '';
-        expect(upstream.requests).toHaveLength(asked.has(question) ? 0 : 1);
-        asked.add(question);
+        expect(upstream.requests).toHaveLength(requestedQuestions.has(question) ? 0 : 1);
+        requestedQuestions.add(question);
       }),
       { numRuns: 50 },
     );
@@ -56,10 +56,10 @@ describe('Cached results of equal calls', () => {
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
     expect(service.countPaidRequests()).toBe(4);
-    const other = await server.connectAs(service.createKey());
-    const { data } = await other.call('search_ads', { limit: 2 });
+    const otherServer = await server.connectAs(service.createKey());
+    const { data } = await otherServer.call('search_ads', { limit: 2 });
     expect(data.receipt).toMatchObject({ charged: 1, cached: false });
-    expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, paidCalls: 1 });
+    expect((await otherServer.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, paidCalls: 1 });
   });
 });
 
@@ -68,9 +68,9 @@ describe('A cached result', () => {
     await server.call('search_ads', { limit: 2 });
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
-    const again = await server.call('search_ads', { limit: 2 });
-    expect(again.text).toContain('nothing charged (cached 3 min ago), 9,998 left');
-    expect(again.data.receipt.remaining).toBe(9998);
+    const cachedResult = await server.call('search_ads', { limit: 2 });
+    expect(cachedResult.text).toContain('nothing charged (cached 3 min ago), 9,998 left');
+    expect(cachedResult.data.receipt.remaining).toBe(9998);
   });
 
   test('a cached result is reused until it expires or fresh is set', async ({ server }) => {
@@ -109,11 +109,11 @@ describe('A cached result', () => {
     const items = ({ call }: Pick<TestServer, 'call'>, collectionId: string | undefined) =>
       call('list_collection_items', { collectionId, itemType: 'ads' });
     const [first, second] = (await server.call('list_collections')).data.items;
-    const other = await server.connectAs(service.createKey());
-    const theirs = (await other.call('list_collections')).data.items[0]?.id;
+    const otherServer = await server.connectAs(service.createKey());
+    const theirs = (await otherServer.call('list_collections')).data.items[0]?.id;
     const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const cached = async () => {
-      await items(other, theirs);
+      await items(otherServer, theirs);
       await items(server, second?.id);
       await server.call('search_ads', { limit: 1 });
     };
@@ -157,17 +157,17 @@ describe('get_ad with the seen option', () => {
 
   test('get_ad requests the ad from the API if seen is missing or fresh is set', async ({ server }) => {
     const adId = await listed(server);
-    const asked = await server.call('get_ad', { adId });
-    expect(asked.data).toMatchObject({ receipt: { charged: 1, cached: false } });
-    expect(asked.data.seenIn).toBeUndefined();
+    const result = await server.call('get_ad', { adId });
+    expect(result.data).toMatchObject({ receipt: { charged: 1, cached: false } });
+    expect(result.data.seenIn).toBeUndefined();
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
   test('get_ad with seen requests an ad that was not listed for the same API key', async ({ service, server }) => {
     const adId = await listed(server);
-    const other = await server.connectAs(service.createKey());
-    expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
-    const unseen = (await other.call('search_ads', { limit: 2 })).data.items[1]?.id;
+    const otherServer = await server.connectAs(service.createKey());
+    expect((await otherServer.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
+    const unseen = (await otherServer.call('search_ads', { limit: 2 })).data.items[1]?.id;
     expect((await server.call('get_ad', { adId: unseen, seen: true })).data.receipt.charged).toBe(1);
   });
 });

@@ -116,9 +116,11 @@ describe('Every tool', () => {
     ] as const),
     ...[500, 501, 502, 503, 504, 505, 599].map((status) => [status, 'unavailable'] as const),
   ]);
-  const odd = [201, 202, 204, 301, 302, 303, 304, 307, 308, 400, 405, 408, 409, 410, 413, 418, 425, 451];
+  const undocumentedStatuses = [
+    201, 202, 204, 301, 302, 303, 304, 307, 308, 400, 405, 408, 409, 410, 413, 418, 425, 451,
+  ];
 
-  test.for([...kinds.keys(), ...odd])(
+  test.for([...kinds.keys(), ...undocumentedStatuses])(
     'every tool maps HTTP %i to its error kind and retries only if that is safe',
     async (status, { upstream, server }) => {
       const hasBody = status !== 204 && status !== 304;
@@ -137,11 +139,11 @@ describe('Every tool', () => {
         const { error, text } = result;
         expectError(server, result, kinds.get(status) ?? 'unexpected_response');
         expect(error).toMatchObject({ status, ...(hasBody && { code: 'some_code', requestId: 'req-e' }) });
-        for (const part of [
+        for (const expectedText of [
           `HTTP ${status}`,
           ...(hasBody ? ['The service says: "The service says no."', 'some_code'] : []),
         ])
-          expect(text).toContain(part);
+          expect(text).toContain(expectedText);
         if (hasBody) expect(text).toContain('Request id: req-e');
         const isRepeated = (isGatedTool ? [503] : [502, 503, 504]).includes(status);
         expect(countRequests(upstream, tool === 'get_credits')).toBe(isRepeated ? countAttempts(tool) : 1);
@@ -174,17 +176,24 @@ test('an error response in an undocumented format is reported as possibly not fr
   expect(text).not.toContain('Not here');
 });
 
-const none = { charged: null, remaining: null };
+const emptyReceipt = { charged: null, remaining: null };
 test.for<[string, object, string]>([
   ['0.5', { charged: 0.5, remaining: 0.5 }, '0.5 charged, 0.5 left'],
-  ...['-3', 'three', '9'.repeat(400), '', '0x10', '1, 2'].map((value): [string, object, string] => [value, none, '']),
-])('credit headers with the value "%s" are parsed as %j', async ([value, read, words], { upstream, server }) => {
-  const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
-  upstream.respondWith(json({ id: 'x' }, { headers }));
-  const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
-  expect(data.receipt).toEqual({ ...read, cached: false, requestId: 'req-1' });
-  expect(text).toContain(words);
-});
+  ...['-3', 'three', '9'.repeat(400), '', '0x10', '1, 2'].map((value): [string, object, string] => [
+    value,
+    emptyReceipt,
+    '',
+  ]),
+])(
+  'credit headers with the value "%s" are parsed as %j',
+  async ([value, expectedReceipt, expectedText], { upstream, server }) => {
+    const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
+    upstream.respondWith(json({ id: 'x' }, { headers }));
+    const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
+    expect(data.receipt).toEqual({ ...expectedReceipt, cached: false, requestId: 'req-1' });
+    expect(text).toContain(expectedText);
+  },
+);
 
 test('a result says that the charge was not reported if the credit headers are missing', async ({
   upstream,
@@ -194,17 +203,17 @@ test('a result says that the charge was not reported if the credit headers are m
     response.writeHead(200, { 'content-type': 'text/plain' }).end('{"id":"x","headline":"Read"}');
   });
   const { data, text } = await server.call('get_ad', { adId: deriveUuid('x') });
-  expect(data.receipt).toEqual({ ...none, cached: false, requestId: null });
+  expect(data.receipt).toEqual({ ...emptyReceipt, cached: false, requestId: null });
   expect(text).toContain('Credits: not reported for this call');
   expect(text).toContain('Read');
 });
 
 test('concurrent calls get their own results if the API responds out of order', async ({ upstream, server }) => {
-  const held: (() => void)[] = [];
+  const heldResponses: (() => void)[] = [];
   upstream.respondWith((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);
-    held.push(() => response.writeHead(200, {}).end(JSON.stringify({ id, headline: `Ad ${id}` })));
-    if (held.length === 5) for (const answer of held.reverse()) answer();
+    heldResponses.push(() => response.writeHead(200, {}).end(JSON.stringify({ id, headline: `Ad ${id}` })));
+    if (heldResponses.length === 5) for (const answer of heldResponses.reverse()) answer();
   });
   const ids = ['a', 'b', 'c', 'd', 'e'].map(deriveUuid);
   const results = await Promise.all(ids.map((adId) => server.call('get_ad', { adId })));
@@ -214,14 +223,14 @@ test('concurrent calls get their own results if the API responds out of order', 
 test('a response sent in millions of one-byte chunks uses less than 64 MB of memory', async ({ upstream, server }) => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
-  const [sent, end] = [createGate(), createGate()];
+  const [firstHalfSent, end] = [createGate(), createGate()];
   const piece = Buffer.from('1\r\n \r\n'.repeat(10_000));
   const threeMillionChunks: Behaviour = (_, { socket }) => {
     socket?.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
     let pieces = 0;
     const more = () => {
       while (pieces++ < 300) if (!socket?.write(piece)) return void socket?.once('drain', more);
-      sent.open();
+      firstHalfSent.open();
       void end.opened.then(() => socket?.end('2\r\n{}\r\n0\r\n\r\n'));
     };
     more();
@@ -230,11 +239,11 @@ test('a response sent in millions of one-byte chunks uses less than 64 MB of mem
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const answer = server.call('get_account');
-  await sent.opened;
+  await firstHalfSent.opened;
   collectGarbage();
-  const held = process.memoryUsage().heapUsed - before;
+  const heldBytes = process.memoryUsage().heapUsed - before;
   end.open();
   await answer;
   // Two million chunks would take more than 200 MB if the server kept each chunk as an object.
-  expect(held).toBeLessThan(64 * 1024 * 1024);
+  expect(heldBytes).toBeLessThan(64 * 1024 * 1024);
 });

@@ -35,10 +35,10 @@ function holdNextAnswer(upstream: Upstream, answer: Behaviour = documentedRespon
 /** Makes a call and cancels it as soon as the API has received the request. */
 async function callAndCancel({ call }: TestServer, upstream: Upstream, name: string, args: Record<string, unknown>) {
   const caller = new AbortController();
-  const left = call(name, args, { signal: caller.signal }).catch(() => 'left');
+  const cancelledCall = call(name, args, { signal: caller.signal }).catch(() => 'left');
   await upstream.waitForRequests(1);
   caller.abort();
-  expect(await left).toBe('left');
+  expect(await cancelledCall).toBe('left');
 }
 
 /** Pings the server. When the ping returns, all messages sent before it have arrived. */
@@ -105,11 +105,11 @@ describe('Concurrent equal calls', () => {
 
   test('concurrent equal calls of add_collection_item are all sent', async ({ upstream, server }) => {
     const answer = holdNextAnswer(upstream);
-    const read = () => server.call('search_ads', { limit: 6 });
-    const reads = [read()];
+    const search = () => server.call('search_ads', { limit: 6 });
+    const reads = [search()];
     await upstream.waitForRequests(1);
     await Promise.all([1, 2].map(() => server.call('add_collection_item', saving)));
-    reads.push(read());
+    reads.push(search());
     await waitForArrival(server);
     answer();
     for (const { isError } of await Promise.all(reads)) expect(isError).toBe(false);
@@ -221,12 +221,12 @@ describe('Cancelled calls', () => {
 test('a paid call that is aborted at shutdown is logged with its price', async ({ upstream, server }) => {
   upstream.respondWith(documentedResponse, () => {});
   await server.call('get_ad', opening);
-  const lost = server.call('get_ad', { ...opening, fresh: true });
+  const abortedCall = server.call('get_ad', { ...opening, fresh: true });
   await upstream.waitForRequests(2);
   await server.stopApp();
   const line = server.logLines.find((logged) => logged.includes('a paid call was lost'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
-  expect((await lost).text).toContain('The call was cancelled.');
+  expect((await abortedCall).text).toContain('The call was cancelled.');
   expect(await upstream.requests[1]?.waitForAbort()).toBe(true);
 });

@@ -56,16 +56,16 @@ describe.each(forms)('The API key %s', (form, text) => {
   test(`the API key ${form} never appears in results or logs`, async ({ upstream, server }) => {
     // Verify that the test's own decoder finds the key.
     expect(decodeAllForms(text)).toContain('canary');
-    const shown: unknown[] = [];
+    const shownTexts: unknown[] = [];
     const bodies = bodiesWith(text);
-    const [[, whole]] = bodies;
+    const [[, fullBody]] = bodies;
     for (const [status, body] of bodies) {
       const plain = JSON.stringify(body);
       // Call every tool with the full body, because each tool parses it differently. Three tools suffice for the others.
-      for (const [index, { tool, args }] of calls.slice(0, body === whole ? undefined : 3).entries()) {
-        const sent = index % 2 === 0 ? plain : escaped(plain, /[+/=_]/g);
-        upstream.respondWith((_, response) => response.writeHead(status, inHeader(text)).end(sent));
-        shown.push((await server.call(tool, args)).raw);
+      for (const [index, { tool, args }] of calls.slice(0, body === fullBody ? undefined : 3).entries()) {
+        const sentJson = index % 2 === 0 ? plain : escaped(plain, /[+/=_]/g);
+        upstream.respondWith((_, response) => response.writeHead(status, inHeader(text)).end(sentJson));
+        shownTexts.push((await server.call(tool, args)).raw);
       }
     }
     for (const status of [200, 401]) {
@@ -73,9 +73,9 @@ describe.each(forms)('The API key %s', (form, text) => {
       upstream.respondWith((_, response: ServerResponse) =>
         response.writeHead(status, headers).end(`<h1>${text}</h1>`),
       );
-      shown.push((await server.call('search_ads')).raw);
+      shownTexts.push((await server.call('search_ads')).raw);
     }
-    expect(decodeAllForms([shown, server.logLines.splice(0)])).not.toContain('canary');
+    expect(decodeAllForms([shownTexts, server.logLines.splice(0)])).not.toContain('canary');
   });
 });
 
@@ -178,8 +178,8 @@ test('an API key in a response never reaches stored files, exports or SQL result
         offerLink: `https://shop.example/?k=${text}`,
       }),
     );
-    const items = service.ads.map((one, index) =>
-      index < plain.length ? JSON.stringify(one) : escaped(JSON.stringify(one), beyondAscii),
+    const items = service.ads.map((ad, index) =>
+      index < plain.length ? JSON.stringify(ad) : escaped(JSON.stringify(ad), beyondAscii),
     );
     const answer = `{"items":[${items}],"cursor":null,"hasMore":false,"totalHits":${texts.length}}`;
     service.overrideResponse = () => (_, response) => void response.writeHead(200, creditHeaders(1)).end(answer);
@@ -187,10 +187,10 @@ test('an API key in a response never reaches stored files, exports or SQL result
     const { data } = await server.call('export_ads', { sql: 'SELECT * FROM ads', format: 'jsonl' });
     const { contents } = await server.client.readResource({ uri: data.uri as string });
     const hex = await server.call('query_ads', { sql: 'SELECT hex(headline), hex(json) FROM ads', cell: 20_000 });
-    const read = (hex.data.rows as string[][]).flat().map((cell) => Buffer.from(cell, 'hex').toString());
+    const queriedTexts = (hex.data.rows as string[][]).flat().map((cell) => Buffer.from(cell, 'hex').toString());
     await server.stopApp();
-    expect(read).toHaveLength(2 * texts.length);
-    expect(decodeAllForms([contents, read])).not.toContain('canary');
+    expect(queriedTexts).toHaveLength(2 * texts.length);
+    expect(decodeAllForms([contents, queriedTexts])).not.toContain('canary');
     for (const file of readdirSync(files, { recursive: true, withFileTypes: true }))
       if (file.isFile())
         expect(decodeAllForms(readFileSync(join(file.parentPath, file.name), 'utf8'))).not.toContain('canary');

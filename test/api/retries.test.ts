@@ -40,18 +40,18 @@ function requestsFor(
   { isGatedTool, tool }: { isGatedTool: boolean; tool: string },
 ): number {
   const writes = tool === 'add_collection_item';
-  let sent = 0;
+  let requestCount = 0;
   let blind = 0;
   for (const next of outcome) {
-    sent++;
+    requestCount++;
     const turnedDown = next.startsWith('turns down');
-    if (!turnedDown && next !== 'resets') return sent;
-    if (sent === 3) return sent;
-    if (isGatedTool && !next.startsWith('turns down (503')) return sent;
+    if (!turnedDown && next !== 'resets') return requestCount;
+    if (requestCount === 3) return requestCount;
+    if (isGatedTool && !next.startsWith('turns down (503')) return requestCount;
     if (next === 'resets' || writes) blind++;
-    if (writes && blind > 1) return sent;
+    if (writes && blind > 1) return requestCount;
   }
-  return sent;
+  return requestCount;
 }
 
 test('a call is retried exactly as often as the retry rules allow', async ({ upstream, server }) => {
@@ -62,9 +62,11 @@ test('a call is retried exactly as often as the retry rules allow', async ({ ups
       upstream.respondWith(...run.map((kind) => outcomes[kind]));
       upstream.credits = each.tool === 'get_credits' ? undefined : documentedResponse;
       const { isError } = await server.call(each.tool, each.args);
-      const sent = upstream.requests.filter(({ path }) => each.tool === 'get_credits' || !path.endsWith('/credits'));
+      const sentRequests = upstream.requests.filter(
+        ({ path }) => each.tool === 'get_credits' || !path.endsWith('/credits'),
+      );
       const expected = requestsFor(run, each);
-      expect(sent).toHaveLength(expected);
+      expect(sentRequests).toHaveLength(expected);
       expect(isError).toBe(run[expected - 1] !== 'answers');
     }),
     { numRuns: 200 },
@@ -88,17 +90,17 @@ test('a paid call is retried after a 503 that charged nothing', async ({ upstrea
 test.for(['nonsense', '-1', ''])(
   'a paid call is not retried after a 503 with the unreadable charge "%s"',
   async (charge, { upstream, start }) => {
-    const own = await start({ creditBudget: 10 });
+    const serverWithBudget = await start({ creditBudget: 10 });
     upstream.credits = documentedResponse;
     upstream.respondWith(
       json({ id: 'x' }, { headers: creditHeaders(3) }),
       json({}, { status: 503, headers: creditHeaders(charge) }),
     );
-    await own.call('get_ad', argsOf('get_ad'));
-    const { text } = await own.call('get_ad', argsOf('get_ad'));
+    await serverWithBudget.call('get_ad', argsOf('get_ad'));
+    const { text } = await serverWithBudget.call('get_ad', argsOf('get_ad'));
     expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits'))).toHaveLength(2);
     expect(text).toContain('unknown whether the service charged');
-    expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, uncertain: 3 });
+    expect((await serverWithBudget.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, uncertain: 3 });
   },
 );
 
@@ -152,8 +154,8 @@ describe('Retries of add_collection_item', () => {
       response.socket?.resetAndDestroy();
       void leaving.close();
     });
-    const own = await start({ baseUrl: leaving.baseUrl });
-    const { text } = await own.call('add_collection_item', saving);
+    const serverWithLostUpstream = await start({ baseUrl: leaving.baseUrl });
+    const { text } = await serverWithLostUpstream.call('add_collection_item', saving);
     expect(leaving.requests).toHaveLength(1);
     expect(text).not.toContain('Nothing was sent');
   });
@@ -162,21 +164,22 @@ describe('Retries of add_collection_item', () => {
     upstream,
     start,
   }) => {
-    const own = await start({ timeoutMs: 250 }, { random: () => 1 });
+    const hastyServer = await start({ timeoutMs: 250 }, { random: () => 1 });
     upstream.respondWith(faults.resets);
-    const { text, error } = await own.call('add_collection_item', saving);
+    const { text, error } = await hastyServer.call('add_collection_item', saving);
     expect(error?.kind).toBe('timeout');
     expect(text).not.toContain('Nothing was sent');
   });
 
   test('a collection is read again after a save whose outcome is unknown', async ({ upstream, start }) => {
-    const own = await start({ cacheSeconds: 900 });
+    const cachingServer = await start({ cacheSeconds: 900 });
     const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
-    const readList = () => own.call('list_collection_items', { collectionId: saving.collectionId, itemType: 'ads' });
+    const readList = () =>
+      cachingServer.call('list_collection_items', { collectionId: saving.collectionId, itemType: 'ads' });
     upstream.respondWith(list, errorResponse(504), errorResponse(404), list);
     await readList();
     await readList();
-    await own.call('add_collection_item', saving);
+    await cachingServer.call('add_collection_item', saving);
     expect(upstream.requests).toHaveLength(3);
     await readList();
     expect(upstream.requests).toHaveLength(4);
@@ -188,10 +191,10 @@ describe('Retries of add_collection_item', () => {
     ['gets no answer', delays.hangs],
     ['is answered by a gateway', errorResponse(502)],
   ])('a save that %s is not retried if earlier saves were charged', async ([_, fault], { upstream, start }) => {
-    const own = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
+    const server = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
     upstream.respondWith(answer(true, creditHeaders(3)), fault);
-    await own.call('add_collection_item', saving);
-    const { text, error } = await own.call('add_collection_item', saving);
+    await server.call('add_collection_item', saving);
+    const { text, error } = await server.call('add_collection_item', saving);
     expect(error?.retryable).toBe(false);
     expect(text).toContain('Retrying may help, but may be charged again: ask the user first.');
     expect(text).toContain('saving it again may be charged again');

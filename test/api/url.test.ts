@@ -35,7 +35,7 @@ describe('The base URL of the API', () => {
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: `${address}/prefix` });
     const { text, error } = await call('search_ads');
     expect(error).toMatchObject({ kind: 'network', retryable: true });
-    for (const words of ['could not be reached', 'AD_LIBRARY_BASE_URL']) expect(text).toContain(words);
+    for (const expectedText of ['could not be reached', 'AD_LIBRARY_BASE_URL']) expect(text).toContain(expectedText);
     expect(text).toContain(`${address}: ECONNREFUSED.`);
     expect(text).toContain('Nothing was sent, nothing was charged.');
     await close();

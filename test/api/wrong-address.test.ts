@@ -32,19 +32,19 @@ test('a relative redirect target is shown as an absolute URL', async ({ upstream
 });
 
 test('the reported redirect target contains no secrets and only http or https URLs', async ({ upstream, server }) => {
-  const shown = async (location: string) => {
+  const readShownTarget = async (location: string) => {
     upstream.respondWith((_, response) => response.writeHead(302, { location }).end());
     return (await server.call('whoami')).text;
   };
-  const withSecrets = await shown('https://user:secret1@new.example/a?key=secret2#secret3');
+  const withSecrets = await readShownTarget('https://user:secret1@new.example/a?key=secret2#secret3');
   expect(withSecrets).toContain('It redirects to "https://new.example/a";');
   expect(withSecrets).not.toContain('secret');
   for (const location of ['javascript:alert(1)', 'http://', `https://x.example/${'a'.repeat(5000)}`])
-    expect(await shown(location)).toContain('It redirects elsewhere; redirects are not followed');
+    expect(await readShownTarget(location)).toContain('It redirects elsewhere; redirects are not followed');
   const anyHeader = fc.string({ unit: 'binary-ascii' }).map((text) => text.replace(/[\r\n\0]/g, ''));
   await fc.assert(
     fc.asyncProperty(anyHeader, async (path) => {
-      const text = await shown(`https://x.example/${path.replace(/[^\t\x20-\x7e]/g, '')}`);
+      const text = await readShownTarget(`https://x.example/${path.replace(/[^\t\x20-\x7e]/g, '')}`);
       expect(/It redirects to "([^"\s]*)";|It redirects elsewhere;/.test(text)).toBe(true);
     }),
     { numRuns: 50 },

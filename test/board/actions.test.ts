@@ -41,8 +41,8 @@ inChromium('Actions on the board', () => {
         ),
       );
     const listModelContexts = () => shown.messages('ui/update-model-context');
-    const known = `On the board, ad 2 is ${createAdId(1)}; ad 5 is ${createAdId(4)}.`;
-    const createModelContext = (text: string) => ({ content: [{ type: 'text', text: `${known} ${text}` }] });
+    const knownIds = `On the board, ad 2 is ${createAdId(1)}; ad 5 is ${createAdId(4)}.`;
+    const createModelContext = (text: string) => ({ content: [{ type: 'text', text: `${knownIds} ${text}` }] });
     expect((await listModelContexts()).at(-1)?.params).toEqual(createModelContext('Selected: ads 2 and 5.'));
     await getButton(shown, /^Clear the selection/).click();
     await expect
@@ -132,13 +132,13 @@ inChromium('Actions on the board', () => {
   });
 
   test('ads that the server no longer stores are shown as the search result lists them', async () => {
-    const lost = createAdId(3).replace('0', 'f');
+    const evictedId = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
       ...searchOfSixAds,
-      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(createAdId(3), lost)),
+      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(createAdId(3), evictedId)),
     });
     await waitForAdCount(shown, '6 of 30 ads');
-    expect(shown.calls[0]?.arguments.ids).toContain(lost);
+    expect(shown.calls[0]?.arguments.ids).toContain(evictedId);
     await getCheckbox(shown, 'Offer 3').check();
     const card = shown.board.locator('.card', { hasText: 'Offer 3' });
     expect(await card.textContent()).toContain('First line of offer 3.');
@@ -164,9 +164,9 @@ inChromium('Actions on the board', () => {
     await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
     await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
     expect(await getButton(listed, /^More ads/).count()).toBe(0);
-    const bare = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
-    await bare.board.getByRole('alert').getByText(problem).waitFor();
-    await getButton(bare, 'Try again').waitFor();
+    const boardWithoutAds = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
+    await boardWithoutAds.board.getByRole('alert').getByText(problem).waitFor();
+    await getButton(boardWithoutAds, 'Try again').waitFor();
   });
 
   test.each<[string, (ids: string[]) => object]>([
@@ -178,17 +178,17 @@ inChromium('Actions on the board', () => {
     ],
     ['is late', (ids) => ({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] })],
     ['brings nothing', (ids) => ({ pictures: [], left: ids })],
-  ])('pictures are requested again when they scroll into view if the first call %s', async (_, unable) => {
-    const asked: string[][] = [];
+  ])('pictures are requested again when they scroll into view if the first call %s', async (_, failingResult) => {
+    const requestedIds: string[][] = [];
     const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
-      if (name === 'board_pictures') asked.push(ids as string[]);
+      if (name === 'board_pictures') requestedIds.push(ids as string[]);
     };
     let isFirst = true;
     const forwardCall = (result: Record<string, unknown>) => {
       const { pictures } = Object(Object(result._meta)['ad-library/board']);
       if (!pictures || !isFirst) return result;
       isFirst = false;
-      return { _meta: { 'ad-library/board': unable(asked[0] ?? []) } };
+      return { _meta: { 'ad-library/board': failingResult(requestedIds[0] ?? []) } };
     };
     const shown = await boards.show({ ...searchOfSixAds, passOn: forwardCall, beforeCall: interceptCall });
     await expect.poll(() => isFirst).toBe(false);
@@ -196,8 +196,8 @@ inChromium('Actions on the board', () => {
     await getButton(shown, 'Timeline').click();
     await getButton(shown, 'Cards').click();
     await shown.board.locator('.card img').nth(5).waitFor();
-    const again = asked.slice(1).flat();
-    expect(again.filter((id) => asked[0]?.includes(id)).toSorted()).toEqual(asked[0]?.toSorted());
+    const repeatedIds = requestedIds.slice(1).flat();
+    expect(repeatedIds.filter((id) => requestedIds[0]?.includes(id)).toSorted()).toEqual(requestedIds[0]?.toSorted());
   });
 
   test('loading more ads needs a second click on a button that names the price', async () => {

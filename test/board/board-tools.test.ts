@@ -38,33 +38,33 @@ const callBoardTool = async <Data>(name: string, args: object, client: Pick<Test
 
 describe.each(outputs)('The tools of the board with output %s', (output) => {
   test('a tool result contains the ads, the total and the price for the board', async () => {
-    const own = servers[output];
-    const found = await own.call('search_ads', { limit: 7 });
-    expect(meta<BoardContext>(found)).toMatchObject({
+    const server = servers[output];
+    const searchResult = await server.call('search_ads', { limit: 7 });
+    expect(meta<BoardContext>(searchResult)).toMatchObject({
       tool: 'search_ads',
       totalHits: 30,
       nextCredits: { atLeast: 1, atMost: 1 },
     });
-    const { ids = [], cursor } = meta<BoardContext>(found);
+    const { ids = [], cursor } = meta<BoardContext>(searchResult);
     expect(ids).toHaveLength(7);
     expect(cursor).toEqual(expect.any(String));
-    const gathered = await own.call('gather_ads', { maxAds: 30, maxCredits: 30 });
+    const gathered = await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
     expect(meta<BoardContext>(gathered).gathering).toMatch(/^g/);
-    const viewed = await own.call('view_ads', { adIds: ids.slice(0, 2) });
+    const viewed = await server.call('view_ads', { adIds: ids.slice(0, 2) });
     expect(meta<BoardContext>(viewed).ids).toEqual(ids.slice(0, 2));
 
-    const shown = await own.call('board_ads', { ids, page });
-    expect(meta<BoardAds>(shown).ads.map(({ id }) => id)).toEqual(ids);
-    expect(shown.text).toBe('7 ads for the board, 0 more to come.');
-    expect(Object.keys(shown.data)).toEqual(output === 'text' ? [] : ['receipt']);
-    const { pictures } = await callBoardTool<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, own);
+    const boardResult = await server.call('board_ads', { ids, page });
+    expect(meta<BoardAds>(boardResult).ads.map(({ id }) => id)).toEqual(ids);
+    expect(boardResult.text).toBe('7 ads for the board, 0 more to come.');
+    expect(Object.keys(boardResult.data)).toEqual(output === 'text' ? [] : ['receipt']);
+    const { pictures } = await callBoardTool<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, server);
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
   test('the tools of the board return no data without the page token', async () => {
-    const own = servers[output];
-    const { ids } = meta<BoardContext>(await own.call('search_ads', { limit: 5 }));
-    const { gathering } = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
+    const server = servers[output];
+    const { ids } = meta<BoardContext>(await server.call('search_ads', { limit: 5 }));
+    const { gathering } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
     const before = service.requests.length + service.pictures.length;
     for (const word of [{}, { page: '' }, { page: 'x' }, { page: page.slice(1) }])
       for (const [name, args] of [
@@ -73,7 +73,7 @@ describe.each(outputs)('The tools of the board with output %s', (output) => {
         ['board_ads', {}],
         ['board_pictures', { ids }],
       ] as const) {
-        const { raw, text } = await own.call(name, { ...args, ...word });
+        const { raw, text } = await server.call(name, { ...args, ...word });
         expect(text).toBe('This tool answers only the board, which shows ads to the person.');
         expect(raw._meta).toEqual({ 'ad-library/board': {} });
         expect(JSON.stringify(raw).length).toBeLessThan(300);
@@ -82,10 +82,10 @@ describe.each(outputs)('The tools of the board with output %s', (output) => {
   });
 
   test('board data from other tools contains no text from advertisers', async () => {
-    const own = servers[output];
-    const { ids = [] } = meta<BoardContext>(await own.call('search_ads', { limit: 30, detail: 'full' }));
-    const collectionId = meta<BoardContext>(await own.call('list_collections')).collections?.[0]?.id;
-    await own.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ids[0] });
+    const server = servers[output];
+    const { ids = [] } = meta<BoardContext>(await server.call('search_ads', { limit: 30, detail: 'full' }));
+    const collectionId = meta<BoardContext>(await server.call('list_collections')).collections?.[0]?.id;
+    await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ids[0] });
     for (const [name, args] of [
       ['search_ads', { limit: 30, detail: 'full' }],
       ['gather_ads', { maxAds: 30, maxCredits: 0 }],
@@ -96,29 +96,33 @@ describe.each(outputs)('The tools of the board with output %s', (output) => {
       ['get_ad', { adId: ids[0] }],
       ['query_ads', { sql: 'SELECT * FROM ads' }],
     ] as const) {
-      const { raw } = await own.call(name, { ...args });
+      const { raw } = await server.call(name, { ...args });
       expect(raw.isError).not.toBe(true);
-      const said = JSON.stringify(raw._meta ?? {});
-      expect(said).not.toMatch(/offer|line|card|heron|stridemoor|copperquill|shop/i);
-      expect(said.length).toBeLessThan(400 + 40 * ids.length);
+      const boardData = JSON.stringify(raw._meta ?? {});
+      expect(boardData).not.toMatch(/offer|line|card|heron|stridemoor|copperquill|shop/i);
+      expect(boardData.length).toBeLessThan(400 + 40 * ids.length);
     }
   });
 });
 
 test('board_ads marks ads that are new in the latest check of a watch', async () => {
   const service = await startBoardService(createAds(30));
-  const own = await service.start({ cacheSeconds: 0 });
-  await own.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
-  const first = await own.call('check_watches', { maxCredits: 30 });
+  const server = await service.start({ cacheSeconds: 0 });
+  await server.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
+  const first = await server.call('check_watches', { maxCredits: 30 });
   expect(meta<BoardContext>(first)).toMatchObject({ tool: 'check_watches', gathering: expect.stringMatching(/^g/) });
   const listMarkedIds = async () => {
-    const { gathering = '' } = (await own.call('gather_ads', { maxCredits: 30 })).data as { gathering?: string };
-    const { ads } = await callBoardTool<BoardAds>('board_ads', { gathering, page: await readTestPageToken(own) }, own);
+    const { gathering = '' } = (await server.call('gather_ads', { maxCredits: 30 })).data as { gathering?: string };
+    const { ads } = await callBoardTool<BoardAds>(
+      'board_ads',
+      { gathering, page: await readTestPageToken(server) },
+      server,
+    );
     return ads.filter(({ isNew }) => isNew).map(({ id }) => id);
   };
   expect(await listMarkedIds()).toEqual([]);
   await service.add(createAds(32)(`${service.baseUrl}/pictures`).slice(30));
-  const second = await own.call('check_watches', { maxCredits: 30 });
+  const second = await server.call('check_watches', { maxCredits: 30 });
   expect(meta<BoardContext>(second).ids?.sort()).toEqual([createAdId(30), createAdId(31)]);
   expect((await listMarkedIds()).sort()).toEqual([createAdId(30), createAdId(31)]);
   await service.close();
@@ -143,18 +147,18 @@ test('board_ads returns stored ads with their labels at no charge', async () => 
   const labels = [{ label: 'hook', value: 'question' }, { label: 'new' }];
   expect(labelled.ads.map((ad) => ad.labels)).toEqual([undefined, labels]);
   expect(service.requests.length).toBe(before);
-  const facts = {
+  const expectedFields = {
     pageName: 'Copperquill',
     firstLine: 'First line of offer 2.',
     daysRunning: 7,
     active: true,
     creative: '3 cards',
   };
-  expect(ads[1]).toMatchObject({ ...facts, cards: [{ title: 'Card 1 of 2' }] });
+  expect(ads[1]).toMatchObject({ ...expectedFields, cards: [{ title: 'Card 1 of 2' }] });
   expect(Object.keys(ads[1] ?? {})).not.toContain('body');
-  const whole = await callBoardTool<BoardAds>('board_ads', { ids: [createAdId(2)], detail: 'full' });
-  expect(whole.ads[0]).toMatchObject({
-    ...facts,
+  const fullResult = await callBoardTool<BoardAds>('board_ads', { ids: [createAdId(2)], detail: 'full' });
+  expect(fullResult.ads[0]).toMatchObject({
+    ...expectedFields,
     body: 'First line of offer 2.\nIts second line.',
     landingUrl: 'https://shop.example/offer/2',
     cards: [{ title: 'Card 1 of 2', body: 'Card text 1' }, {}, {}],
@@ -162,11 +166,11 @@ test('board_ads returns stored ads with their labels at no charge', async () => 
 });
 
 test('board_ads states the gaps in the data of a gathering', async () => {
-  const own = await startBoardService((mediaUrl) =>
+  const ownService = await startBoardService((mediaUrl) =>
     createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, countries: index < 20 ? ['DE'] : [] })),
   );
   try {
-    const client = await own.start({ output: 'both' });
+    const client = await ownService.start({ output: 'both' });
     const token = await readTestPageToken(client);
     const { gathering: id } = meta<BoardContext>(await client.call('gather_ads', { maxAds: 15, maxCredits: 30 }));
     const { gathering } = await callBoardTool<BoardAds>('board_ads', { gathering: id, page: token }, client);
@@ -177,7 +181,7 @@ test('board_ads states the gaps in the data of a gathering', async () => {
       expect.stringMatching(/^Known for some of the 30 ads only: .*country \(20\)/),
     );
   } finally {
-    await own.close();
+    await ownService.close();
   }
 });
 
@@ -194,44 +198,44 @@ test('board_ads returns the ads of a gathering and rejects an unknown gathering 
 test('board_ads states when the ads were read', async () => {
   let time = now;
   const { baseUrl, apiKey } = service;
-  const own = await startServer({ config: { baseUrl, apiKey }, now: () => time });
-  const { gathering } = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
+  const server = await startServer({ config: { baseUrl, apiKey }, now: () => time });
+  const { gathering } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   time += 70 * 86_400_000;
-  for (const wanted of [{ gathering }, { ids: [createAdId(3), createAdId(2)] }]) {
-    const { asOf, readAt } = await callBoardTool<BoardAds>('board_ads', wanted, own);
+  for (const args of [{ gathering }, { ids: [createAdId(3), createAdId(2)] }]) {
+    const { asOf, readAt } = await callBoardTool<BoardAds>('board_ads', args, server);
     expect([readAt?.slice(0, 10), asOf.slice(0, 10)]).toEqual(['2026-11-20', '2027-01-29']);
   }
-  expect(await callBoardTool<BoardAds>('board_ads', { ids: ['nowhere'] }, own)).not.toHaveProperty('readAt');
-  await own.close();
+  expect(await callBoardTool<BoardAds>('board_ads', { ids: ['nowhere'] }, server)).not.toHaveProperty('readAt');
+  await server.close();
 });
 
 test('board_ads returns a large gathering over several calls without duplicates', async () => {
-  const own = await startBoardService(createAds(2100));
-  const large = await own.start();
+  const ownService = await startBoardService(createAds(2100));
+  const large = await ownService.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
   const { gathering } = meta<BoardContext>(gathered);
-  const read: string[] = [];
-  let asked: object = { gathering };
+  const readIds: string[] = [];
+  let request: object = { gathering };
   let { left } = { left: [''] };
   while (left.length > 0) {
-    const answer = await callBoardTool<BoardAds>('board_ads', asked, large);
+    const answer = await callBoardTool<BoardAds>('board_ads', request, large);
     expect(JSON.stringify(answer).length).toBeLessThan(510_000);
     expect(answer.ads.length).toBeGreaterThan(0);
-    read.push(...answer.ads.map(({ id }) => id));
+    readIds.push(...answer.ads.map(({ id }) => id));
     left = [...answer.left, ...left.slice(2000)].filter((id) => id !== '');
-    asked = { ids: left.slice(0, 2000) };
+    request = { ids: left.slice(0, 2000) };
   }
-  expect(read).toHaveLength(2100);
-  expect(read.toSorted()).toEqual(Array.from({ length: 2100 }, (_, index) => createAdId(index)).toSorted());
-  await own.close();
+  expect(readIds).toHaveLength(2100);
+  expect(readIds.toSorted()).toEqual(Array.from({ length: 2100 }, (_, index) => createAdId(index)).toSorted());
+  await ownService.close();
 });
 
 test('board_pictures returns the pictures of an ad in card order, with a reason for each missing one', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
-  const asked = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
+  const requestedIds = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
-  const { pictures, left } = await callBoardTool<BoardPictures>('board_pictures', { ids: asked });
-  expect(pictures.map(({ id }) => id)).toEqual(asked);
+  const { pictures, left } = await callBoardTool<BoardPictures>('board_pictures', { ids: requestedIds });
+  expect(pictures.map(({ id }) => id)).toEqual(requestedIds);
   expect(pictures.map(({ src }) => src !== undefined)).toEqual([true, true, false, false]);
   expect(pictures[2]?.reason).toContain('only 3 cards');
   expect(pictures[3]?.reason).toContain('not in the dataset');
@@ -243,26 +247,29 @@ test('board_pictures returns the other pictures if one fails', async () => {
   const host = await startPictureHost();
   const [quick, slow] = createAds(2)('');
   const createMedia = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
-  const own = await startBoardService((mediaUrl) => [
+  const ownService = await startBoardService((mediaUrl) => [
     { ...quick, ...createMedia(`${mediaUrl}/quick.jpg`) },
     { ...slow, ...createMedia(host.serve(() => {})) },
   ]);
-  const ownHost = { host: '127.0.0.1', port: Number(new URL(own.baseUrl).port) };
-  const hasty = await own.start({ timeoutMs: 4000, mediaHosts: { public: false, listed: [host.host, ownHost] } });
-  await hasty.call('search_ads', {});
+  const ownHost = { host: '127.0.0.1', port: Number(new URL(ownService.baseUrl).port) };
+  const serverWithTimeout = await ownService.start({
+    timeoutMs: 4000,
+    mediaHosts: { public: false, listed: [host.host, ownHost] },
+  });
+  await serverWithTimeout.call('search_ads', {});
   // Once fetched, the picture is cached, so later calls return it even on a busy machine.
-  const fastPicture = () => callBoardTool<BoardPictures>('board_pictures', { ids: [createAdId(0)] }, hasty);
+  const fastPicture = () => callBoardTool<BoardPictures>('board_pictures', { ids: [createAdId(0)] }, serverWithTimeout);
   await expect.poll(async () => (await fastPicture()).pictures[0]?.src).toBeDefined();
   const { pictures } = await callBoardTool<BoardPictures>(
     'board_pictures',
     { ids: [createAdId(0), createAdId(1)] },
-    hasty,
+    serverWithTimeout,
   );
   expect(pictures).toEqual([
     { id: createAdId(0), src: expect.stringContaining('data:image/jpeg') },
     { id: createAdId(1), reason: 'there was no time left for it', isLate: true },
   ]);
-  await own.close();
+  await ownService.close();
   await host.close();
 });
 

@@ -7,7 +7,7 @@ import { createFormats } from '../../src/ui/formats.ts';
 
 const readAt = '2026-11-20T09:00:00Z';
 const formats = createFormats('en');
-const whole = { readAt, hasAllLaunches: true, formats };
+const completeContext = { readAt, hasAllLaunches: true, formats };
 const createAdsOnDays = (
   count: number,
   adAt: (index: number) => Partial<BriefAd> = () => ({}),
@@ -93,33 +93,33 @@ describe('The finding above the ads', () => {
       { values: { advertiser: 'Serra', landing: 'serra.example/boots' } },
     ],
     ['a landing page of a few messages', computeLeadingFinding(4), undefined],
-  ])('the finding for %s has the expected text', (_, given, text, opens) => {
-    const finding = selectFinding(given, whole);
+  ])('the finding for %s has the expected text', (_, ads, text, opens) => {
+    const finding = selectFinding(ads, completeContext);
     expect(finding && normalizeSpelling(readText(finding))).toBe(text);
     if (opens) expect(finding?.opens).toEqual(opens);
   });
 
   test('no finding compares launches if some ads are hidden', () => {
-    const given = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
-    expect(selectFinding(given, { ...whole, hasAllLaunches: false })).toBeUndefined();
+    const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
+    expect(selectFinding(ads, { ...completeContext, hasAllLaunches: false })).toBeUndefined();
   });
 
   test('no finding compares launches if the reading time is unknown', () => {
-    const given = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
-    expect(selectFinding(given, { ...whole, readAt: undefined })).toBeUndefined();
+    const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
+    expect(selectFinding(ads, { ...completeContext, readAt: undefined })).toBeUndefined();
   });
 
   test('no finding reports a month with few launches if the month was not over when read', () => {
-    const given = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
+    const ads = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
-      expect(selectFinding(given, { ...whole, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
+      expect(selectFinding(ads, { ...completeContext, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
   });
 
   test('no finding compares launches if all ads were last seen long before they were read', () => {
     const createLastSeenAds = (day: string) =>
       startOn(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
-    expect(selectFinding(createLastSeenAds('2026-07-01'), whole)).toBeUndefined();
-    expect(selectFinding(createLastSeenAds('2026-11-20'), whole)).toBeDefined();
+    expect(selectFinding(createLastSeenAds('2026-07-01'), completeContext)).toBeUndefined();
+    expect(selectFinding(createLastSeenAds('2026-11-20'), completeContext)).toBeDefined();
   });
 
   test('the figures in a finding match the ads on the board', () => {
@@ -137,26 +137,30 @@ describe('The finding above the ads', () => {
     const messages = fc.constantFrom(true, false);
     fc.assert(
       fc.property(board, messages, (drawn, areDifferent) => {
-        const given = drawn.map(({ variant, ...ad }, at): BriefAd => {
+        const ads = drawn.map(({ variant, ...ad }, at): BriefAd => {
           const message = areDifferent ? {} : { variant: `${ad.pageName} ${variant}` };
           return { id: `${at}`, ...ad, ...message };
         });
-        const finding = selectFinding(given, whole);
+        const finding = selectFinding(ads, completeContext);
         if (finding === undefined) return;
         const [name] = finding.sentence.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
-        const own = given.filter(({ pageName }) => pageName === name);
+        const adsOfAdvertiser = ads.filter(({ pageName }) => pageName === name);
         const { opens } = finding;
         const text = readText(finding);
         if ('variant' in opens)
           expect(text).toContain(
-            `in ${own.filter((ad) => variantOf(ad) === opens.variant).length} of its ${own.length} `,
+            `in ${adsOfAdvertiser.filter((ad) => variantOf(ad) === opens.variant).length} of its ${adsOfAdvertiser.length} `,
           );
         else if ('ad' in opens)
-          expect(text).toContain(`for ${own.find(({ id }) => id === opens.ad)?.daysRunning} days`);
+          expect(text).toContain(`for ${adsOfAdvertiser.find(({ id }) => id === opens.ad)?.daysRunning} days`);
         else if (opens.values.landing)
-          expect(text).toContain(`in ${own.filter(({ landing }) => landing === opens.values.landing).length} of its`);
+          expect(text).toContain(
+            `in ${adsOfAdvertiser.filter(({ landing }) => landing === opens.values.landing).length} of its`,
+          );
         else {
-          const inMonth = own.filter(({ startedAt }) => startedAt?.startsWith(opens.values.month ?? '-')).length;
+          const inMonth = adsOfAdvertiser.filter(({ startedAt }) =>
+            startedAt?.startsWith(opens.values.month ?? '-'),
+          ).length;
           expect(text).toMatch(new RegExp(`(?:from|to) ${inMonth} in`));
         }
       }),
@@ -187,10 +191,10 @@ test.each<[string[], string[]]>([
     ['', 'x'],
   ],
 ])('the word comparison marks the differing words of %j', (texts, marked) => {
-  const shown = markDifferences(texts).map((parts) =>
+  const markedTexts = markDifferences(texts).map((parts) =>
     parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
   );
-  expect(shown.map((parts) => parts.join(''))).toEqual(marked);
+  expect(markedTexts.map((parts) => parts.join(''))).toEqual(marked);
 });
 
 test('comparing two ad texts of maximum size takes less than five seconds', () => {

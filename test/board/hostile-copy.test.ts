@@ -130,8 +130,8 @@ inChromium('Hostile ad text on the board', () => {
     await shown.board.locator('.card input').first().check();
     await getButton(shown, 'Ask').click();
     await expect.poll(() => shown.messages('ui/message')).toHaveLength(1);
-    const sent = await shown.messages();
-    for (const { params } of sent.filter(({ method }) => method !== 'tools/call'))
+    const sentMessages = await shown.messages();
+    for (const { params } of sentMessages.filter(({ method }) => method !== 'tools/call'))
       expect(JSON.stringify(params)).toMatch(/^[\w\s{}[\]":;,./-]*$/);
     await shown.board.locator('.open', { hasText: 'WWWW' }).click();
     const heading = shown.board.getByRole('dialog').getByRole('heading', { name: /… \(\+9700 chars\)$/ });

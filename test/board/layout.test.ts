@@ -51,11 +51,11 @@ const findLayoutFaults = (root: Locator): Promise<string[]> =>
     const top = html.querySelector('dialog[open]') ?? html.querySelector('main');
     for (const element of top?.querySelectorAll('*') ?? []) {
       const style = window.getComputedStyle(element);
-      const own = [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim() !== '');
-      if (own.length === 0 || style.visibility === 'hidden' || style.clipPath !== 'none') continue;
+      const textNodes = [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim() !== '');
+      if (textNodes.length === 0 || style.visibility === 'hidden' || style.clipPath !== 'none') continue;
       const box = element.getBoundingClientRect();
       if (box.width === 0 || box.height === 0 || element.closest('footer, nav, option, svg')) continue;
-      const text = own[0].data.trim().slice(0, 40);
+      const text = textNodes[0].data.trim().slice(0, 40);
       const isLineClamped = (one: typeof element) => {
         const { textOverflow, webkitLineClamp } = window.getComputedStyle(one);
         return textOverflow === 'ellipsis' || webkitLineClamp !== 'none';
@@ -66,7 +66,7 @@ const findLayoutFaults = (root: Locator): Promise<string[]> =>
           if (holder.scrollWidth > holder.clientWidth + 1) faults.push(`cut: ${text}`);
       const scroller = element.closest('.compared, .strip')?.getBoundingClientRect();
       if (!scroller && box.right > html.clientWidth + 1) faults.push(`beyond the edge: ${text}`);
-      for (const node of own) {
+      for (const node of textNodes) {
         const range = html.ownerDocument.createRange();
         range.selectNodeContents(node);
         const boxes = holders.some(isLineClamped) ? [box] : range.getClientRects();
@@ -162,14 +162,14 @@ inChromium('The layout of the board', () => {
     };
     await hasNoFaults(two);
     const filters = { query: 'zzz', countries: ['DE'], daysRunningFrom: 30 };
-    const none = await boards.show({ tool: 'search_ads', args: { filters } });
-    await waitForStatus(none, 'Nothing was found: “zzz” in Germany, days running from 30.');
-    await hasNoFaults(none);
+    const emptyBoard = await boards.show({ tool: 'search_ads', args: { filters } });
+    await waitForStatus(emptyBoard, 'Nothing was found: “zzz” in Germany, days running from 30.');
+    await hasNoFaults(emptyBoard);
     const inEuros = await boards.show({ tool: 'search_ads', args: { filters: { query: 'zzz', currency: 'EUR' } } });
     await waitForStatus(inEuros, 'Nothing was found: “zzz”, currency EUR.');
-    const wrong = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
-    await wrong.board.getByRole('alert').locator('summary').click();
-    await hasNoFaults(wrong);
+    const boardWithError = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
+    await boardWithError.board.getByRole('alert').locator('summary').click();
+    await hasNoFaults(boardWithError);
   });
 
   test('clicking the finding opens the ads that it is about', async () => {

@@ -59,12 +59,12 @@ inChromium('The board of an incomplete result', () => {
       { tool: 'gather_ads', args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 } },
       ...([10, 45, 'not complete'] as const),
     ],
-  ] as const)('the board heading states how many ads are shown of %s', async (_, call, ads, all, words) => {
+  ] as const)('the board heading states how many ads are shown of %s', async (_, call, ads, all, expectedText) => {
     const shown = await boards.show(call);
     await waitForAdCount(shown, `${ads} of ${all} ads`);
-    const part = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
-    expect(await readText(shown, '#part')).toBe(part);
-    expect(await readText(shown, '#subtitle')).toContain(words);
+    const expectedNote = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
+    expect(await readText(shown, '#part')).toBe(expectedNote);
+    expect(await readText(shown, '#subtitle')).toContain(expectedText);
   });
 
   test('the board says that more ads exist if the total is unknown', async () => {
@@ -105,13 +105,13 @@ inChromium('The board of an incomplete result', () => {
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const { call } = await boards.server();
     await call('gather_ads', { filters, maxAds: 10, maxCredits: 50 });
-    const rest = await boards.show(estimated);
+    const boardOfRest = await boards.show(estimated);
     const line = /^35 of 45 ads in 1 page, (?:between \d+ and )?\d+ credits?$/;
-    await rest.board.locator('#title', { hasText: line }).waitFor();
+    await boardOfRest.board.locator('#title', { hasText: line }).waitFor();
     await call('gather_ads', { filters, maxAds: 90, maxCredits: 50 });
-    const held = await boards.show(estimated);
-    await waitForAdCount(held, '45 ads');
-    await held.board.locator('.card').first().waitFor();
+    const boardOfGathering = await boards.show(estimated);
+    await waitForAdCount(boardOfGathering, '45 ads');
+    await boardOfGathering.board.locator('.card').first().waitFor();
   });
 
   test.each([
@@ -150,17 +150,17 @@ inChromium('The board of a large gathering', () => {
     const shown = await boards.show({ tool: 'gather_ads', args, beforeCall: interceptCall });
     const { board } = shown;
     await board.getByRole('alert').getByText('Not now.').waitFor();
-    const [, here = ''] = /^([\d,]+) of 2,600 ads$/.exec((await readText(shown, '#count')) ?? '') ?? [];
+    const [, shownCount = ''] = /^([\d,]+) of 2,600 ads$/.exec((await readText(shown, '#count')) ?? '') ?? [];
     expect(await readText(shown, '#part')).toBe(
-      `Charts of the ${here} ads shown, out of 2,600. The others may look different.`,
+      `Charts of the ${shownCount} ads shown, out of 2,600. The others may look different.`,
     );
-    const read = Number(here.replace(',', ''));
-    expect(await readText(shown, '#subtitle')).toContain(`${(2600 - read).toLocaleString('en')} more to come`);
+    const loadedAds = Number(shownCount.replace(',', ''));
+    expect(await readText(shown, '#subtitle')).toContain(`${(2600 - loadedAds).toLocaleString('en')} more to come`);
     const before = shown.calls.length;
     await getButton(shown, 'Try again').click();
     await waitForAdCount(shown, '2,600 ads');
-    const later = shown.calls.slice(before).filter(({ name }) => name === 'board_ads');
-    expect(new Set(later.flatMap(({ arguments: { ids } }) => ids)).size).toBe(2600 - read);
+    const laterCalls = shown.calls.slice(before).filter(({ name }) => name === 'board_ads');
+    expect(new Set(laterCalls.flatMap(({ arguments: { ids } }) => ids)).size).toBe(2600 - loadedAds);
 
     const first = () => readText(shown, '#list .open');
     expect([await first(), await readText(shown, '#list .number')]).toEqual(['Offer 2598', '1']);
@@ -194,8 +194,8 @@ async function expectColumns(figure: Locator, counted: Counts, isIn: (name: stri
   const label = (await figure.getByRole('img').getAttribute('aria-label')) ?? '';
   const columns = [...label.matchAll(/(.+?): (\d+)(?:, |$)/g)];
   for (const [, name = '', ads] of columns) {
-    const inside = Object.entries(counted).filter(([value]) => isIn(name, value));
-    expect([name, Number(ads)]).toEqual([name, sumCounts(Object.fromEntries(inside))]);
+    const matchingCounts = Object.entries(counted).filter(([value]) => isIn(name, value));
+    expect([name, Number(ads)]).toEqual([name, sumCounts(Object.fromEntries(matchingCounts))]);
   }
   expect(columns.reduce((all, [, , ads]) => all + Number(ads), 0)).toBe(sumCounts(counted));
   const unknown = 70 - sumCounts(counted);
@@ -214,7 +214,13 @@ const isOfMonth = (name: string, at: string) => {
 const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
 const day = (min: number) => fc.integer({ min, max: 1500 }).map(daysAgo);
 const optionally = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 6 });
-const words = ['Stiefel und Schuhe', 'مجموعة تمور الموسم', '今日優惠月牙餐盤', 'Серебряные кольца', 'Boots and shoes'];
+const adTexts = [
+  'Stiefel und Schuhe',
+  'مجموعة تمور الموسم',
+  '今日優惠月牙餐盤',
+  'Серебряные кольца',
+  'Boots and shoes',
+];
 const someAd = fc.record({
   startedAt: optionally(day(-40)),
   lastSeenAt: optionally(day(0)),
@@ -225,7 +231,7 @@ const someAd = fc.record({
   offerLink: optionally(
     fc.constantFrom('https://a.example/x?utm_source=1', 'https://a.example/x', 'https://b.example'),
   ),
-  body: optionally(fc.constantFrom(...words)),
+  body: optionally(fc.constantFrom(...adTexts)),
   adSpendMin: optionally(fc.integer({ min: 1, max: 900 })),
   duplicates: optionally(fc.integer({ min: 1, max: 90 })),
 });
@@ -235,25 +241,25 @@ inChromium('Figures on the board', () => {
 
   test.each([1, 2, 3])('the figures on the board equal the figures from SQL (seed %d)', async (seed) => {
     const page = `page ${seed}`;
-    const [given = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
-    const own = (_: object, index: number) => ({
+    const [randomAds = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
+    const ownFields = (_: object, index: number) => ({
       id: deriveUuid(`${page} ${index}`),
       pageId: page,
       headline: `Ad ${index}`,
     });
-    await boards.service.add(given.map((ad, index) => ({ ...ad, ...own(ad, index) })));
+    await boards.service.add(randomAds.map((ad, index) => ({ ...ad, ...ownFields(ad, index) })));
     const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
     const shown = await boards.show({ tool: 'gather_ads', args });
     const { board } = shown;
     const server = await boards.server();
     const rows = async (select: string) => {
       const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
-      const own = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
-      return (await server.call('query_ads', { sql: `${own} ${select}`, limit: 1000 })).data.rows as unknown[][];
+      const ownAds = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
+      return (await server.call('query_ads', { sql: `${ownAds} ${select}`, limit: 1000 })).data.rows as unknown[][];
     };
-    const countRows = async (value: string, read = (name: string) => name, from = 'own'): Promise<Counts> => {
+    const countRows = async (value: string, readName = (name: string) => name, from = 'own'): Promise<Counts> => {
       const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
-      return Object.fromEntries(counted.map(([name, ads]) => [read(String(name)), Number(ads)]));
+      return Object.fromEntries(counted.map(([name, ads]) => [readName(String(name)), Number(ads)]));
     };
     const [[messages, median] = []] = await rows(
       'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',

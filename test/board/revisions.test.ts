@@ -29,10 +29,10 @@ async function expectBoard(client: TestClient): Promise<void> {
 
   const { data } = await client.call('search_ads', { limit: 2 });
   const ids = data.items.map(({ id }) => id);
-  const given = (await client.call('board_ads', { ids, page: readPageToken(page.text) })).raw._meta?.[
+  const boardData = (await client.call('board_ads', { ids, page: readPageToken(page.text) })).raw._meta?.[
     'ad-library/board'
   ];
-  expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missingIds: [] });
+  expect(boardData).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missingIds: [] });
 }
 
 test('clients of old and new protocol revisions can open the board', async () => {

@@ -164,8 +164,8 @@ inChromium('The board in a host', () => {
     await expect.poll(async () => (await readHeights()).at(-1)).toBe(500);
     await getButton(shown, 'Expand').click();
     await getButton(shown, 'Close').waitFor();
-    const asked = await shown.messages('ui/request-display-mode');
-    expect(asked.map(({ params }) => params)).toEqual([{ mode: 'fullscreen' }]);
+    const modeRequests = await shown.messages('ui/request-display-mode');
+    expect(modeRequests.map(({ params }) => params)).toEqual([{ mode: 'fullscreen' }]);
     expect(await readStyle(shown, 'backgroundColor')).toBe('rgb(1, 2, 3)');
     await shown.notify('ui/notifications/host-context-changed', { theme: 'light' });
     await expect.poll(() => readStyle(shown, 'backgroundColor')).toBe('rgb(250, 240, 230)');

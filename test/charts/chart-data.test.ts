@@ -151,9 +151,9 @@ describe('The rows of a chart', () => {
     const table = fc.array(fc.tuple(cell, name, fc.integer({ min: 1, max: 99 })), { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(table, fc.boolean(), (rows, isNamed) => {
-        const shown = isNamed ? rows : rows.map(([cell, , value]) => [cell, value]);
+        const shownRows = isNamed ? rows : rows.map(([cell, , value]) => [cell, value]);
         const columns = isNamed ? ['place', 'name', 'ads'] : ['place', 'ads'];
-        const data = readChartData('line', { columns, rows: shown }, undefined);
+        const data = readChartData('line', { columns, rows: shownRows }, undefined);
         if (data.problem !== undefined) {
           expect(data.problem).toMatch(/^rows \d+ and \d+ are both for /);
           return;

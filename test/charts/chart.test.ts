@@ -110,14 +110,14 @@ const anyTable = fc
 describe('A chart', () => {
   test('every kind of chart matches the snapshot in drawings.html', async () => {
     const readAt = Date.UTC(2026, 10, 20);
-    const shown = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
+    const drawnCharts = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
       const table = { columns, rows, ...(sql !== undefined && { sql }) };
-      const [wide, narrow] = [{ readAt }, { readAt, isNarrow: true, isDemo: true }].map((options) =>
+      const [wide, phoneChart] = [{ readAt }, { readAt, isNarrow: true, isDemo: true }].map((options) =>
         drawChart(kind, table, options),
       ) as [Chart, Chart];
-      return `<h2>${label}</h2>${renderToString(ChartSvg({ label, wide, narrow }))}`;
+      return `<h2>${label}</h2>${renderToString(ChartSvg({ label, wide, narrow: phoneChart }))}`;
     });
-    await expect(`${shown.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
+    await expect(`${drawnCharts.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
   });
 
   test('a chart label that the font cannot draw is replaced by its row or column number', () => {
@@ -125,10 +125,10 @@ describe('A chart', () => {
       columns: ['day', '広告', 'ads'],
       rows: createRows('"一", 1, 2', '"二", 3, 4'),
     });
-    const instead = shapes.flatMap((shape) =>
+    const fallbackLabels = shapes.flatMap((shape) =>
       shape.kind === 'text' && shape.fallbackText ? [shape.fallbackText] : [],
     );
-    expect(instead).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
+    expect(fallbackLabels).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
   test('every shape of a chart lies inside the image', () => {
@@ -159,11 +159,11 @@ describe('A chart', () => {
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 8, maxLength: 8 }), fc.boolean(), (names, isNarrow) => {
         const values = names.map(() => 40);
-        const one = drawChart('bar', { columns: ['day', 'ads'], rows: [['2026-05-04', 40]] }, { isNarrow });
+        const chartOfOne = drawChart('bar', { columns: ['day', 'ads'], rows: [['2026-05-04', 40]] }, { isNarrow });
         const columns = ['day', ...names.map((name) => `x ${name.replaceAll(/\P{L}/gu, 'a')}`)];
-        const many = buildChart('bar', { columns, rows: [['2026-05-04', ...values]] }, { isNarrow });
-        if ('problem' in many || many.shapes.length === 0) return;
-        expect(Math.max(...listBars(many))).toBeGreaterThan(0.5 * Math.max(...listBars(one)));
+        const chartOfMany = buildChart('bar', { columns, rows: [['2026-05-04', ...values]] }, { isNarrow });
+        if ('problem' in chartOfMany || chartOfMany.shapes.length === 0) return;
+        expect(Math.max(...listBars(chartOfMany))).toBeGreaterThan(0.5 * Math.max(...listBars(chartOfOne)));
       }),
     );
   });
@@ -206,8 +206,8 @@ describe('query_ads with a chart', () => {
       const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
       const plain = await server.call('query_ads', { sql });
       const { raw: result, text, data } = await server.call('query_ads', { sql, chart: 'bar' });
-      const [first, picture, ...others] = result.content as { type: string; mimeType?: string; data?: string }[];
-      expect([first?.type, picture?.type, others]).toEqual(['text', 'image', []]);
+      const [first, picture, ...otherBlocks] = result.content as { type: string; mimeType?: string; data?: string }[];
+      expect([first?.type, picture?.type, otherBlocks]).toEqual(['text', 'image', []]);
       expect(picture?.mimeType).toBe('image/jpeg');
       const bytes = Buffer.from(picture?.data ?? '', 'base64');
       expect(bytes.length).toBeLessThanOrEqual(200_000);

@@ -21,30 +21,30 @@ const createPath = (ending = '') => join(folder, `${++pathCount}${ending}`);
 type Environment = Record<string, string>;
 
 /** Runs the `call` command in this process with these arguments and variables. Each run opens and closes a server. */
-async function call(words: string[], env: Environment = {}) {
+async function call(args: string[], env: Environment = {}) {
   const printed = { stdout: '', stderr: '' };
-  const say = (text: string) => {
+  const writeStderr = (text: string) => {
     printed.stderr += text;
   };
-  const job = readCommand(['call', ...words], '1') as CallJob;
+  const job = readCommand(['call', ...args], '1') as CallJob;
   const runCall = async () => {
     const config = readConfig(env, job.flags, { tools: toolNames, command: 'call' });
     return callOnce(job, {
       config,
-      log: createLog('silent', say),
+      log: createLog('silent', writeStderr),
       stdin: Readable.from([]),
       folder,
       writeToStdout: async (text) => {
         printed.stdout += text;
       },
-      writeToStderr: say,
+      writeToStderr: writeStderr,
       stopRequested: new Promise(() => {}),
       drainMs: 1000,
     });
   };
   const code = await runCall().catch((error) => {
     if (!(error instanceof SettingsError)) throw error;
-    say(error.problems.join('\n'));
+    writeStderr(error.problems.join('\n'));
     return 2;
   });
   return { code, ...printed };
@@ -128,8 +128,8 @@ describe('The call command', () => {
     [['query_ads', '--out', folder], 'is a folder'],
     [['query_ads', '--out', '-'], '--out: name a file. Standard output already has the text'],
     [['query_ads', '--out', join(folder, 'none', 'x')], 'is not a folder that can be written'],
-  ])('call rejects the arguments %j with exit code 2', async (words, problem) => {
-    expect(await demo(...words)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
+  ])('call rejects the arguments %j with exit code 2', async (args, problem) => {
+    expect(await demo(...args)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
   });
 
   test.each(['watch_ads', 'check_watches', 'label_ads'])(

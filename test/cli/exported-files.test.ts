@@ -113,9 +113,12 @@ test('an export that cannot be written leaves no file and states the reason', as
   const call = async (name: string, args: object, maxFileBytes?: number) => {
     const settings = { AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_FILES: files };
     const wrapper = [...asNobody, ...limitFileSize(maxFileBytes)];
-    const words = ['call', name, JSON.stringify(args), '--json'];
-    const { stdout, stderr } = await startCommand(words, { AD_LIBRARY_API_KEY: 'svc_live_test', ...settings }, wrapper)
-      .ended;
+    const callArgs = ['call', name, JSON.stringify(args), '--json'];
+    const { stdout, stderr } = await startCommand(
+      callArgs,
+      { AD_LIBRARY_API_KEY: 'svc_live_test', ...settings },
+      wrapper,
+    ).ended;
     return { data: JSON.parse(stdout), text: stderr };
   };
   const service = serveAds(upstream, 3);

@@ -190,9 +190,9 @@ test('the output of library filters works as a search filter file', async ({ fol
   await Promise.all([serverWithFile.close(), demoServer.close()]);
 });
 
-function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
+function runOnFullDisk(database: string, kilobytes: number, args: readonly string[]) {
   const wrapper = ['bash', '--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash'];
-  return startCommand(['library', ...words, ...databaseFlag(database)], {}, wrapper).ended;
+  return startCommand(['library', ...args, ...databaseFlag(database)], {}, wrapper).ended;
 }
 
 describe.skipIf(process.platform === 'win32')('The library on a full disk', () => {
@@ -202,10 +202,10 @@ describe.skipIf(process.platform === 'win32')('The library on a full disk', () =
     [['key', 'create'], 0],
   ] as const)(
     'the command %j exits with 1 and the reason if files are limited to %i kB',
-    async ([words, kilobytes], { folder, database }) => {
+    async ([args, kilobytes], { folder, database }) => {
       await run(['key', 'list', ...databaseFlag(database)]);
       const filesBefore = await readdir(folder);
-      const { code, stderr } = await runOnFullDisk(database, kilobytes, words);
+      const { code, stderr } = await runOnFullDisk(database, kilobytes, args);
       expect(code).toBe(1);
       expect(stderr).toMatch(/^ad-library-mcp: .*ad-library\.db(\.owner)? cannot be written .*\n$/);
       expect(await readdir(folder)).toEqual(filesBefore);

@@ -15,11 +15,11 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-function readWords(words: string[]) {
+function readWords(args: string[]) {
   written = { stdout: '', stderr: '' };
-  return readCommand(words, '1.2.3');
+  return readCommand(args, '1.2.3');
 }
-const read = (line: string) => readWords(line.split(' ').filter(Boolean));
+const parseLine = (line: string) => readWords(line.split(' ').filter(Boolean));
 
 test('every setting of a server has a flag that matches its variable name', () => {
   for (const [name, { variable, flag, valueName, onlyFor }] of Object.entries<Setting>(settings)) {
@@ -28,7 +28,7 @@ test('every setting of a server has a flag that matches its variable name', () =
     const flags = { [name]: valueName ? '1' : 'true' };
     for (const command of ['stdio', 'http']) {
       if (onlyFor !== undefined && onlyFor !== command) continue;
-      expect(read(`${command} ${flag}${valueName ? ' 1' : ''}`)).toEqual({
+      expect(parseLine(`${command} ${flag}${valueName ? ' 1' : ''}`)).toEqual({
         name: command,
         flags,
         words: [],
@@ -46,7 +46,7 @@ describe('The command line', () => {
     ['--demo stdio', { name: 'stdio', flags: { demo: 'true' } }],
     ['http --port 0 --demo', { name: 'http', flags: { port: '0', demo: 'true' } }],
   ])('the command line "%s" is parsed into a command and flags', (line, job) => {
-    expect(read(line)).toMatchObject(job);
+    expect(parseLine(line)).toMatchObject(job);
     expect(written.stdout + written.stderr).toBe('');
   });
 
@@ -67,7 +67,7 @@ describe('The command line', () => {
     ['help htpp', "unknown command 'htpp' (Did you mean http?)"],
     ['help library kez', "unknown command 'kez' (Did you mean key?)"],
   ])('the command line "%s" is rejected with exit code 2 and an explanation', (line, problem) => {
-    expect(read(line)).toEqual({ exit: 2 });
+    expect(parseLine(line)).toEqual({ exit: 2 });
     expect(written.stderr).toContain(`ad-library-mcp: ${problem}\n`);
     expect(written.stderr).toMatch(/\nSee ad-library-mcp.* --help\.\n$|\nUsage: /);
     expect(written.stdout).toBe('');
@@ -92,17 +92,17 @@ const commands = Object.keys(commandsByName);
 
 test.each(commands)('the help of the command "%s" fits 80 columns and has valid examples', (line) => {
   for (const word of ['--help', '-h', 'help']) {
-    expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
+    expect(parseLine(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });
     expect(written.stdout).toContain(`\nExamples:\n  ${commandsByName[line]?.examples[0]}\n`);
     expect(written.stdout.split('\n').filter((text) => [...text].length > 80)).toEqual([]);
   }
   for (const word of ['--version', '-V']) {
-    expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
+    expect(parseLine(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written).toEqual({ stdout: '1.2.3\n', stderr: '' });
   }
   for (const example of commandsByName[line]?.examples ?? []) {
-    const job = read(example.replace(/^.*?ad-library-mcp| [<>] .*/g, '').replace(/'.*'/, '{}'));
+    const job = parseLine(example.replace(/^.*?ad-library-mcp| [<>] .*/g, '').replace(/'.*'/, '{}'));
     expect(job).not.toHaveProperty('exit');
     if ('flags' in job) readConfig({}, job.flags, { tools: toolNames, command: job.name });
   }
@@ -114,12 +114,12 @@ test.each([
   ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
   ['library import --help', 'JSON Lines'],
 ])('the help for "%s" contains: %s', (line, text) => {
-  expect(read(line)).toEqual({ exit: 0 });
+  expect(parseLine(line)).toEqual({ exit: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
 test('the help lists every setting', () => {
-  const help = commands.map((line) => read(`${line} --help`) && written.stdout).join('\n');
+  const help = commands.map((line) => parseLine(`${line} --help`) && written.stdout).join('\n');
   for (const setting of Object.values(settings))
     expect(help).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);
 });

@@ -83,11 +83,11 @@ test('the http command refuses to start without a base URL or with a folder', as
 test('a server exits with 1 and one sentence if its port is in use', async () => {
   const { port, close } = await startHttpCommand(['--base-url', baseUrl]);
   const database = join(folder, 'unused.db');
-  for (const words of [
+  for (const args of [
     ['http', '--base-url', baseUrl],
     ['library', 'serve', '--database', database],
   ]) {
-    const { code, stdout, stderr } = await runCommand([...words, '--port', String(port)]);
+    const { code, stdout, stderr } = await runCommand([...args, '--port', String(port)]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     const problem = `ad-library-mcp: port ${port} of 127.0.0.1 is in use: choose another one with --port\n`;
     expect(stderr.endsWith(problem)).toBe(true);
@@ -97,8 +97,8 @@ test('a server exits with 1 and one sentence if its port is in use', async () =>
 
 test('a started server prints its URL', async () => {
   const database = join(folder, 'ads.db');
-  const readStartLines = async (words: string[], host: string) => {
-    const serverProcess = startCommand([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
+  const readStartLines = async (args: string[], host: string) => {
+    const serverProcess = startCommand([...args, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
     await serverProcess.waitForStderr(/ on http:\/\/\S+\n/);
     serverProcess.child.kill();
     const stderr = (await serverProcess.ended).stderr.replace(

@@ -204,15 +204,15 @@ test('listening on a non-loopback host requires a list of allowed hosts', () => 
 
 test('sign-in requires a public URL and rejects demo data', () => {
   const url = { ...base, AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
-  const both = { ...url, AD_LIBRARY_SIGN_IN_SECRET: secret };
-  expect(findHttpProblems(both)).toEqual([]);
-  expect(findHttpProblems({ ...both, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
+  const completeVariables = { ...url, AD_LIBRARY_SIGN_IN_SECRET: secret };
+  expect(findHttpProblems(completeVariables)).toEqual([]);
+  expect(findHttpProblems({ ...completeVariables, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
   expect(findHttpProblems(url)).toEqual([]);
   expect(findHttpProblems({ ...base, AD_LIBRARY_SIGN_IN_SECRET: secret })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_PUBLIC_URL .*must be set/),
   ]);
   expect(findHttpProblems({ ...url, AD_LIBRARY_DEMO: 'true' })).toEqual([]);
-  expect(findHttpProblems({ ...both, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
+  expect(findHttpProblems({ ...completeVariables, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
 });
 
 test('AD_LIBRARY_STATE_URL requires a secret and works only over HTTP', () => {

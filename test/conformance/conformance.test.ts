@@ -13,8 +13,8 @@ import { createHttpApp } from '../../src/transports/http/app.ts';
 import { type Listener, listen } from '../../src/transports/http/server.ts';
 import fixtures from './fixtures.json' with { type: 'json' };
 
-const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-const runner = here('../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
+const resolvePath = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+const runner = resolvePath('../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
 
 let app: App;
 let listener: Listener;
@@ -52,19 +52,21 @@ test.each(['2025-11-25', '2026-07-28'])(
   { timeout: 120_000 },
   async (revision) => {
     const url = listener.url.replace('127.0.0.1', 'localhost');
-    const known = here(revision === '2026-07-28' ? 'expected-failures.2026.yml' : 'expected-failures.2025.yml');
+    const expectedFailures = resolvePath(
+      revision === '2026-07-28' ? 'expected-failures.2026.yml' : 'expected-failures.2025.yml',
+    );
     const { code, output } = await conformance([
       ...['server', '--url', `${url}/mcp`, '--suite', 'all', '--spec-version', revision],
-      ...['--expected-failures', known, '--output-dir', results],
+      ...['--expected-failures', expectedFailures, '--output-dir', results],
     ]);
     expect(code, output).toBe(0);
   },
 );
 
 function conformance(args: string[]): Promise<{ code: number; output: string }> {
-  const whole = ['--import', here('glob-sync.mjs'), runner, ...args];
+  const nodeArgs = ['--import', resolvePath('glob-sync.mjs'), runner, ...args];
   return new Promise((resolve) => {
-    execFile(process.execPath, whole, { cwd: tmpdir(), maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) =>
+    execFile(process.execPath, nodeArgs, { cwd: tmpdir(), maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? 1) : 0, output: (stdout + stderr).slice(-4000) }),
     );
   });

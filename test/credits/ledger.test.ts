@@ -153,15 +153,15 @@ describe('Expected prices', () => {
       21,
       '10',
     ],
-  ])('expected price: %s', async ([_, seen, asked, tooSmall, price], { upstream, start }) => {
+  ])('expected price: %s', async ([_, earlierResponses, nextArgs, tooSmall, price], { upstream, start }) => {
     for (const creditBudget of [tooSmall, tooSmall + 1]) {
       const { call } = await start({ creditBudget });
-      for (const [limit, answer] of seen) {
+      for (const [limit, answer] of earlierResponses) {
         upstream.respondWith(answer);
         await call('search_ads', limit === undefined ? {} : { limit });
       }
       upstream.respondWith(createListing(1, 0));
-      const { text } = await call('search_ads', { filters: { other: 1 }, ...asked });
+      const { text } = await call('search_ads', { filters: { other: 1 }, ...nextArgs });
       const named = /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
       expect(named).toBe(creditBudget === tooSmall ? price : undefined);
     }

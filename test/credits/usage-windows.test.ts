@@ -92,8 +92,8 @@ describe('A full usage window', () => {
     for (const tool of ['whoami', 'get_account', 'list_collections', 'add_collection_item'])
       expect((await server.call(tool, tool.startsWith('add') ? saving : {})).isError).toBe(false);
     expect(upstream.requests).toHaveLength(4);
-    const other = await server.connectAs('svc_live_other');
-    expect((await other.call('search_ads')).isError).toBe(false);
+    const otherServer = await server.connectAs('svc_live_other');
+    expect((await otherServer.call('search_ads')).isError).toBe(false);
   });
 
   test('paid calls resume as soon as get_credits shows an open window', async ({ upstream, server }) => {
@@ -140,9 +140,9 @@ test('calls that cost more than the usage window has left are blocked', async ({
   expect(text).not.toContain('gives out no more credits');
   expect(error).toMatchObject({ kind: 'usage_limit', retryable: true });
 
-  const asked = upstream.requests.length;
+  const requestCount = upstream.requests.length;
   expect((await server.call('search_ads', { limit: 3 })).text).toContain('Nothing was sent');
-  expect(upstream.requests).toHaveLength(asked);
+  expect(upstream.requests).toHaveLength(requestCount);
   upstream.credits = json(creditStatus({ ...createUsageLimit(10), isLimitReached: false }));
   await server.call('get_credits');
   upstream.respondWith(documentedResponse);

@@ -11,8 +11,8 @@ import type { Cell } from '../../src/dataset/tables.ts';
 const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement => ({
   name: 'Ads',
   sql: '',
-  run: (read) =>
-    read({
+  run: (readRows) =>
+    readRows({
       columns,
       rows: (async function* () {
         yield* batches;
@@ -23,16 +23,16 @@ const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement =>
 const createMethodRows = () => [[{ bold: 'Method' }]];
 
 async function writeToBuffer(format: ExportFormat, columns: string[], ...batches: Cell[][][]) {
-  const parts: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   const target = {
     format,
     maxBytes: 1e7,
-    write: (bytes: Uint8Array) => void parts.push(bytes),
+    write: (bytes: Uint8Array) => void chunks.push(bytes),
     method: createMethodRows,
   };
   const [counts] = await writeExport([statement(columns, batches)], target);
   expect(counts).toMatchObject({ columns, rowCount: batches.flat().length, firstRows: batches.flat().slice(0, 3) });
-  return { bytes: Buffer.concat(parts), counts };
+  return { bytes: Buffer.concat(chunks), counts };
 }
 
 const exportAsText = async (format: ExportFormat, columns: string[], ...batches: Cell[][][]) =>
@@ -70,9 +70,9 @@ test('a CSV export never contains a cell that a spreadsheet runs as a formula', 
     fc.asyncProperty(fc.array(fc.tuple(text, text), { minLength: 1 }), async (rows) => {
       const cells = rows.map((texts) => ['x', ...texts]);
       const csv = await exportAsText('csv', ['id', 'a', 'b'], cells);
-      const [, ...read] = parseCsv(csv);
-      expect(read.map(([, ...texts]) => plain(texts))).toEqual(rows.map(plain));
-      for (const cell of read.flat()) expect(cell).not.toMatch(formula);
+      const [, ...readRows] = parseCsv(csv);
+      expect(readRows.map(([, ...texts]) => plain(texts))).toEqual(rows.map(plain));
+      for (const cell of readRows.flat()) expect(cell).not.toMatch(formula);
       for (const cell of csv.split(/[;|\t\r\n]/).map((part) => part.replace(/^"+/, '')))
         if (!/^[+-] [^(]*$/.test(cell)) expect(cell).not.toMatch(formula);
     }),

@@ -12,11 +12,11 @@ test('the sort field of a listing is detected together with its range of values'
   fc.assert(
     fc.property(listing, fc.nat(orderFields.length - 1), fc.boolean(), (ads, index, isDescending) => {
       const order = findListingOrder(ads.toSorted(compare(index, isDescending ? -1 : 1)));
-      const known = ads.flatMap((ad) => ad[index] ?? []);
+      const knownValues = ads.flatMap((ad) => ad[index] ?? []);
       // If more than a fifth of the values are missing, the order may stay undetected.
-      if (known.length < 0.8 * ads.length) return;
+      if (knownValues.length < 0.8 * ads.length) return;
       expect(order).toMatchObject({ field: orderFields[index], isDescending });
-      if (index > 2) expect([order?.from, order?.to]).toEqual([Math.min(...known), Math.max(...known)]);
+      if (index > 2) expect([order?.from, order?.to]).toEqual([Math.min(...knownValues), Math.max(...knownValues)]);
     }),
   );
 });

@@ -11,8 +11,8 @@ const day = 86_400_000;
 const start = Date.UTC(2026, 0, 1);
 const gatheredAt = start + 300 * day;
 
-const buildRows = (ads: object[], facts: object = {}) => {
-  const rows = ads.map((ad) => buildAdRows(ad, { gatheredAt, ...facts }));
+const buildRows = (ads: object[], options: object = {}) => {
+  const rows = ads.map((ad) => buildAdRows(ad, { gatheredAt, ...options }));
   return { ads: rows.map(({ ad }) => ad), countries: rows.flatMap(({ countries }) => countries) };
 };
 
@@ -35,8 +35,8 @@ test('the summary counts ads for each value, for other values and for no value',
 });
 
 test('the summary shows the same median and percentile of days running as SQLite', () => {
-  const known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...createRunDates(days) }));
-  const rows = buildRows([...known, { id: 'x' }]);
+  const datedAds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...createRunDates(days) }));
+  const rows = buildRows([...datedAds, { id: 'x' }]);
   expect(findLine('Days', rows)).toBe(
     'Days running: min 1, median 5.5, 90th percentile 18.1, max 100; unknown for 1 ad',
   );
@@ -56,12 +56,12 @@ test('a summary line names all values that are equally frequent', () => {
   const line = 'Months started, newest first (3): 2026-07 13, 2026-06 298, 2026-05 3,689';
   // Even with very few tokens, the summary must not name a rare month and omit a frequent one.
   for (const tokens of [700, 150, 60, 20]) {
-    const shown = formatSummary(buildRows(ads), tokens)
+    const shownMonths = formatSummary(buildRows(ads), tokens)
       .split('\n')
       .find((text) => text.startsWith('Months'));
-    if (tokens === 700) expect(shown).toBe(line);
-    expect(shown).not.toContain('1 other');
-    if (shown?.includes('2026-07')) expect(shown).toContain('2026-05');
+    if (tokens === 700) expect(shownMonths).toBe(line);
+    expect(shownMonths).not.toContain('1 other');
+    if (shownMonths?.includes('2026-07')) expect(shownMonths).toContain('2026-05');
   }
 });
 
@@ -77,23 +77,23 @@ test('the summary never omits a value that is more frequent than a named value',
         formatSummary(buildRows(ads), tokens)
           .split('\n')
           .find((line) => line.startsWith('Months')) ?? '';
-      const shown = [...shownLine.matchAll(/(\d{4}-\d\d) (\d+)/g)].map(
+      const shownCounts = [...shownLine.matchAll(/(\d{4}-\d\d) (\d+)/g)].map(
         ([, month, count]) => [month, Number(count)] as const,
       );
-      const shownMonths = new Set(shown.map(([month]) => month));
+      const shownMonths = new Set(shownCounts.map(([month]) => month));
       const hidden = monthCounts.filter((_, index) => !shownMonths.has(toMonth(index).slice(0, 7)));
-      for (const [month, count] of shown) {
+      for (const [month, count] of shownCounts) {
         expect(count).toBe(monthCounts[monthCounts.findIndex((_, index) => toMonth(index).startsWith(month ?? '-'))]);
         for (const other of hidden) expect(other).toBeLessThanOrEqual(count);
       }
-      expect(shown.map(([month]) => month)).toEqual(
-        shown
+      expect(shownCounts.map(([month]) => month)).toEqual(
+        shownCounts
           .map(([month]) => month)
           .sort()
           .reverse(),
       );
       if (hidden.length > 0) {
-        expect(hidden.length).toBeGreaterThan(shown.length > 0 ? 1 : 0);
+        expect(hidden.length).toBeGreaterThan(shownCounts.length > 0 ? 1 : 0);
         const sum = hidden.reduce((all, count) => all + count, 0);
         expect(shownLine).toContain(`${hidden.length} other${hidden.length === 1 ? '' : 's'} ${sum}`);
       }
@@ -213,9 +213,9 @@ test('the summary stays within its token limit for any ad texts', () => {
     countries: [`Land\n${index}`],
     startedAt: new Date(start - index * 40 * day).toISOString(),
   }));
-  for (const most of [700, 300]) {
-    const text = formatSummary(buildRows(ads, { language: 'en', variant: 'v' }), most);
-    expect(estimateTokens(text)).toBeLessThanOrEqual(most);
+  for (const tokenLimit of [700, 300]) {
+    const text = formatSummary(buildRows(ads, { language: 'en', variant: 'v' }), tokenLimit);
+    expect(estimateTokens(text)).toBeLessThanOrEqual(tokenLimit);
     expect(text.split('\n')).toHaveLength(14);
     expect(text).toMatch(/Advertisers \(600\): .* \d+ others \d+/);
   }

@@ -151,8 +151,8 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
 
 test('the event loop stays responsive while many ads are loaded', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
-  const many = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
-  await addAds(dataset, 1, ...many);
+  const manyAds = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
+  await addAds(dataset, 1, ...manyAds);
   const contents = await dataset.readContents();
   const readers = createAdRowReaders(() => gatheredAt);
   await readers.forTenant('another').readFacts({ version: 'empty', ads: [] });
@@ -168,14 +168,14 @@ test('the event loop stays responsive while many ads are loaded', async () => {
   expect(eventLoopTurns).toBeGreaterThan(3);
   eventLoopTurns = 0;
   let ads = 0;
-  for await (const part of reader.readRows(contents, { json: false })) ads += part.length;
-  expect(ads).toBe(many.length);
+  for await (const batch of reader.readRows(contents, { json: false })) ads += batch.length;
+  expect(ads).toBe(manyAds.length);
   expect(eventLoopTurns).toBeGreaterThan(3);
 });
 
 test('active and daysRunning refer to the time of gathering', () => {
-  const ended = { ...ad, endDate: '2026-11-10' };
-  expect(buildAdRows(ended, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
+  const endedAd = { ...ad, endDate: '2026-11-10' };
+  expect(buildAdRows(endedAd, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
 });
 

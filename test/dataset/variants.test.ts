@@ -68,9 +68,9 @@ describe('Text variants of ads', () => {
   });
 
   test('grouping ads into variants takes linear time', () => {
-    const words = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
+    const vocabulary = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
     const copyOf = (index: number) =>
-      Array.from({ length: 30 }, (_, place) => words[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
+      Array.from({ length: 30 }, (_, place) => vocabulary[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
     const timeOf = (count: number) => {
       const started = process.cpuUsage();
       findVariants(Array.from({ length: count }, (_, index) => copyOf(index)));
@@ -105,9 +105,9 @@ serverTest(
         const all = copies.flatMap((body, at) =>
           [0, 1].map((page) => createAd(2 * at + page, { body, headline: null, pageId: `p${page}` })),
         );
-        const gather = async (some: number[]) => {
-          service.ads = some.flatMap((at) => all[at] ?? []);
-          return (await server.call('gather_ads', { filters: { some }, maxCredits: 50, fresh: true })).data;
+        const gather = async (indexes: number[]) => {
+          service.ads = indexes.flatMap((at) => all[at] ?? []);
+          return (await server.call('gather_ads', { filters: { some: indexes }, maxCredits: 50, fresh: true })).data;
         };
         for (const one of steps) {
           if ('change' in one) Object.assign(all[one.change] ?? {}, { body: one.to });
@@ -122,10 +122,10 @@ serverTest(
         const [[count] = []] = await server.queryRows(`SELECT count(DISTINCT variant) ${gathered}`);
         expect(summary).toContain(`Groups of near-identical copy: ${count};`);
         const groups = 'SELECT id, variant FROM ads ORDER BY id';
-        const found = await server.queryRows(groups);
+        const variantGroups = await server.queryRows(groups);
         await server.stopApp();
         const fresh = await start({ files }, options);
-        expect(await fresh.queryRows(groups)).toEqual(found);
+        expect(await fresh.queryRows(groups)).toEqual(variantGroups);
         await fresh.stopApp();
       }),
       { numRuns: 3, endOnFailure: true },

@@ -137,14 +137,14 @@ interface ServerEntry {
 }
 
 /** Returns the server entry that `claude mcp add` creates from these arguments, according to its help. */
-function readClaude(words: string[]): ServerEntry {
+function readClaude(cliArgs: string[]): ServerEntry {
   const pairs = (flag: string) => {
-    const texts = words.filter((_, index) => words[index - 1] === flag);
+    const texts = cliArgs.filter((_, index) => cliArgs[index - 1] === flag);
     return Object.fromEntries(texts.map((text) => text.split(/(?:=|: )(.*)/)));
   };
-  if (words.includes('http'))
-    return { url: words.find((word) => word.startsWith('http://')) ?? '', headers: pairs('--header') };
-  const [command = '', ...args] = words.slice(words.indexOf('--') + 1);
+  if (cliArgs.includes('http'))
+    return { url: cliArgs.find((word) => word.startsWith('http://')) ?? '', headers: pairs('--header') };
+  const [command = '', ...args] = cliArgs.slice(cliArgs.indexOf('--') + 1);
   return { command, args, env: pairs('-e') };
 }
 

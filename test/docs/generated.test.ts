@@ -2,20 +2,22 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { generatedFiles } from '../../scripts/docs/write.ts';
 
-const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
-const readme = read('README.md');
+const readFile = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+const readme = readFile('README.md');
 
 test.each(Object.entries(generatedFiles))(
   '%s matches the code (run npm run docs to update it)',
   async (file, write) => {
     // `npm run docs` reformats JSON files, so compare only their values.
     const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);
-    expect(unformatted(await write(read(file), JSON.parse(read('package.json'))))).toEqual(unformatted(read(file)));
+    expect(unformatted(await write(readFile(file), JSON.parse(readFile('package.json'))))).toEqual(
+      unformatted(readFile(file)),
+    );
   },
 );
 
 test('the README states the token counts from the benchmarks', () => {
-  const row = /search_ads, brief[^|]*\| (\d+) tokens an item +\| (\d+) as the service/.exec(read('BENCHMARKS.md'));
+  const row = /search_ads, brief[^|]*\| (\d+) tokens an item +\| (\d+) as the service/.exec(readFile('BENCHMARKS.md'));
   const [ours, service] = (row ?? [])
     .slice(1)
     .map((tokens) => (100 * Math.round(Number(tokens) / 100)).toLocaleString('en-US'));
@@ -28,9 +30,9 @@ test('every message quoted on the help page occurs in the source code', () => {
   const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' });
   const sources = files
     .filter((file) => /\.tsx?$/.test(file))
-    .map((file) => read(`src/${file.replaceAll('\\', '/')}`))
+    .map((file) => readFile(`src/${file.replaceAll('\\', '/')}`))
     .join('\n');
-  const cells = read('docs/help.md')
+  const cells = readFile('docs/help.md')
     .split('\n')
     .map((line) => line.split('|')[1] ?? '');
   const quoted = cells.flatMap((cell) => [...cell.matchAll(/"([^"…]+?) ?…?"/g)].map(([, text = '']) => text));

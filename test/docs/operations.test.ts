@@ -12,7 +12,7 @@ import { pages, root } from './pages.ts';
 
 const folder = join(root, 'docs/operations');
 const files = readdirSync(folder);
-const read = (file: string) => readFileSync(join(folder, file), 'utf8');
+const readDoc = (file: string) => readFileSync(join(folder, file), 'utf8');
 const composeFile = readFileSync(join(root, 'compose.yaml'), 'utf8');
 
 test.each(files)('docs/operations/%s is linked from a page in docs', (file) => {
@@ -21,7 +21,7 @@ test.each(files)('docs/operations/%s is linked from a page in docs', (file) => {
   );
 });
 
-test.each([...files.map((file) => ({ file, text: read(file) })), { file: 'compose.yaml', text: composeFile }])(
+test.each([...files.map((file) => ({ file, text: readDoc(file) })), { file: 'compose.yaml', text: composeFile }])(
   'every setting in $file exists',
   ({ text }) => {
     const names = [...text.matchAll(/\bAD_LIBRARY_[A-Z_]+\b/g)].map(([name]) => name);
@@ -30,8 +30,8 @@ test.each([...files.map((file) => ({ file, text: read(file) })), { file: 'compos
 );
 
 describe('The metrics files', () => {
-  const dashboard = JSON.parse(read('grafana-dashboard.json'));
-  const { groups } = parse(read('prometheus-rules.yml'));
+  const dashboard = JSON.parse(readDoc('grafana-dashboard.json'));
+  const { groups } = parse(readDoc('prometheus-rules.yml'));
   const alerts: { alert: string; expr: string }[] = groups.flatMap(({ rules }: { rules: [] }) => rules);
   const panels: { title: string; targets: { expr: string }[] }[] = dashboard.panels;
   const expressions = [
@@ -70,7 +70,7 @@ describe('The metrics files', () => {
   });
 
   test('the dashboard, alerts and scrape configuration use the same job name', () => {
-    const { scrape_configs: jobs, rule_files: ruleFiles } = parse(read('prometheus.yml'));
+    const { scrape_configs: jobs, rule_files: ruleFiles } = parse(readDoc('prometheus.yml'));
     const names = expressions.flatMap(({ expr }) => [...expr.matchAll(/job="([^"]+)"/g)].map(([, job]) => job));
     expect([...new Set(names)]).toEqual(jobs.map(({ job_name: name }: { job_name: string }) => name));
     expect(ruleFiles).toEqual(['prometheus-rules.yml']);
@@ -85,7 +85,7 @@ describe('The metrics files', () => {
 });
 
 describe('kubernetes.yaml', () => {
-  const documents = parseAllDocuments(read('kubernetes.yaml'));
+  const documents = parseAllDocuments(readDoc('kubernetes.yaml'));
   const resources = documents.map((document) => document.toJS());
   const find = (kind: string) => resources.find((resource) => resource.kind === kind);
   const { template, selector, replicas } = find('Deployment').spec;
@@ -121,7 +121,7 @@ describe('kubernetes.yaml', () => {
   });
 
   test('every secret file in kubernetes.yaml is created and mounted', () => {
-    const comment = read('kubernetes.yaml').split('apiVersion')[0];
+    const comment = readDoc('kubernetes.yaml').split('apiVersion')[0];
     const [{ mountPath }] = container.volumeMounts;
     const paths: string[] = container.env.flatMap(({ name, value }: { name: string; value: string }) =>
       name.endsWith('_FILE') ? [value] : [],
@@ -136,7 +136,7 @@ describe('kubernetes.yaml', () => {
 
 describe('The proxy configurations', () => {
   test.each(['nginx.conf', 'Caddyfile'])('%s hides probes and metrics and never retries a POST', (file) => {
-    const lines = read(file)
+    const lines = readDoc(file)
       .split('\n')
       .filter((line) => !line.trim().startsWith('#'))
       .join('\n');
@@ -171,7 +171,7 @@ describe('Checks with the original programs', () => {
     ];
     const certificate = ['-subj', '/CN=ads.example.com', '-out', join(temporary, 'fullchain.pem')];
     check('openssl', 'req', '-x509', ...key, ...certificate);
-    writeFileSync(join(temporary, 'site'), read('nginx.conf').replaceAll('/etc/ssl/ads.example.com', temporary));
+    writeFileSync(join(temporary, 'site'), readDoc('nginx.conf').replaceAll('/etc/ssl/ads.example.com', temporary));
     const server = `pid ${temporary}/pid; error_log stderr; events {} http { access_log off; include ${temporary}/site; }`;
     writeFileSync(join(temporary, 'nginx.conf'), server);
     check('nginx', '-t', '-p', temporary, '-c', join(temporary, 'nginx.conf'));
@@ -184,7 +184,7 @@ describe('Checks with the original programs', () => {
   test.skipIf(!isInstalled('systemd-analyze'))('systemd accepts the service unit', () => {
     const temporary = createTemporaryFolder();
     const unit = join(temporary, 'ad-library-mcp.service');
-    writeFileSync(unit, read('ad-library-mcp.service').replace('/usr/bin/node', process.execPath));
+    writeFileSync(unit, readDoc('ad-library-mcp.service').replace('/usr/bin/node', process.execPath));
     check('systemd-analyze', 'verify', unit);
   });
 });

@@ -50,14 +50,14 @@ test('a path that the canvas cuts off covers the same pixels inside it', () => {
   const point = fc.tuple(fc.integer({ min: -90, max: 90 }), fc.integer({ min: -90, max: 90 }));
   fc.assert(
     fc.property(point, point, point, (...corners) => {
-      const whole = new Canvas(180, 180, white);
-      whole.fillPath([corners.map(([x, y]) => [x + 90, y + 90])], black);
-      const part = drawPath([corners], 90);
+      const largeCanvas = new Canvas(180, 180, white);
+      largeCanvas.fillPath([corners.map(([x, y]) => [x + 90, y + 90])], black);
+      const cutDrawing = drawPath([corners], 90);
       const createGreyPicture = (canvas: Raster, x: number, y: number) => readPixel(canvas, x, y)[0] ?? 0;
       for (const at of [0, 17, 44, 71])
         for (const across of [1, 30, 88])
           expect(
-            Math.abs(createGreyPicture(part, across, at) - createGreyPicture(whole, 90 + across, 90 + at)),
+            Math.abs(createGreyPicture(cutDrawing, across, at) - createGreyPicture(largeCanvas, 90 + across, 90 + at)),
           ).toBeLessThan(2);
     }),
   );
@@ -110,14 +110,14 @@ test('a scaled-down image averages the omitted pixels', () => {
   const side = fc.integer({ min: 1, max: 70 });
   fc.assert(
     fc.property(side, side, side, (width, height, place) => {
-      const shown = new Canvas(70, 70, [10, 20, 30]);
-      shown.drawRaster(createPlainPicture(width, height, [10, 20, 30, 255]), {
+      const scaledImage = new Canvas(70, 70, [10, 20, 30]);
+      scaledImage.drawRaster(createPlainPicture(width, height, [10, 20, 30, 255]), {
         x: 0,
         y: 0,
         width: place,
         height: place,
       });
-      expect(shown.data.every((value, at) => value === [10, 20, 30, 255][at % 4])).toBe(true);
+      expect(scaledImage.data.every((value, at) => value === [10, 20, 30, 255][at % 4])).toBe(true);
     }),
   );
 });
@@ -149,7 +149,7 @@ function formatPictureAsText({ width, height, data }: Raster): string {
 }
 
 test('drawn texts match the snapshot in drawings.txt', async () => {
-  const shown = [
+  const drawnLines = [
     ...[{ text: 'Wool shoes' }, { text: 'Wool', bold: true }, { text: 'WWW' }, { text: 'iii' }],
     { text: 'Wool', size: 40 },
     ...[{ text: 'W'.repeat(5000), maxWidth: 120 }, { text: '茶🎁\ud800', maxWidth: 120 }, { text: 'cafe\u0301' }],
@@ -165,20 +165,20 @@ test('drawn texts match the snapshot in drawings.txt', async () => {
     expect((inked.at(-1) ?? 0) - 20).toBeLessThanOrEqual(width);
     return `${text.slice(0, 20).toWellFormed()} ${width.toFixed(1)}\n${formatPictureAsText(canvas)}`;
   });
-  await expect(`${shown.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
+  await expect(`${drawnLines.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
 });
 
 test('wrapped lines fit the width and keep every word', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abcdeil'), minLength: 1, maxLength: 9 });
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (words, maxLines) => {
-      const given = { size: 20, bold: true, maxWidth: 160, maxLines };
-      const lines = breakIntoLines(words.join(' '), given);
+      const textOptions = { size: 20, bold: true, maxWidth: 160, maxLines };
+      const lines = breakIntoLines(words.join(' '), textOptions);
       expect(lines.length).toBeLessThanOrEqual(maxLines);
-      for (const line of lines) expect(measureText(line, given)).toBeLessThanOrEqual(160);
-      const whole = lines.join(' ');
-      if (whole.endsWith('…')) expect(words.join(' ')).toContain(whole.slice(0, -1).trim());
-      else expect(whole).toBe(words.join(' '));
+      for (const line of lines) expect(measureText(line, textOptions)).toBeLessThanOrEqual(160);
+      const joinedLines = lines.join(' ');
+      if (joinedLines.endsWith('…')) expect(words.join(' ')).toContain(joinedLines.slice(0, -1).trim());
+      else expect(joinedLines).toBe(words.join(' '));
     }),
   );
   // A word that is wider than the line is split without losing letters.

@@ -174,8 +174,10 @@ test('library import reads an amount column correctly or rejects it as ambiguous
       async ([, thousands, decimal], amounts) => {
         const numbers = amounts.map(([cents, hasCents]) => (hasCents ? cents / 100 : Math.floor(cents / 100)));
         const texts = amounts.map(([cents, hasCents, decorate], index) => {
-          const whole = groupThousands(String(Math.floor(cents / 100)), thousands);
-          return decorate(hasCents ? `${whole}${decimal}${padTo2Digits((amounts[index]?.[0] ?? 0) % 100)}` : whole);
+          const wholePart = groupThousands(String(Math.floor(cents / 100)), thousands);
+          return decorate(
+            hasCents ? `${wholePart}${decimal}${padTo2Digits((amounts[index]?.[0] ?? 0) % 100)}` : wholePart,
+          );
         });
         const { report, fieldValues } = await importColumn(libraryServer, 'spend', texts, 'adSpendMax');
         if (report.ads > 0) expect(fieldValues).toEqual(numbers);

@@ -108,10 +108,10 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
 ])('a server whose %s responds to every request with 503', async ([_, code, damage], { database }) => {
   const { key } = await createKey(createTarget(database), {});
   const served = await serve(database);
-  const ask = () => fetch(`${served.url}/v1/collections`, withToken(key));
-  expect((await ask()).status).toBe(200);
+  const sendRequest = () => fetch(`${served.url}/v1/collections`, withToken(key));
+  expect((await sendRequest()).status).toBe(200);
   await damage(database);
-  const answer = await ask();
+  const answer = await sendRequest();
   expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code } }]);
   await served.close();
 });

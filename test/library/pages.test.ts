@@ -37,8 +37,8 @@ const advertiserPath = '/pages/shop%2F1%20%25%3F%23';
 
 const folder = createTemporaryFolder();
 
-async function serve(name: string, words: string[] = []) {
-  const { origin, close, readStderr } = await serveDatabase(join(folder, name), words);
+async function serve(name: string, args: string[] = []) {
+  const { origin, close, readStderr } = await serveDatabase(join(folder, name), args);
   /** The base path of the pages: `/p/` and a random word. */
   const home = new URL(/(?<=pages at )\S+(?=\/\n)/.exec(readStderr())?.[0] ?? origin).pathname.replace(/\/$/, '');
   const get = async (path: string, { headers = {}, basePath = home } = {}) => {
@@ -64,15 +64,15 @@ const extractText = (text: string) =>
 
 test('an ad page shows dates, countries and amounts in readable form', async () => {
   const { text } = await library.get(getPath(ads[2]));
-  const words = extractText(text);
+  const visibleText = extractText(text);
   for (const expectedText of [
     'Socks 2',
     '|13 days, running| · since 1\u00a0Mar\u00a02026',
     'No picture: it is not kept in this library',
     ...['|Button|Learn more|', '|Countries|Germany|', '|Languages|German|', '|Ad spend|10 to 2,000|'],
   ])
-    expect(words).toContain(expectedText);
-  expect(words).not.toMatch(/[a-z][A-Z]|\d{4}-\d\d-\d\d|\b0 days|adSpend/);
+    expect(visibleText).toContain(expectedText);
+  expect(visibleText).not.toMatch(/[a-z][A-Z]|\d{4}-\d\d-\d\d|\b0 days|adSpend/);
   expect(text).toMatch(/<textarea name="address" readonly>https:\/\/shop\.example\/\?a=1[^"<]*</i);
   expect(text).toContain(`href="${library.home}${advertiserPath}"`);
   expect(extractText((await library.get(getPath(ads[1]))).text)).toContain('last seen 1\u00a0Jan\u00a02026');
@@ -80,12 +80,12 @@ test('an ad page shows dates, countries and amounts in readable form', async () 
 
 test('an advertiser page starts with charts of launches, formats and texts', async () => {
   const { text } = await library.get(advertiserPath);
-  const words = extractText(text);
-  expect(words.indexOf('Launches by month')).toBeLessThan(words.indexOf('Socks 68'));
+  const visibleText = extractText(text);
+  expect(visibleText.indexOf('Launches by month')).toBeLessThan(visibleText.indexOf('Socks 68'));
   expect(text).toContain('aria-label="Jan 2026: 24, Feb 2026: 23, Mar 2026, so far: 23"');
-  expect(words).toContain('|Formats|Image|24|Dynamic creative|23|Video|23|');
-  expect(words).toMatch(/\|Messages in most ads\|Socks 59 ?\|60\|Socks 68 ?\|10\|/);
-  expect(words).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
+  expect(visibleText).toContain('|Formats|Image|24|Dynamic creative|23|Video|23|');
+  expect(visibleText).toMatch(/\|Messages in most ads\|Socks 59 ?\|60\|Socks 68 ?\|10\|/);
+  expect(visibleText).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
 });
 
 test('ads with the same text share a card that shows their number', async () => {
@@ -106,10 +106,10 @@ test.each<[query: string, hits: number, filterLink?: string]>([
   ['type=pages&query=shop', 1],
 ])('the list page with %s finds %i records and can remove each filter', async (query, hits, filterLink) => {
   const { text } = await library.get(`/?${query}`);
-  const words = extractText(text);
-  expect(words).toMatch(new RegExp(`\\|${hits} (ads?|advertisers?)\\|`));
+  const visibleText = extractText(text);
+  expect(visibleText).toMatch(new RegExp(`\\|${hits} (ads?|advertisers?)\\|`));
   if (filterLink === undefined) return;
-  expect(words).toContain(filterLink);
+  expect(visibleText).toContain(filterLink);
   const removalLinks = [...text.matchAll(/href="(\?[^"]*)"[^>]*>[^<]*<bdi>/g)].map(([, link]) =>
     link?.replaceAll('&amp;', '&'),
   );

@@ -43,8 +43,8 @@ test('check_watches finds new, changed and gone ads after two weekly imports', a
   const { data } = await server.call('check_watches', { maxCredits: 10 });
   const [watch] = data.watches as { new: string[]; changed: string[]; gone: string[] }[];
   expect([watch?.new.length, watch?.changed.length, watch?.gone.length]).toEqual([1, 1, 1]);
-  const { data: ended } = await server.call('search_ads', { filters: { active: false }, detail: 'full' });
-  expect(ended.items).toMatchObject([
+  const { data: endedAds } = await server.call('search_ads', { filters: { active: false }, detail: 'full' });
+  expect(endedAds.items).toMatchObject([
     { headline: 'Warm', endDate: '2026-03-15T00:00:00.000Z', goneAt: '2026-03-15T00:00:00.000Z', isActive: false },
   ]);
   await server.close();
@@ -73,11 +73,11 @@ test.for([
 
 test('an ad that another imported search still lists has not ended', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];
-  const both = await writeDownload(folder, 'both.json', { 1: 'Warm', 2: 'Thin' });
-  const one = await writeDownload(folder, 'one.json', { 2: 'Thin' });
-  await run(['import', both, ...question, ...databaseFlag]);
-  await run(['import', both, '--question', 'wool', '--complete', ...databaseFlag]);
-  expect((await run(['import', one, ...question, ...databaseFlag])).err).toContain('1 ad listed, 1 gone');
+  const fileWithBoth = await writeDownload(folder, 'both.json', { 1: 'Warm', 2: 'Thin' });
+  const fileWithOne = await writeDownload(folder, 'one.json', { 2: 'Thin' });
+  await run(['import', fileWithBoth, ...question, ...databaseFlag]);
+  await run(['import', fileWithBoth, '--question', 'wool', '--complete', ...databaseFlag]);
+  expect((await run(['import', fileWithOne, ...question, ...databaseFlag])).err).toContain('1 ad listed, 1 gone');
   const apiKey = (await run(['key', 'create', '--unmetered', ...databaseFlag])).out.trim();
   const { origin, close } = await serveDatabase(database);
   const search = async (filters: object) => {

@@ -188,6 +188,6 @@ test('library pictures stops at --max-mb and continues with a larger limit', asy
 test.for([
   [['import', '--pictures'], 'name the files to import'],
   [['pictures', '--max-mb', 'many'], '--max-mb takes a number above 0'],
-] as const)('the library command rejects the arguments %j', async ([words, problem], { run }) => {
-  await expect(run([...words])).rejects.toThrow(problem);
+] as const)('the library command rejects the arguments %j', async ([args, problem], { run }) => {
+  await expect(run([...args])).rejects.toThrow(problem);
 });

@@ -89,14 +89,15 @@ const glance = { length: 4000, ms: 0.8 };
  * take 16 times as long.
  */
 async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<boolean> {
-  const least = async (length: number, times: number) => {
+  const measureLeast = async (length: number, times: number) => {
     const all: number[] = [];
     while (all.length < times) all.push(await timeOf(run, ofLength(length)));
     return Math.min(...all);
   };
-  const first = await least(glance.length, 1);
-  if (first < glance.ms || first < 7 * (await least(glance.length / 4, 1))) return false;
-  for (const length of [4000, 8000]) if ((await least(4 * length, 3)) < 10 * (await least(length, 3)) + 2) return false;
+  const first = await measureLeast(glance.length, 1);
+  if (first < glance.ms || first < 7 * (await measureLeast(glance.length / 4, 1))) return false;
+  for (const length of [4000, 8000])
+    if ((await measureLeast(4 * length, 3)) < 10 * (await measureLeast(length, 3)) + 2) return false;
   return true;
 }
 
@@ -117,11 +118,11 @@ async function time(name: string, run: Run, groups: readonly Texts[], ms = 15): 
 }
 
 async function timePatterns(): Promise<void> {
-  const made: { pattern: RegExp; stack: string }[] = [];
+  const constructedPatterns: { pattern: RegExp; stack: string }[] = [];
   globalThis.RegExp = new Proxy(RegExp, {
-    construct(target, given, newTarget) {
-      const pattern = Reflect.construct(target, given, newTarget) as RegExp;
-      made.push({ pattern, stack: new Error().stack ?? '' });
+    construct(target, args, newTarget) {
+      const pattern = Reflect.construct(target, args, newTarget) as RegExp;
+      constructedPatterns.push({ pattern, stack: new Error().stack ?? '' });
       return pattern;
     },
   });
@@ -130,7 +131,7 @@ async function timePatterns(): Promise<void> {
     ({ file }) => !/^(?:main\.ts|library\/demo\/)/.test(file),
   )) {
     if (constructed > 0) await import(path);
-    const constants = made.filter(({ stack }) => stack.includes(path)).map(({ pattern }) => pattern);
+    const constants = constructedPatterns.filter(({ stack }) => stack.includes(path)).map(({ pattern }) => pattern);
     if (constants.length < constructed)
       writeSync(1, `${file} constructs a pattern in a function: make it a constant\n`);
     for (const pattern of [...literals, ...constants]) {
@@ -155,9 +156,9 @@ function runsOf(call: Function): Run[] {
     (text) => [text, text],
     (text) => ({ id: text, [text]: text, list: [text, { [text]: text }] }),
   ];
-  const others: Run[] = [() => undefined, (text) => text, () => 500, (text) => [text], () => /^x$/];
+  const otherArgs: Run[] = [() => undefined, (text) => text, () => 500, (text) => [text], () => /^x$/];
   return firsts.flatMap((first) => {
-    const runs = others.map(
+    const runs = otherArgs.map(
       (other): Run =>
         (text) =>
           call(first(text), ...Array(3).fill(other(text))),

@@ -13,10 +13,10 @@ const test = upstreamTest({ config: { cacheSeconds: 0 } })
   .extend(
     'expectRefused',
     ({ upstream, server }) =>
-      async (tool: string, args: Record<string, unknown>, words: string | RegExp) => {
+      async (tool: string, args: Record<string, unknown>, expectedText: string | RegExp) => {
         const { error, text } = await server.call(tool, args);
         expect(error).toEqual({ kind: 'invalid_request', retryable: false });
-        expect(text).toMatch(words);
+        expect(text).toMatch(expectedText);
         expect(text).toContain('Nothing was sent, nothing was charged.');
         expect(upstream.requests).toEqual([]);
       },
@@ -29,9 +29,9 @@ const filters = { countries: ['DE'], nested: { deep: [1, null, 'x'] }, 'odd key'
 const upper = 'ABCDEF01-2345-0789-FFFF-ABCDEF012345';
 const lower = upper.toLowerCase();
 const ofPage = { itemType: 'pages', itemId: upper };
-const big = '123456789012345678901';
+const largeId = '123456789012345678901';
 const paged = { limit: 3, cursor: 'abc' };
-const none = { limit: null, cursor: null, filters: null, detail: null, fresh: null };
+const nullArgs = { limit: null, cursor: null, filters: null, detail: null, fresh: null };
 
 /** `sent` is the body of the expected request, or its path if it has no body. */
 test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unknown]>([
@@ -40,10 +40,10 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['values with spaces around them', 'search_ads', { limit: ' 7 ', fresh: 'true' }, { limit: 7 }],
   ['a number in the query string', 'list_collection_items', { ...listing, limit: '7' }, `${lists}&limit=7`],
   ['empty optional texts', 'search_ads', { limit: '', cursor: '', filters: '', detail: '', fresh: '' }, {}],
-  ['null for what is optional', 'search_ads', none, {}],
+  ['null for what is optional', 'search_ads', nullArgs, {}],
   ['null as its JSON text', 'search_ads', { limit: 'null', filters: 'null' }, {}],
   ['null beside an id', 'get_page', { pageId: '4711', detail: null }, '/v1/pages/4711'],
-  ['a text that looks like a number', 'get_page', { pageId: big }, `/v1/pages/${big}`],
+  ['a text that looks like a number', 'get_page', { pageId: largeId }, `/v1/pages/${largeId}`],
   ['a text that looks like a truth value', 'get_page', { pageId: 'true' }, '/v1/pages/true'],
   ['a text that looks like an object', 'get_page', { pageId: '{"a":1}' }, '/v1/pages/%7B%22a%22%3A1%7D'],
   ['a UUID, in lower case', 'get_ad', { adId: upper }, `/v1/ads/${lower}`],
@@ -61,7 +61,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   expect(upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)))).toEqual([expected]);
 });
 
-const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
+const manyArgs = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
 type Refused = [tool: string, args: Record<string, unknown>, words: string | RegExp];
 const long = ['x', 'x ', '\u202e', '®', '"', '\n'].map((piece) => ({ [piece.repeat(1_000_000)]: 1 }));
 /** Values that would change on their way to the API, with the reason in the error. */
@@ -76,9 +76,9 @@ describe('Invalid tool arguments', () => {
   test.for<Refused>([
     ['search_ads', { filter: {} }, 'Unknown argument: filter. The tool takes: filters, limit, cursor, detail, fresh'],
     ['whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes no arguments'],
-    ...[...long, many].map((args): Refused => ['whoami', args, /^.{0,1500}$/s]),
-    ...unsendable.flatMap(([json, words]) =>
-      [json, JSON.parse(json)].map((sent): Refused => ['search_ads', { filters: sent }, `filters: ${words}`]),
+    ...[...long, manyArgs].map((args): Refused => ['whoami', args, /^.{0,1500}$/s]),
+    ...unsendable.flatMap(([json, expectedText]) =>
+      [json, JSON.parse(json)].map((filters): Refused => ['search_ads', { filters }, `filters: ${expectedText}`]),
     ),
     ['search_ads', { limit: 'many' }, 'limit: Invalid input: expected number, received string.'],
     ['search_ads', { limit: 0 }, 'limit: Too small: expected number to be >=1.'],
@@ -110,8 +110,8 @@ describe('Invalid tool arguments', () => {
       { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
       /(?=.*collectionId)(?=.*itemType)(?=.*limit).*what/s,
     ],
-  ])('%s rejects invalid arguments and names them (case %#)', ([tool, args, words], { expectRefused }) =>
-    expectRefused(tool, args, words),
+  ])('%s rejects invalid arguments and names them (case %#)', ([tool, args, expectedText], { expectRefused }) =>
+    expectRefused(tool, args, expectedText),
   );
 
   test('an id that is not a UUID is rejected before a request is sent', async ({ expectRefused }) => {
@@ -157,20 +157,22 @@ describe('Texts inside search filters', () => {
     ['a number', { adSpendFrom: '2.5' }, { adSpendFrom: 2.5 }],
     ['a list', { countries: '["DE","AT"]' }, { countries: ['DE', 'AT'] }],
     ['a value inside an object of filters', { not: { active: 'false' } }, { not: { active: false } }],
-  ])('%s is converted for a key of that type', async ([_, given, sent], { upstream, server }) => {
-    for (const filters of [given, JSON.stringify(given)]) {
+  ])('%s is converted for a key of that type', async ([_, givenValue, sentValue], { upstream, server }) => {
+    for (const filters of [givenValue, JSON.stringify(givenValue)]) {
       upstream.requests.length = 0;
       expect((await server.call('search_ads', { filters })).isError).toBe(false);
-      expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual(sent);
+      expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual(sentValue);
     }
   });
 
   describedTest('texts are converted in each part of a split', async ({ upstream, server }) => {
     const split = [{ countries: '["DE"]' }, { daysRunningFrom: '7' }];
     await server.call('count_ads', { filters: { active: 'true' }, split: JSON.stringify(split) });
-    const sent = upstream.requests.filter(({ path }) => path.includes('search')).map(({ body }) => JSON.parse(body));
+    const sentBodies = upstream.requests
+      .filter(({ path }) => path.includes('search'))
+      .map(({ body }) => JSON.parse(body));
     for (const part of [{ countries: ['DE'] }, { daysRunningFrom: 7 }])
-      expect(sent).toContainEqual({ active: true, ...part, limit: 1 });
+      expect(sentBodies).toContainEqual({ active: true, ...part, limit: 1 });
   });
 
   describedTest(
@@ -199,27 +201,29 @@ describe('Texts inside search filters', () => {
       fc.asyncProperty(fc.constantFrom(...describedFilters), texts, async ({ key, type }, text) => {
         upstream.requests.length = 0;
         await server.call('search_ads', { filters: { [key]: text } });
-        const { [key]: sent } = JSON.parse(upstream.requests[0]?.body ?? '{}');
-        if (sent === text) return;
-        expect([key, typeof sent]).toEqual([key, types[type ?? '']]);
+        const { [key]: sentValue } = JSON.parse(upstream.requests[0]?.body ?? '{}');
+        if (sentValue === text) return;
+        expect([key, typeof sentValue]).toEqual([key, types[type ?? '']]);
         // Serializing the sent value gives the original text, except for white space.
-        expect(JSON.stringify(sent)).toBe(Array.isArray(sent) ? JSON.stringify(JSON.parse(text)) : text.trim());
+        expect(JSON.stringify(sentValue)).toBe(
+          Array.isArray(sentValue) ? JSON.stringify(JSON.parse(text)) : text.trim(),
+        );
       }),
       { numRuns: 300 },
     );
   });
 
   test('texts in filters stay unchanged if the filter keys are unknown', async ({ upstream, server }) => {
-    const given = { active: 'true', daysRunningFrom: '30', countries: '["DE"]' };
-    await server.call('search_ads', { filters: given });
-    expect(upstream.requests.map(({ body }) => body && JSON.parse(body))).toContainEqual(given);
+    const filters = { active: 'true', daysRunningFrom: '30', countries: '["DE"]' };
+    await server.call('search_ads', { filters });
+    expect(upstream.requests.map(({ body }) => body && JSON.parse(body))).toContainEqual(filters);
   });
 });
 
 test('missing tool arguments count as an empty object', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
-  for (const none of [undefined, null]) expect(readArguments(z.strictObject({}), none)).toEqual({});
+  for (const missingArgs of [undefined, null]) expect(readArguments(z.strictObject({}), missingArgs)).toEqual({});
 });
 
 test('calling an unknown tool returns an error that lists the tools', async ({ server }) => {
@@ -231,16 +235,17 @@ test('calling an unknown tool returns an error that lists the tools', async ({ s
 });
 
 test('any JSON as tool arguments leads to a valid result or error', async ({ server }) => {
-  const known = 'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
-  const names = fc.constantFrom('', ...known.split(' '));
+  const knownNames =
+    'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
+  const names = fc.constantFrom('', ...knownNames.split(' '));
   const values = fc.oneof(
     fc.jsonValue(),
     fc.constantFrom('ads', 'pages', 'full', 'brief', '@1/-.aaaaaaaa', '[', '{"limit":1}', 1e21, -0),
   );
   const args = fc.oneof(fc.dictionary(names, values), fc.dictionary(fc.string(), fc.jsonValue()));
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...singleCallTools), args, async ({ tool }, given) => {
-      const result = await server.call(tool, given);
+    fc.asyncProperty(fc.constantFrom(...singleCallTools), args, async ({ tool }, givenArgs) => {
+      const result = await server.call(tool, givenArgs);
       expect(result.text).not.toBe('');
       if (!result.isError) return;
       expect(result.raw.structuredContent).toBeUndefined();

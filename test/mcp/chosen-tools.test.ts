@@ -9,16 +9,19 @@ const searching = ['search_ads', 'count_ads', 'gather_ads'];
 const isNamedIn = (text: string) => (tool: string) => new RegExp(`\\b${tool}\\b`).test(text);
 
 test('descriptions and prompts never name a tool that is turned off', async () => {
-  const whole = await startServer({});
-  const { prompts } = await whole.client.listPrompts();
-  const buildArguments = ({ arguments: takes = [] }: (typeof prompts)[number]) =>
-    Object.fromEntries(takes.map((one) => [one.name, 'x']));
+  const serverWithAllTools = await startServer({});
+  const { prompts } = await serverWithAllTools.client.listPrompts();
+  const buildArguments = ({ arguments: promptArguments = [] }: (typeof prompts)[number]) =>
+    Object.fromEntries(promptArguments.map((one) => [one.name, 'x']));
   const texts = new Map<string, string>();
   for (const prompt of prompts) {
-    const { messages } = await whole.client.getPrompt({ name: prompt.name, arguments: buildArguments(prompt) });
+    const { messages } = await serverWithAllTools.client.getPrompt({
+      name: prompt.name,
+      arguments: buildArguments(prompt),
+    });
     texts.set(prompt.name, JSON.stringify(messages));
   }
-  await whole.close();
+  await serverWithAllTools.close();
 
   const readTexts = async (chosen: string[]) => {
     const { client, close } = await startServer({ config: { tools: chosen, searchFilters: libraryFilters } });
@@ -34,21 +37,21 @@ test('descriptions and prompts never name a tool that is turned off', async () =
 
     const { tools } = await client.listTools();
     // The board tools are listed only together with a tool that opens the board.
-    const shows = tools.some(({ _meta }) => _meta !== undefined && 'ui/resourceUri' in _meta);
-    expect(tools.filter(({ name }) => name.startsWith('board_'))).toHaveLength(shows ? 2 : 0);
-    expect((await client.listResources()).resources).toHaveLength(shows ? 1 : 0);
+    const opensBoard = tools.some(({ _meta }) => _meta !== undefined && 'ui/resourceUri' in _meta);
+    expect(tools.filter(({ name }) => name.startsWith('board_'))).toHaveLength(opensBoard ? 2 : 0);
+    expect((await client.listResources()).resources).toHaveLength(opensBoard ? 1 : 0);
 
     // Only the first tool with filters describes them. The other tools refer to it.
     const described = tools.flatMap(({ name, inputSchema }) => {
       const filters = inputSchema.properties?.filters as { description: string } | undefined;
       return filters ? [{ name, description: filters.description }] : [];
     });
-    const [first, ...others] = described.filter(({ name }) => searching.includes(name));
+    const [first, ...otherTools] = described.filter(({ name }) => searching.includes(name));
     if (first) expect(first.description).toMatch(/^Keys: .*displayFormat/s);
-    for (const { description } of others) expect(description).toBe(`The same keys as in ${first?.name}.`);
+    for (const { description } of otherTools) expect(description).toBe(`The same keys as in ${first?.name}.`);
     const pages = described.find(({ name }) => name === 'search_pages');
-    const rest = first ? `The other rules are as in ${first.name}.` : 'Lists match any of their values';
-    if (pages) expect(pages.description).toContain(rest);
+    const expectedRules = first ? `The other rules are as in ${first.name}.` : 'Lists match any of their values';
+    if (pages) expect(pages.description).toContain(expectedRules);
     await close();
   };
   await fc.assert(fc.asyncProperty(fc.subarray([...toolNames], { minLength: 1 }), readTexts), { numRuns: 30 });

@@ -150,7 +150,7 @@ describe('Spending confirmation over stdio', () => {
     const log = createLog('warn', () => {});
     const app = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: () => 0 });
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
-    const ended = serveStdio({
+    const sessionEnd = serveStdio({
       catalog: app.catalog,
       credentials: app.credentials,
       log,
@@ -180,7 +180,7 @@ describe('Spending confirmation over stdio', () => {
     stdin.end();
     const answers = [await readMessage(), await readMessage()];
     expect(answers.find(({ id }) => id === 2).result.content[0].text).toContain('nobody answered');
-    await ended;
+    await sessionEnd;
     await app.close();
     expect(service.countPaidRequests()).toBe(0);
   });
@@ -250,10 +250,10 @@ describe('Spending confirmation in revision 2026-07-28', () => {
   test('a confirmation is valid once, for one API key, tool and set of arguments', async ({ service, http }) => {
     const [key, otherKey] = [service.createKey(), service.createKey()];
     service.requests.length = 0;
-    const asked = await sendCall(http.url, key);
-    expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { confirm: { params: {} } } });
-    const answered = { requestState: asked.requestState, inputResponses: spend };
-    const state = String(asked.requestState);
+    const formRequest = await sendCall(http.url, key);
+    expect(formRequest).toMatchObject({ resultType: 'input_required', inputRequests: { confirm: { params: {} } } });
+    const answered = { requestState: formRequest.requestState, inputResponses: spend };
+    const state = String(formRequest.requestState);
     for (const [sender, params] of [
       [otherKey, answered],
       [key, { ...answered, args: { ...threeAds, limit: 40 } }],
@@ -268,8 +268,8 @@ describe('Spending confirmation in revision 2026-07-28', () => {
 
     const accepted = await sendCall(http.url, key, answered);
     expect(readResult(accepted).data.receipt.charged).toBe(3);
-    const again = { ...answered, args: { ...threeAds, limit: 31 } };
-    expect((await sendCall(http.url, key, again)).resultType).toBe('input_required');
+    const repeatedCall = { ...answered, args: { ...threeAds, limit: 31 } };
+    expect((await sendCall(http.url, key, repeatedCall)).resultType).toBe('input_required');
     expect(service.countPaidRequests()).toBe(1);
   });
 

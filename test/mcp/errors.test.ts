@@ -107,8 +107,8 @@ test('a usage limit error names a window only if the API states one', () => {
   expect(explainUsageLimit({ limitType: 'daily', dailyCredits: 9, dailyLimit: 9 })).toMatch(
     /Usage: daily window 9 of 9 credits used\. The daily window is full\. .*a day;/,
   );
-  for (const told of [{}, { limitType: 'monthly' }])
-    expect(explainUsageLimit(told)).not.toMatch(/Usage:|window is full/);
+  for (const usageLimit of [{}, { limitType: 'monthly' }])
+    expect(explainUsageLimit(usageLimit)).not.toMatch(/Usage:|window is full/);
 });
 
 test('an error about used-up credits states the remaining credits', () => {

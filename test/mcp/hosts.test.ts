@@ -162,10 +162,10 @@ describe('hosts.json', () => {
   test('hosts.json lists each host once with its evidence', () => {
     const names = hosts.flatMap((host) => host.names);
     expect(new Set(names).size).toBe(names.length);
-    for (const { title, source, tried, day, prefixes, names: own } of hosts) {
+    for (const { title, source, tried, day, prefixes, names: clientNames } of hosts) {
       expect([title, source ?? tried]).not.toContain(undefined);
       expect(day).toMatch(/^2\d{3}-\d{2}-\d{2}$/);
-      expect(own.length + (prefixes?.length ?? 0)).toBeGreaterThan(0);
+      expect(clientNames.length + (prefixes?.length ?? 0)).toBeGreaterThan(0);
     }
   });
 
@@ -187,8 +187,8 @@ describe('hosts.json', () => {
     ['copilot-cli', 6500],
     ['@cline/core', 1800],
     ['claude-code', 30_000],
-  ] as const)('a result for %s has at most %i tokens', ([name, most]) => {
-    expect(readForm(name, { resultTokens: 30_000 }).resultTokens).toBe(most);
+  ] as const)('a result for %s has at most %i tokens', ([name, maxTokens]) => {
+    expect(readForm(name, { resultTokens: 30_000 }).resultTokens).toBe(maxTokens);
     expect(readForm(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
   });
 });

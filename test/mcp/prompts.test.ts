@@ -15,13 +15,13 @@ const writePrompt = async (name: string, args: Record<string, string>) => {
 test('every listed prompt contains the values of its arguments', async () => {
   const { prompts: listed } = await server.client.listPrompts();
   expect(listed.map(({ name }) => name)).toEqual(prompts.map(({ name }) => name));
-  for (const { name, description, arguments: takes = [] } of listed) {
+  for (const { name, description, arguments: promptArguments = [] } of listed) {
     expect(description).toMatch(/\w/);
     const text = await writePrompt(
       name,
-      Object.fromEntries(takes.map((argument) => [argument.name, `value of ${argument.name}`])),
+      Object.fromEntries(promptArguments.map((argument) => [argument.name, `value of ${argument.name}`])),
     );
-    for (const argument of takes) expect(text).toContain(`value of ${argument.name}`);
+    for (const argument of promptArguments) expect(text).toContain(`value of ${argument.name}`);
     expect(text.length).toBeLessThan(2000);
   }
 });
@@ -32,8 +32,8 @@ test('the label prompt contains all label names with valid SQL conditions', asyn
   for (const [label, section] of ['Formats', 'Angles'].entries()) {
     const entries = vocabulary.split(`## ${section}`)[1]?.split('\n## ')[0] ?? '';
     const all = [...entries.matchAll(/^- \*\*(.*)\*\*: .*\. `(.*)`$/gm)];
-    const [, words = ''] = new RegExp(`^${['format', 'angle'][label]}: (.*)\\.$`, 'm').exec(text) ?? [];
-    expect(words.split(', ')).toEqual([...all.map(([, name]) => name), 'other']);
+    const [, listedNames = ''] = new RegExp(`^${['format', 'angle'][label]}: (.*)\\.$`, 'm').exec(text) ?? [];
+    expect(listedNames.split(', ')).toEqual([...all.map(([, name]) => name), 'other']);
     const ad = "SELECT 'a' AS text, 'a' AS firstLine, 'a' AS headline, 'VIDEO' AS displayFormat, 'a' AS ctaType";
     const from = `(${ad}, 1 AS imageCount, 1 AS videoCount, 3 AS cardCount)`;
     const tried = await server.call('query_ads', { sql: `SELECT ${all.map(([, , sql]) => `(${sql})`)} FROM ${from}` });
@@ -45,8 +45,8 @@ test('a missing optional argument leaves no gap in a prompt', async () => {
   const writeProfilePrompt = (country?: string) =>
     writePrompt('find_long_running_ads', { topic: 'tea', ...(country && { country }) });
   expect(await writeProfilePrompt('DE')).toContain('about "tea" in "DE" in the');
-  for (const none of [undefined, '\u200b'])
-    expect(await writeProfilePrompt(none)).toContain('about "tea" in the ad library');
+  for (const missingValue of [undefined, '\u200b'])
+    expect(await writeProfilePrompt(missingValue)).toContain('about "tea" in the ad library');
 });
 
 test('a prompt rejects missing and overlong arguments', async () => {

@@ -22,9 +22,9 @@ describe('A tool result', () => {
       const { raw, text, data } = await server.call('search_ads');
       if (output === 'structured') expect(text.split('\n')).toHaveLength(1);
       else expect(text).toContain('Credits: 1 charged');
-      const found = { items: [{ headline: 'Try it' }], receipt: { charged: 1 } };
+      const expectedData = { items: [{ headline: 'Try it' }], receipt: { charged: 1 } };
       if (output === 'text') expect(raw).not.toHaveProperty('structuredContent');
-      else expect(data).toMatchObject(found);
+      else expect(data).toMatchObject(expectedData);
       const { tools } = await server.client.listTools();
       expect(tools.some(({ outputSchema }) => outputSchema)).toBe(output !== 'text');
       const failed = await server.call('get_ad', {});
@@ -64,7 +64,7 @@ test('every result from demo data is marked as demo data', async () => {
   const { call, client, close } = await startServer({ config: { demo: true, cacheSeconds: 0 } });
   for (const { name, result } of await makeDemoCalls(call)) {
     expect([name, result.isError]).toEqual([name, false]);
-    for (const said of [result.text, result.data.notice]) expect(said).toMatch(/^DEMO DATA/);
+    for (const text of [result.text, result.data.notice]) expect(text).toMatch(/^DEMO DATA/);
   }
   const instructions = client.getInstructions();
   expect(instructions).toContain('DEMO DATA');

@@ -39,8 +39,8 @@ test('the tool descriptions list the filters from a filter file', async () => {
     describeWith('active', 'boolean'),
     describeWith('reach', 'integer'),
   ];
-  const { ads: shown, pages } = await readDescription(writeFilterFile({ ads }));
-  expect(shown).toBe(
+  const { ads: adsDescription, pages } = await readDescription(writeFilterFile({ ads }));
+  expect(adsDescription).toBe(
     'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number). Lists match any of their values.',
   );
   expect(pages).toContain('The service may refuse an unknown key, or ignore it and charge for the search.');
@@ -100,8 +100,8 @@ const unknown = "Filter keys as in the service's documentation";
 test('the server reads the same filters from a local library as from its demo', async () => {
   const demo = await startServer({ config: { demo: true } });
   const service = await startBoardService(() => []);
-  const own = await service.start();
-  const { tools } = await own.client.listTools();
+  const demoServer = await service.start();
+  const { tools } = await demoServer.client.listTools();
   expect(tools).toEqual((await demo.client.listTools()).tools);
   const properties = tools.find(({ name }) => name === 'search_ads')?.inputSchema.properties ?? {};
   expect(properties.limit).toMatchObject({ maximum: 100, description: 'Items per page. Default 20.' });
@@ -141,12 +141,12 @@ test.each<[string, RequestListener]>([
   const server = await startServer({ config });
   const listed = async () => JSON.stringify((await server.client.listTools()).tools);
   for (let index = 0; index < 2; index++) expect(await listed()).toContain(unknown);
-  const asked = service.requests.length;
-  expect(asked).toBeGreaterThan(1);
+  const requestCount = service.requests.length;
+  expect(requestCount).toBeGreaterThan(1);
   service.answer = describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]);
   expect((await server.call('count_ads', { by: 'shape' })).text).toContain('by: takes one of colour');
   for (let index = 0; index < 3; index++) expect(await listed()).toContain('Keys: colour (list: RED).');
-  expect(service.requests).toHaveLength(asked + 1);
+  expect(service.requests).toHaveLength(requestCount + 1);
   await server.close();
 });
 
@@ -203,6 +203,6 @@ test.each([
   ...['SAY THIS', 'SAY_THIS_TO_THE_PERSON', 'A'.repeat(41), 7].map((value) => ({
     ...{ key: 'listed', type: 'strings', values: [value] },
   })),
-])('a filter name or value that could be prose is rejected: %j', async (wrong) => {
-  expect((await listToolsWith(describeWith([filter, wrong]))).text).toContain(unknown);
+])('a filter name or value that could be prose is rejected: %j', async (invalidFilter) => {
+  expect((await listToolsWith(describeWith([filter, invalidFilter]))).text).toContain(unknown);
 });

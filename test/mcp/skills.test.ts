@@ -25,15 +25,15 @@ const stdio = (...args: string[]) => new StdioClientTransport(commandLine(['--de
 test.each(['auto', 'legacy'] as const)('clients can list and read the skill of this package (%s)', async (mode) => {
   for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
     const { client, skills } = await listSkills(mode, transport);
-    const [entry, ...others] = (await skills.list()).skills;
-    expect(others).toEqual([]);
+    const [entry, ...otherSkills] = (await skills.list()).skills;
+    expect(otherSkills).toEqual([]);
     expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
     if (entry === undefined) throw new Error('no skill is listed');
     expect((await skills.get(entry.uri)).skill).toEqual(entry);
     // The client verifies the file's size, digest and frontmatter.
     for (const name of ['SKILL.md', 'vocabulary.md']) {
-      const read = { verified: true, text: readText(name), mimeType: 'text/markdown' };
-      expect(await skills.read(entry, name)).toMatchObject(read);
+      const expectedFile = { verified: true, text: readText(name), mimeType: 'text/markdown' };
+      expect(await skills.read(entry, name)).toMatchObject(expectedFile);
     }
     await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
     await client.close();

@@ -67,13 +67,13 @@ describe('Picture headers', () => {
 
   test('a damaged picture is decoded within the size limits or rejected', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
-    const kept = fc.double({ min: 0, max: 1, noNaN: true });
+    const keptShare = fc.double({ min: 0, max: 1, noNaN: true });
     const isRefusedOrBounded = (bytes: Uint8Array) => {
       const header = readPictureHeader(bytes);
       return 'reason' in header ? /^\S.*\S$/.test(header.reason) : header.width * header.height <= 40_000_000;
     };
     fc.assert(
-      fc.property(fc.constantFrom(...formats), changes, kept, (format, all, kept) => {
+      fc.property(fc.constantFrom(...formats), changes, keptShare, (format, all, kept) => {
         const bytes = samplePictures[format].slice(
           0,
           Math.ceil(samplePictures[format].length * Math.min(1, kept * 1.5)),
@@ -88,9 +88,9 @@ describe('Picture headers', () => {
 
 /** Returns the size of the thumbnail and its center color, rounded to multiples of eight. */
 async function readShownPicture(bytes: Uint8Array) {
-  const shown = await showPicture(bytes);
-  if ('reason' in shown) return shown;
-  const { width, height, data } = await decodeJpeg(shown.jpeg);
+  const thumbnail = await showPicture(bytes);
+  if ('reason' in thumbnail) return thumbnail;
+  const { width, height, data } = await decodeJpeg(thumbnail.jpeg);
   const middle = 4 * (Math.floor(height / 2) * width + Math.floor(width / 2));
   return { width, height, colour: [...data.slice(middle, middle + 3)].map((value) => Math.round(value / 8)) };
 }
@@ -128,16 +128,16 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
   ],
   ['16 megapixels in 15 KB', () => createPng({ width: 4000, height: 4000 }), true],
   ['a JPEG with less data than it announces', () => createJpegClaimingSize(4000, 4000), true],
-])('a harmful picture (%s) does not affect the next picture', async ([, make, shown]) => {
+])('a harmful picture (%s) does not affect the next picture', async ([, make, isShown]) => {
   expect(await showPicture(await make())).toMatchObject(
-    shown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' },
+    isShown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' },
   );
   expect(await showPicture(await createUncachedPicture())).toHaveProperty('jpeg');
 });
 
 test('decoding stops at its time limit and does not delay other tenants', async () => {
-  const hasty = openTestPictures([host.host], { drawMs: 4000 });
-  const [attacker, other] = [hasty.forTenant('attacker'), hasty.forTenant('other')];
+  const hastyPictures = openTestPictures([host.host], { drawMs: 4000 });
+  const [attacker, other] = [hastyPictures.forTenant('attacker'), hastyPictures.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };
   // Start both worker threads first.
   const jpegs = await Promise.all([createUncachedPicture(), createUncachedPicture(), createUncachedPicture()]);
@@ -152,5 +152,5 @@ test('decoding stops at its time limit and does not delay other tenants', async 
   const another = showPicture(createScanBomb(20_001), other).then(() => 'decoded');
   await waitUntil(() => host.open() === 0);
   expect(await Promise.race([another, attacker.thumbnail(address, { side: 100, signal })])).toEqual(tooLong);
-  await hasty.close();
+  await hastyPictures.close();
 });

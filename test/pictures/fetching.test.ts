@@ -15,9 +15,9 @@ const names: Record<string, string[]> = {
   'both.example': ['93.184.216.34', '127.0.0.1'],
   'mapped.example': ['::ffff:127.0.0.1'],
 };
-const asked: string[] = [];
+const resolvedHosts: string[] = [];
 const resolve = async (name: string) => {
-  asked.push(name);
+  resolvedHosts.push(name);
   return names[name] ?? [];
 };
 const limits = { nonPublicAnswerMs: 800, fetchMs: 20_000 };
@@ -27,20 +27,20 @@ setMaxListeners(0, signal);
 const showPicture = (address: string) => opened.forTenant('tenant').thumbnail(address, { side: 100, signal });
 /** Shows the picture at a URL with other picture options. */
 async function showPictureWith(options: Partial<PictureOptions>, address: string) {
-  const other = openTestPictures([host.host], limits, options);
-  return await other
+  const otherPictures = openTestPictures([host.host], limits, options);
+  return await otherPictures
     .forTenant('tenant')
     .thumbnail(address, { side: 100, signal })
-    .finally(() => other.close());
+    .finally(() => otherPictures.close());
 }
 
-let good: Uint8Array;
+let validJpeg: Uint8Array;
 beforeAll(async () => {
-  good = await createJpeg();
+  validJpeg = await createJpeg();
 });
 beforeEach(() => {
   host.requests.length = 0;
-  asked.length = 0;
+  resolvedHosts.length = 0;
 });
 afterAll(async () => {
   await Promise.all([opened.close(), host.close(), privateHost.close()]);
@@ -55,7 +55,7 @@ describe('Private IP addresses in picture URLs', () => {
 
   test('a private address is rejected with the same reason and delay as an unknown host', async () => {
     // Make one request first, so that loading modules does not affect the measured times.
-    await showPicture(host.serve(good));
+    await showPicture(host.serve(validJpeg));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
     const all = [...addresses, ...Object.keys(names), 'nowhere.example'].map(formatAddress);
     const measureShow = async (address: string) => {
@@ -72,7 +72,7 @@ describe('Private IP addresses in picture URLs', () => {
 
   test('a host name is resolved once, and a slow lookup counts as an unknown host', async () => {
     expect(await showPicture(formatAddress('inside.example'))).toEqual({ reason });
-    expect(asked).toEqual(['inside.example']);
+    expect(resolvedHosts).toEqual(['inside.example']);
     expect(await showPictureWith({ resolve: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
       reason,
     });
@@ -101,11 +101,12 @@ describe('Private IP addresses in picture URLs', () => {
   });
 
   test('private, unassigned and malformed IP addresses are rejected', () => {
-    const inside = ':: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1 3fff::1 100::1 4000::1';
-    for (const address of [...inside.split(' '), '', 'localhost', 'example.com', '1.2.3', '1.2.3.4.5', '::g'])
+    const privateAddresses =
+      ':: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1 3fff::1 100::1 4000::1';
+    for (const address of [...privateAddresses.split(' '), '', 'localhost', 'example.com', '1.2.3', '1.2.3.4.5', '::g'])
       expect(isPrivateAddress(address), address).toBe(true);
-    const outside = '1.1.1.1 8.8.8.8 100.128.0.1 172.32.0.1 192.0.1.1 198.20.0.1 223.255.255.255'.split(' ');
-    for (const address of outside)
+    const publicAddresses = '1.1.1.1 8.8.8.8 100.128.0.1 172.32.0.1 192.0.1.1 198.20.0.1 223.255.255.255'.split(' ');
+    for (const address of publicAddresses)
       for (const form of [address, `::ffff:${address}`, `64:ff9b::${address}`])
         expect(isPrivateAddress(form), form).toBe(false);
     for (const address of ['2606:4700::1111', '2a00:1450:4001::200e']) expect(isPrivateAddress(address)).toBe(false);
@@ -133,7 +134,7 @@ test('a malformed or non-https URL is rejected before anything is sent', async (
     expect(await showPicture(serveRedirect(address, 301))).toEqual({ reason: `it redirects: ${reason}` });
   }
   expect(await showPicture('not an address')).toEqual({ reason: 'not a web address' });
-  expect([privateHost.requests, asked]).toEqual([[], []]);
+  expect([privateHost.requests, resolvedHosts]).toEqual([[], []]);
 });
 
 test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
@@ -143,11 +144,11 @@ test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
   ['every public host', { public: true, listed: [] }, false],
   ['none', { public: false, listed: [] }, false],
 ])('the setting %s decides whether a picture from a local host is fetched', async ([, hosts, isShown]) => {
-  expect('jpeg' in (await showPictureWith({ hosts }, host.serve(good)))).toBe(isShown);
+  expect('jpeg' in (await showPictureWith({ hosts }, host.serve(validJpeg)))).toBe(isShown);
 });
 
 test('the picture fetcher follows at most three redirects and sends only four headers', async () => {
-  const two = serveRedirect(serveRedirect(host.serve(good)), 307);
+  const two = serveRedirect(serveRedirect(host.serve(validJpeg)), 307);
   const three = serveRedirect(new URL(two).pathname, 307);
   expect(await showPicture(three)).toHaveProperty('jpeg');
   expect(host.requests).toHaveLength(4);
@@ -165,34 +166,34 @@ test('a download of 200 MB is aborted at the size limit', async () => {
     await waitUntil(() => host.open() === 0);
     expect(host.sent() - sentBefore).toBeLessThan(40_000_000);
   }
-  expect(await showPicture(host.serve(good))).toHaveProperty('jpeg');
+  expect(await showPicture(host.serve(validJpeg))).toHaveProperty('jpeg');
 });
 
 test('the reason for a missing picture says how its host failed', async () => {
-  const hasty = openTestPictures([host.host], { fetchMs: 500 });
+  const hastyPictures = openTestPictures([host.host], { fetchMs: 500 });
   const serveSlowly: PictureAnswer = (response) => {
     const timer = setInterval(() => response.write('x'), 20);
     response.on('close', () => clearInterval(timer));
   };
   for (const slow of [() => {}, serveSlowly]) {
-    const shown = await hasty.forTenant('tenant').thumbnail(host.serve(slow), { side: 100, signal });
-    expect(shown).toEqual({ reason: 'it did not come within 0.5 s' });
+    const thumbnail = await hastyPictures.forTenant('tenant').thumbnail(host.serve(slow), { side: 100, signal });
+    expect(thumbnail).toEqual({ reason: 'it did not come within 0.5 s' });
   }
-  await hasty.close();
+  await hastyPictures.close();
   const serveHalf: PictureAnswer = (response) => {
-    response.writeHead(200, { 'content-length': good.length });
-    response.write(good.slice(0, 50), () => response.destroy());
+    response.writeHead(200, { 'content-length': validJpeg.length });
+    response.write(validJpeg.slice(0, 50), () => response.destroy());
   };
   for (const broken of [serveHalf, (response: Parameters<typeof serveSlowly>[0]) => response.destroy()])
     expect(await showPicture(host.serve(broken))).toEqual({ reason: 'its host could not be reached, or broke off' });
-  expect(await showPicture(`${host.serve(good)}99`)).toEqual({ reason: 'its host answered 404' });
+  expect(await showPicture(`${host.serve(validJpeg)}99`)).toEqual({ reason: 'its host answered 404' });
 });
 
 describe('Picture fetches', () => {
   test('concurrent requests for a picture share one fetch', async () => {
     const address = host.serve(await createJpeg({ width: 77 }));
-    const shown = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
-    for (const each of [...shown, await showPicture(address)]) expect(each).toBe(shown[0]);
+    const thumbnails = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
+    for (const each of [...thumbnails, await showPicture(address)]) expect(each).toBe(thumbnails[0]);
     expect(host.requests).toHaveLength(1);
     expect(await opened.forTenant('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
   });
@@ -223,22 +224,24 @@ describe('Picture fetches', () => {
   });
 
   test("a tenant's picture fetches stay within its limit while a picture is decoded", async () => {
-    const narrow = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
-    const shown = (bytes: Uint8Array) =>
-      narrow.forTenant('tenant').thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
-    const bomb = shown(createScanBomb(20_000));
+    const limitedPictures = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
+    const showBytes = (bytes: Uint8Array) =>
+      limitedPictures
+        .forTenant('tenant')
+        .thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
+    const bomb = showBytes(createScanBomb(20_000));
     await waitUntil(() => host.requests.length === 1);
     // A picture that reaches the decoder before the bomb frees its slot for the next fetch.
     let done = 0;
-    const others = Array.from({ length: 8 }, async (_, at) => {
-      const result = await shown(await createJpeg({ width: 50 + at }));
+    const otherPictures = Array.from({ length: 8 }, async (_, at) => {
+      const result = await showBytes(await createJpeg({ width: 50 + at }));
       done++;
       return result;
     });
     expect(await bomb).toEqual({ reason: 'decoding it takes too long' });
     expect(host.requests.length - done).toBeLessThanOrEqual(2);
-    for (const other of await Promise.all(others)) expect(other).toHaveProperty('jpeg');
+    for (const thumbnail of await Promise.all(otherPictures)) expect(thumbnail).toHaveProperty('jpeg');
     expect(host.requests).toHaveLength(9);
-    await narrow.close();
+    await limitedPictures.close();
   });
 });

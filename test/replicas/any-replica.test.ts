@@ -37,8 +37,8 @@ describeEveryServer('Any replica', (server) => {
     const charged = service.chargedCredits;
     for (const replica of replicas) {
       expect((await replica.call('query_ads', countAds)).data.rows).toEqual([[250]]);
-      const again = await replica.call('gather_ads', { ...gather, maxCredits: 0 });
-      expect(again.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 0, calls: 0 } });
+      const secondGathering = await replica.call('gather_ads', { ...gather, maxCredits: 0 });
+      expect(secondGathering.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 0, calls: 0 } });
     }
     const adId = service.ads[7]?.id;
     expect((await third.call('get_ad', { adId, seen: true })).data).toMatchObject({ ad: { id: adId } });
@@ -69,8 +69,8 @@ describeEveryServer('Any replica', (server) => {
     expect((await fast.call('query_ads', { sql: versions })).data.rows).toEqual(
       ['Offer 0', 'Changed 0', 'Changed 1', 'Changed 2'].map((headline) => [headline]),
     );
-    const again = await right.call('gather_ads', { ...gather, fresh: true });
-    expect(again.data).toMatchObject({ complete: true, receipt: { charged: 25 } });
+    const freshGathering = await right.call('gather_ads', { ...gather, fresh: true });
+    expect(freshGathering.data).toMatchObject({ complete: true, receipt: { charged: 25 } });
     const [now] = (await right.call('query_ads', { sql: 'select max(gatheredAt) from ads' })).data.rows as [[string]];
     expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(10 * 60_000);
   });
@@ -137,11 +137,11 @@ describeEveryServer('Any replica', (server) => {
     upstream.credits = json(creditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }));
     const [one, other] = replicas;
     expect((await one.call('get_ad', { adId: deriveUuid('a') })).error).toMatchObject({ kind: 'usage_limit' });
-    const sent = upstream.requests.length;
+    const requestCount = upstream.requests.length;
     const { error, text } = await other.call('get_ad', { adId: deriveUuid('b') });
     expect(error).toMatchObject({ kind: 'usage_limit' });
     expect(text).toContain('Nothing was sent');
-    expect(upstream.requests).toHaveLength(sent);
+    expect(upstream.requests).toHaveLength(requestCount);
   });
 
   test('a list that is read on several replicas is paid for once', async () => {
@@ -180,9 +180,9 @@ describeEveryServer('Any replica', (server) => {
     let reads = 0;
     const { upstream, replicas } = fleet.createTenant(async (request, response) => {
       if (request.method !== 'GET' || !request.url?.includes('/items')) return documentedResponse(request, response);
-      const read = ++reads;
-      if (read === 1) await gate.opened;
-      const list = { itemType: 'ads', items: [{ id: deriveUuid('ad'), headline: `read ${read}` }], cursor: null };
+      const readNumber = ++reads;
+      if (readNumber === 1) await gate.opened;
+      const list = { itemType: 'ads', items: [{ id: deriveUuid('ad'), headline: `read ${readNumber}` }], cursor: null };
       json({ collection: { id: deriveUuid('collection') }, ...list, hasMore: false }, { headers: creditHeaders(1) })(
         request,
         response,
@@ -213,8 +213,8 @@ describeEveryServer('Any replica', (server) => {
       ['gather_ads', gather],
     ] as const)
       expect((await call(name, args)).error, name).toMatchObject({ kind: 'unauthorized' });
-    const left = server.readAllValues().filter(({ name }) => !before.has(name));
-    expect(left.filter(({ remainingMs }) => remainingMs > 61_000).map(({ name }) => name)).toEqual([]);
+    const newValues = server.readAllValues().filter(({ name }) => !before.has(name));
+    expect(newValues.filter(({ remainingMs }) => remainingMs > 61_000).map(({ name }) => name)).toEqual([]);
   });
 
   test('the shared store contains only encrypted values that expire', () => {

@@ -91,8 +91,8 @@ const scenarios: Record<string, Scenario> = {
       service.overrideResponse = () => undefined;
       const { error, data } = await afterLease(() => other.call('gather_ads', question));
       // The page in progress may have been charged, so only a second call requests it again.
-      const rest = error || !data.complete ? (await other.call('gather_ads', question)).data : data;
-      expect(rest).toMatchObject({ read: 450, complete: true });
+      const completeGathering = error || !data.complete ? (await other.call('gather_ads', question)).data : data;
+      expect(completeGathering).toMatchObject({ read: 450, complete: true });
       expect((await third.call('query_ads', countAds)).data.rows).toEqual([[450]]);
       expect(service.chargedCredits).toBe(45);
     };
@@ -107,9 +107,9 @@ describeEveryServer('Killed replicas', (server) => {
   });
   const checksByScenario = new Map<string, () => Promise<void>>();
   beforeAll(async () => {
-    const all = Object.entries(scenarios).map(async ([name, story]) => {
+    const all = Object.entries(scenarios).map(async ([name, startScenario]) => {
       const tenant = fleet.createTenant();
-      checksByScenario.set(name, await story(tenant, tenant.replicas));
+      checksByScenario.set(name, await startScenario(tenant, tenant.replicas));
     });
     await Promise.all(all);
     await fleet.all[0]?.kill();

@@ -18,7 +18,7 @@ describeEveryServer('A store that loses data', (server) => {
 
   test.each(['everything', 'all data since a backup'])(
     'replicas keep running after the shared store lost %s',
-    async (lost) => {
+    async (lostData) => {
       const { replicas, call } = fleet.createTenant((request, response) => {
         const isAd = request.url?.includes('/ads/');
         (isAd ? json({ id: 'ad' }, { headers: creditHeaders(10) }) : documentedResponse)(request, response);
@@ -28,9 +28,9 @@ describeEveryServer('A store that loses data', (server) => {
       const restore = server.saveCopy();
       for (const name of ['a', 'b']) await one.call('get_ad', ad(name));
       expect((await other.call('get_ad', ad('c'))).error).toMatchObject({ kind: 'credit_budget' });
-      if (lost === 'everything') server.clear();
+      if (lostData === 'everything') server.clear();
       else restore();
-      const remembered = lost === 'everything' ? 0 : 10;
+      const remembered = lostData === 'everything' ? 0 : 10;
       for (const replica of replicas.slice(0, 2)) {
         expect(await readSpending(replica)).toMatchObject({ charged: remembered });
         expect(await replica.readReadiness()).toBe('ready');
@@ -58,31 +58,31 @@ describeEveryServer('A store that loses data', (server) => {
   test('replicas show later ads after the shared store was restored from a backup', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
-    const both = replicas.slice(0, 2);
-    const [before, lost, after] = service.ads.map(({ id }) => id);
-    const read = (adId: string | undefined) => replicas[0].call('get_ad', { adId });
-    await read(before);
+    const bothReplicas = replicas.slice(0, 2);
+    const [before, lostId, after] = service.ads.map(({ id }) => id);
+    const readAd = (adId: string | undefined) => replicas[0].call('get_ad', { adId });
+    await readAd(before);
     const restore = server.saveCopy();
-    await read(lost);
-    for (const replica of both) expect(await readIds(replica)).toHaveLength(2);
+    await readAd(lostId);
+    for (const replica of bothReplicas) expect(await readIds(replica)).toHaveLength(2);
     restore();
-    await read(after);
-    for (const replica of both) expect(await readIds(replica)).toEqual(expect.arrayContaining([before, after]));
+    await readAd(after);
+    for (const replica of bothReplicas) expect(await readIds(replica)).toEqual(expect.arrayContaining([before, after]));
   });
 
   test('replicas show later ads after a dataset lost its last items', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const [one, other] = replicas;
-    const [before, lost, after] = service.ads.map(({ id }) => id);
-    const read = (replica: Replica, adId: string | undefined) => replica.call('get_ad', { adId });
-    await read(one, before);
+    const [before, lostId, after] = service.ads.map(({ id }) => id);
+    const readAd = (replica: Replica, adId: string | undefined) => replica.call('get_ad', { adId });
+    await readAd(one, before);
     const restore = server.saveItemsCopy();
-    await read(one, lost);
+    await readAd(one, lostId);
     expect(await readIds(one)).toHaveLength(2);
     restore();
-    await read(other, after);
-    expect(await readIds(one)).toEqual([before, lost, after].toSorted());
+    await readAd(other, after);
+    expect(await readIds(one)).toEqual([before, lostId, after].toSorted());
     expect(await readIds(other)).toEqual([before, after].toSorted());
   });
 });

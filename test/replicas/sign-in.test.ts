@@ -24,8 +24,8 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     service.priceSearch = () => 2;
     fleet.upstream.respondWith(service.respond);
     const { clientId, access, refresh } = await one.signIn('9');
-    const search = (at: typeof one, token: string, words: string) =>
-      at.call(token, 'search_ads', { filters: { query: words }, limit: 5 });
+    const search = (at: typeof one, token: string, query: string) =>
+      at.call(token, 'search_ads', { filters: { query }, limit: 5 });
     expect((await search(other, access, 'first')).result.isError).toBe(false);
     const burst = Array.from({ length: 12 }, (_, number) => search(number % 2 ? one : other, access, `${number}`));
     const passed = (await Promise.all(burst)).filter(({ result }) => !result.isError);

@@ -56,19 +56,23 @@ test('a saved report can be rewritten after a restart and shows its earlier figu
   service.ads = [createAd(500), ...service.ads];
   server = await startServer();
   await server.call('gather_ads', { filters: {}, maxCredits: 100, fresh: true });
-  const again = await writeReport(server, { again: 'weekly' });
-  expect(again.data.sections).toMatchObject([{ first: [[11, 1234.5]], last: { ads: 10, at: '2026-11-16' } }, {}, {}]);
-  expect(again.text).toContain('"How many", 1 row, on 2026-11-16: ads 10, same 1234.5;');
-  const [, figures = ''] = /<dl class="figures">(.*?)<\/dl>/.exec(again.html) ?? [];
+  const secondReport = await writeReport(server, { again: 'weekly' });
+  expect(secondReport.data.sections).toMatchObject([
+    { first: [[11, 1234.5]], last: { ads: 10, at: '2026-11-16' } },
+    {},
+    {},
+  ]);
+  expect(secondReport.text).toContain('"How many", 1 row, on 2026-11-16: ads 10, same 1234.5;');
+  const [, figures = ''] = /<dl class="figures">(.*?)<\/dl>/.exec(secondReport.html) ?? [];
   expect(figures.replace(/<[^>]*>/g, '|')).toContain('Ads, 10 on 16 Nov 2026||11|');
-  const [, part = ''] = /<h2 dir="auto">How many<\/h2>(.*?)<\/section>/s.exec(again.html) ?? [];
-  expect(part).toMatch(/<\/dl>.*Written on 16 Nov 2026<\/p><p class="words" dir="auto">There are few\.<\/p>/);
+  const [, sectionHtml = ''] = /<h2 dir="auto">How many<\/h2>(.*?)<\/section>/s.exec(secondReport.html) ?? [];
+  expect(sectionHtml).toMatch(/<\/dl>.*Written on 16 Nov 2026<\/p><p class="words" dir="auto">There are few\.<\/p>/);
 
   // Rewriting a report on the same day keeps the comparison with the figures of the earlier day.
-  const told = await writeReport(server, { again: 'weekly', texts: ['One more.', '', ''] });
-  expect(told.data.sections).toMatchObject([{ last: { ads: 10 } }, {}, {}]);
-  expect(told.html).toMatch(/How many<\/h2><dl.*?<\/dl><p class="words" dir="auto">One more\.<\/p>/s);
-  expect(told.html.match(/Written on 16 Nov 2026/g)).toHaveLength(1);
+  const rewrittenReport = await writeReport(server, { again: 'weekly', texts: ['One more.', '', ''] });
+  expect(rewrittenReport.data.sections).toMatchObject([{ last: { ads: 10 } }, {}, {}]);
+  expect(rewrittenReport.html).toMatch(/How many<\/h2><dl.*?<\/dl><p class="words" dir="auto">One more\.<\/p>/s);
+  expect(rewrittenReport.html.match(/Written on 16 Nov 2026/g)).toHaveLength(1);
   clock += day;
   expect((await writeReport(server, { again: 'weekly' })).html.match(/Written on 23 Nov 2026/g)).toHaveLength(1);
 
@@ -102,13 +106,13 @@ test('a rewritten report compares a figure only if the texts of its row are unch
       clock += 86_400_000;
       await formatPairs(1);
       const { data } = await server.call('write_report', { again: 'top' });
-      const told = (data.sections as { last?: object }[]).map(({ last }) => last);
+      const lastFigures = (data.sections as { last?: object }[]).map(({ last }) => last);
       const expected = pairs.map(([before, now]) =>
         before.pageName === now.pageName && before.displayFormat === now.displayFormat
           ? { figure: before.duplicates, at: day }
           : undefined,
       );
-      expect(told).toEqual(expected);
+      expect(lastFigures).toEqual(expected);
     }),
     { numRuns: 3 },
   );

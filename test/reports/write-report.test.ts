@@ -79,18 +79,18 @@ describe('A report', () => {
   test('a report contains all sections in the requested order', async ({ server, upstream }) => {
     const image = host.serve(await createJpeg({ width: 500, height: 300, colour: [200, 60, 30] }));
     const gone = host.serve((response) => response.writeHead(410).end());
-    const [shown = '', missing = ''] = await loadAds(
+    const [shownId = '', missing = ''] = await loadAds(
       { server, upstream },
       { pageId: 'a', page: { pageName: 'Brew & Leaf' }, duplicates: 3, media: [{ type: 'THUMB', url: image, nr: 0 }] },
       { pageId: 'b', page: { pageName: 'Other' }, media: [{ type: 'THUMB', url: gone, nr: 0 }] },
     );
-    await server.call('label_ads', { labels: [{ adId: shown, label: 'hook', value: '<b>question' }] });
+    await server.call('label_ads', { labels: [{ adId: shownId, label: 'hook', value: '<b>question' }] });
     const before = upstream.requests.length;
     const { html, data, text } = await writeTestReport(server, {
       sections: [
         { heading: 'First', text: 'One.\n\nTwo,\nthree.' },
-        { heading: 'Second', sql: `SELECT pageName, 12345.5 AS n FROM ads WHERE id = '${shown}'`, chart: 'bar' },
-        { heading: 'Third', adIds: [missing, shown.toUpperCase(), 'unknown'] },
+        { heading: 'Second', sql: `SELECT pageName, 12345.5 AS n FROM ads WHERE id = '${shownId}'`, chart: 'bar' },
+        { heading: 'Third', adIds: [missing, shownId.toUpperCase(), 'unknown'] },
       ],
     });
     expect(upstream.requests.length).toBe(before);
@@ -99,7 +99,7 @@ describe('A report', () => {
       { heading: 'Second', rows: 1, columns: ['pageName', 'n'], first: [['Brew & Leaf', 12345.5]] },
       { heading: 'Third', ads: 2, problem: 'unknown is not in the dataset.' },
     ]);
-    const places = ['One.', 'Two,\nthree.', '<dl', '<svg', `id">${missing}`, `id">${shown}`]
+    const places = ['One.', 'Two,\nthree.', '<dl', '<svg', `id">${missing}`, `id">${shownId}`]
       .concat('How these numbers', 'SELECT pageName')
       .map((part) => html.lastIndexOf(part));
     expect(places).toEqual(places.toSorted((left, right) => left - right));
@@ -154,9 +154,11 @@ describe('A report', () => {
   });
 
   test("a report contains only the server's own markup", ({ hostileHtml }) => {
-    const bare = hostileHtml.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
+    const htmlWithoutValues = hostileHtml.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
     expect(
-      bare.match(/<[a-z][^>]*>/g)?.filter((tag) => /^<(?:script|base|iframe|link|form)|\s(?:on\w+|href)=/.test(tag)),
+      htmlWithoutValues
+        .match(/<[a-z][^>]*>/g)
+        ?.filter((tag) => /^<(?:script|base|iframe|link|form)|\s(?:on\w+|href)=/.test(tag)),
     ).toEqual([]);
     expect(hostileHtml).not.toContain('http-equiv="refresh"');
     expect(hostileHtml).not.toMatch(/[\u202e\u2066\u{e0041}]/u);
@@ -239,8 +241,8 @@ describe('The text of a report', () => {
       },
       isDemo: true,
     });
-    const shown = html.replace(/(?<=<style>).*?(?=<\/style>)/s, '').replaceAll('><', '>\n<');
-    await expect(shown).toMatchFileSnapshot('report.txt');
+    const formattedHtml = html.replace(/(?<=<style>).*?(?=<\/style>)/s, '').replaceAll('><', '>\n<');
+    await expect(formattedHtml).toMatchFileSnapshot('report.txt');
   });
 
   const [first, last] = [Date.UTC(2026, 10, 1, 23), Date.UTC(2026, 10, 2, 1)];
@@ -261,9 +263,9 @@ describe('The text of a report', () => {
       { ads: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
-  ])('the method section of a report states %s', async (_, facts, words) => {
-    const html = await writePage({ method: { ...method, ...facts } });
-    expect(html).toContain(words);
+  ])('the method section of a report states %s', async (_, reportFacts, expectedText) => {
+    const html = await writePage({ method: { ...method, ...reportFacts } });
+    expect(html).toContain(expectedText);
     expect(html).not.toContain('Demo data');
   });
 
@@ -286,12 +288,12 @@ describe('The text of a report', () => {
     }
     const head = { title: 'T', at: 0, isDemo: false, version: '1', headings: [], method };
     const page = writeReportPage(head, createSections(), async () => []);
-    const ended = page.finally(() => {
+    const pageEnd = page.finally(() => {
       isDone = true;
     });
-    ended.catch(() => undefined);
+    pageEnd.catch(() => undefined);
     for (; !isDone; turns++) await new Promise(setImmediate);
-    await expect(ended).rejects.toThrow('more than 5000000 bytes');
+    await expect(pageEnd).rejects.toThrow('more than 5000000 bytes');
     expect(taken).toBe(0);
     expect(turns).toBeGreaterThan(20);
   });
@@ -310,13 +312,13 @@ inChromium('A report in a browser', () => {
       [1100, 'dark'],
     ] as const) {
       const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
-      const asked: string[] = [];
+      const requestedUrls: string[] = [];
       await page.route('**', (route) => {
-        asked.push(route.request().url());
+        requestedUrls.push(route.request().url());
         return route.fulfill({ contentType: 'text/html', body: hostileHtml });
       });
       await page.goto('https://report.example/');
-      expect(asked).toEqual(['https://report.example/']);
+      expect(requestedUrls).toEqual(['https://report.example/']);
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
       expect(await page.evaluate("'broken' in window")).toBe(false);
       expect(await page.evaluate('[...document.images].map(({ naturalWidth }) => naturalWidth)')).toEqual([400]);

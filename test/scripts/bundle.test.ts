@@ -78,10 +78,16 @@ test('the unpacked desktop bundle starts without settings and names the missing 
 
 test('building the desktop bundle rejects each invalid privacy policy URL', async () => {
   const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
-  const wrong = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
-  const packed = promisify(execFile)(process.execPath, ['--import', 'tsx', script, 'https://example.com/ok', ...wrong]);
+  const invalidUrls = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
+  const packed = promisify(execFile)(process.execPath, [
+    '--import',
+    'tsx',
+    script,
+    'https://example.com/ok',
+    ...invalidUrls,
+  ]);
   const { code, stderr } = await packed.then(() => ({ code: 0, stderr: '' })).catch((error) => error);
   expect(code).toBe(2);
   const lines = stderr.trim().split('\n');
-  expect(lines).toEqual(wrong.map((policy) => expect.stringContaining(JSON.stringify(policy))));
+  expect(lines).toEqual(invalidUrls.map((policy) => expect.stringContaining(JSON.stringify(policy))));
 });

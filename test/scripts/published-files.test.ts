@@ -9,16 +9,16 @@ import { generatedFiles } from '../../scripts/docs/write.ts';
 import { type SettingName, settings } from '../../src/config/settings.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const read = (file: string) => readFileSync(`${root}${file}`, 'utf8');
-const json = (file: string) => JSON.parse(read(file));
+const readPublishedFile = (file: string) => readFileSync(`${root}${file}`, 'utf8');
+const json = (file: string) => JSON.parse(readPublishedFile(file));
 const [publisher, manifest, registryFile, dockerfile] = [
   json('package.json') as Publisher,
   json('manifest.json'),
   json('server.json'),
-  read('Dockerfile'),
+  readPublishedFile('Dockerfile'),
 ];
 const createPublishedFiles = async (publisher: Publisher) => {
-  const write = async (file: string) => String(await generatedFiles[file]?.(read(file), publisher));
+  const write = async (file: string) => String(await generatedFiles[file]?.(readPublishedFile(file), publisher));
   return {
     manifest: JSON.parse(await write('manifest.json')),
     registryFile: JSON.parse(await write('server.json')),
@@ -99,30 +99,30 @@ describe('The desktop manifest', () => {
 
   test('the budget field of the desktop manifest accepts the same numbers as the setting', () => {
     const { default: budget, min, max } = form.credit_budget;
-    const read = (value: number) => settings.creditBudget.parse(String(value));
-    expect([budget, min, max].map(read)).toEqual([200, min, max]);
-    for (const value of [min - 1, max + 1, 2.5]) expect(() => read(value)).toThrow();
+    const parseBudget = (value: number) => settings.creditBudget.parse(String(value));
+    expect([budget, min, max].map(parseBudget)).toEqual([200, min, max]);
+    for (const value of [min - 1, max + 1, 2.5]) expect(() => parseBudget(value)).toThrow();
   });
 });
 
 // No npm package contains the schema of 2025-12-11, so this test repeats its rules.
 test('server.json matches the registry schema', () => {
   const version = expect.stringMatching(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
-  const shown = expect.stringMatching(/^.{1,100}$/);
-  const words = expect.arrayContaining([expect.any(String)]);
+  const shortText = expect.stringMatching(/^.{1,100}$/);
+  const nonEmptyTexts = expect.arrayContaining([expect.any(String)]);
   const [{ environmentVariables }] = registryFile.packages;
   const { [provided]: more } = registryFile._meta;
   expect(registryFile).toEqual({
     $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
     name: expect.stringMatching(/^(?=.{3,200}$)[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
-    ...{ title: shown, description: shown, version },
+    ...{ title: shortText, description: shortText, version },
     packages: [
       {
         ...{ registryType: 'npm', identifier: expect.any(String), version, runtimeHint: 'npx' },
         ...{ transport: { type: 'stdio' }, environmentVariables },
       },
     ],
-    _meta: { [provided]: { ...more, keywords: words, categories: words, screenshots: words } },
+    _meta: { [provided]: { ...more, keywords: nonEmptyTexts, categories: nonEmptyTexts, screenshots: nonEmptyTexts } },
   });
   for (const variable of environmentVariables)
     expect(variable).toEqual({
@@ -138,7 +138,7 @@ test('server.json matches the registry schema', () => {
 const provided = 'io.modelcontextprotocol.registry/publisher-provided';
 
 test('compose.yaml uses the image of this version', () => {
-  expect(read('compose.yaml')).toContain(`image: ad-library-mcp:${publisher.version}\n`);
+  expect(readPublishedFile('compose.yaml')).toContain(`image: ad-library-mcp:${publisher.version}\n`);
 });
 
 test('the Dockerfile pins its base image by digest', () => {
@@ -149,7 +149,9 @@ test('the Dockerfile pins its base image by digest', () => {
 test('the bill of materials lists the bundled packages', () => {
   const bill = json('dist/sbom.cdx.json');
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'ad-library-mcp' } } });
-  const licensed = [...read('dist/THIRD-PARTY-LICENSES').matchAll(/(?:^|-{80}\n\n)(\S+) (\S+) \([^)\n]+\)\n\n/g)];
+  const licensed = [
+    ...readPublishedFile('dist/THIRD-PARTY-LICENSES').matchAll(/(?:^|-{80}\n\n)(\S+) (\S+) \([^)\n]+\)\n\n/g),
+  ];
   const packages = licensed.map(([, name, version]) => `${name}@${version}`);
   expect(packages.length).toBeGreaterThan(20);
   expect(bill.components.map((one: { 'bom-ref': string }) => one['bom-ref']).sort()).toEqual(packages.sort());
@@ -163,7 +165,7 @@ describe('CONTRIBUTING.md', () => {
   const { dependencies = {}, devDependencies } = json('package.json');
 
   test('CONTRIBUTING.md lists every dependency', () => {
-    const [, tables = ''] = read('CONTRIBUTING.md').split('## Dependencies');
+    const [, tables = ''] = readPublishedFile('CONTRIBUTING.md').split('## Dependencies');
     const cells = [...tables.matchAll(/^\| (`(?!npm run )[^|]+) \|/gm)];
     expect(dependencies).toEqual({});
     expect(cells.flatMap(([, cell]) => cell?.match(/[^`, ]+/g)).sort()).toEqual(Object.keys(devDependencies).sort());

@@ -63,8 +63,8 @@ test('a running server keeps working while dist is rebuilt', {
   await client.close();
 
   // The same sources produce the same build.
-  const [running, latest, ...others] = listBuilds().toSorted((left, right) => readTime(left) - readTime(right));
-  expect(others).toEqual([]);
+  const [running, latest, ...otherBuilds] = listBuilds().toSorted((left, right) => readTime(left) - readTime(right));
+  expect(otherBuilds).toEqual([]);
   const earlier = ['build-1', 'build-2', 'build-3', 'build-4'];
   for (const [at, name] of earlier.entries()) {
     mkdirSync(join(dist, name));

@@ -16,8 +16,8 @@ const npm = async (cwd: string, ...args: string[]) =>
   (await promisify(execFile)('npm', [...args, '--loglevel=error'], { cwd, shell })).stdout;
 
 // Pack without building: the build exists already, and rebuilding would disturb tests that run at the same time.
-const said = await npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${folder}`);
-const [packed] = JSON.parse(said) as [{ filename: string; files: { path: string }[] }];
+const npmOutput = await npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${folder}`);
+const [packed] = JSON.parse(npmOutput) as [{ filename: string; files: { path: string }[] }];
 // Create a package.json, because npm would otherwise install into the nearest parent folder that has one.
 writeFileSync(join(folder, 'package.json'), '{ "private": true }');
 await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);

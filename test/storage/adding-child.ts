@@ -7,7 +7,7 @@ import { addAds } from './add-items.ts';
  * JSON after each ad.
  */
 const { folder, name, baseUrl } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
-const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const printJson = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const warnings: string[] = [];
 const { datasets, slots } = openFolderState({
   ...{ folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
@@ -27,5 +27,5 @@ for (let count = 0; ; count++) {
   await dataset.userRecords
     .update('label', () => ({ put: [[`${name}-${count}`, count]], result: undefined }))
     .catch(failed);
-  say({ id: `${name}-${count}`, warnings: warnings.splice(0) });
+  printJson({ id: `${name}-${count}`, warnings: warnings.splice(0) });
 }

@@ -66,10 +66,10 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     const cached = cachedAnswer('one', now());
     await cacheAnswer(answers, { cached });
     await pass(5000);
-    const found = await find(answers, '1');
-    expect(found?.answer).toEqual(cached.answer);
+    const cachedResponse = await find(answers, '1');
+    expect(cachedResponse?.answer).toEqual(cached.answer);
     // Allow for some difference: the store rounds to milliseconds, and the clocks run during the test.
-    const age = now() - (found?.at ?? 0);
+    const age = now() - (cachedResponse?.at ?? 0);
     expect(age).toBeGreaterThan(4990);
     expect(age).toBeLessThan(35_000);
     const request = { onLost: async () => {} };
@@ -116,15 +116,15 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     const early = await claimCall(answers, await answers.resolveName('t', answerNameOf('a', 'one')));
     await answers.forgetGroup('t', 'one');
     await early.put(cachedAnswer('stale', now()));
-    const found = async () =>
+    const findAll = async () =>
       [
         await find(answers, 'a', { group: 'one' }),
         await find(answers, 'b', { group: 'two' }),
         await find(answers, 'c'),
       ].map(headlineOf);
-    expect(await found()).toEqual([undefined, 'b', 'c']);
+    expect(await findAll()).toEqual([undefined, 'b', 'c']);
     await keep('t', 'a', 'one');
-    expect(await found()).toEqual(['a', 'b', 'c']);
+    expect(await findAll()).toEqual(['a', 'b', 'c']);
     expect(headlineOf(await find(answers, 'a', { tenantId: 'other', group: 'one' }))).toBe('a');
   });
 }

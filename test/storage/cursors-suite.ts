@@ -6,18 +6,18 @@ export function testCursors(name: string, open: () => Promise<(tenantId: string)
   describe(`Stored cursors ${name}`, () => {
     test('a stored cursor returns its search only to its own API key', async () => {
       const cursorsOf = await open();
-      const [own, other] = [cursorsOf('a'), cursorsOf('b')];
+      const [ownCursors, otherCursors] = [cursorsOf('a'), cursorsOf('b')];
       const short = { searchParams: { query: 'tea', countries: ['DE'] } };
       const long = { searchParams: {}, serviceCursor: 'x'.repeat(5000) };
-      await own.remember('@1.short', short);
-      await own.remember('@1.long~', long);
-      await other.remember('@1.short', long);
-      expect(await own.recall('@1.short')).toEqual(short);
-      expect(await own.recall('@1.long~')).toEqual(long);
-      expect(await other.recall('@1.short')).toEqual(long);
-      expect(await other.recall('@1.long~')).toBeUndefined();
-      for (const odd of ['', ':started', ':bytes', '__proto__', '@1.shor'])
-        expect(await own.recall(odd)).toBeUndefined();
+      await ownCursors.remember('@1.short', short);
+      await ownCursors.remember('@1.long~', long);
+      await otherCursors.remember('@1.short', long);
+      expect(await ownCursors.recall('@1.short')).toEqual(short);
+      expect(await ownCursors.recall('@1.long~')).toEqual(long);
+      expect(await otherCursors.recall('@1.short')).toEqual(long);
+      expect(await otherCursors.recall('@1.long~')).toBeUndefined();
+      for (const unknownCursor of ['', ':started', ':bytes', '__proto__', '@1.shor'])
+        expect(await ownCursors.recall(unknownCursor)).toBeUndefined();
     });
 
     test('storing a cursor again replaces its search', async () => {

@@ -111,11 +111,14 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
 
     test('two API keys never share a dataset', async () => {
       const datasets = await open();
-      const [own, other] = [await datasets.open(createCaller('a')), await datasets.open(createCaller('b'))];
-      await addAds(own, 1, { id: 'a' });
-      await addAds(other, 1, { id: 'b' });
-      expect((await own.readContents()).ads.map(({ id }) => id)).toEqual(['a']);
-      expect(await other.findItem('ads', 'a')).toBeUndefined();
+      const [ownDataset, otherDataset] = [
+        await datasets.open(createCaller('a')),
+        await datasets.open(createCaller('b')),
+      ];
+      await addAds(ownDataset, 1, { id: 'a' });
+      await addAds(otherDataset, 1, { id: 'b' });
+      expect((await ownDataset.readContents()).ads.map(({ id }) => id)).toEqual(['a']);
+      expect(await otherDataset.findItem('ads', 'a')).toBeUndefined();
     });
   });
 }

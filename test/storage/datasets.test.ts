@@ -17,10 +17,10 @@ testUserRecords('in memory', async () => {
 test('new records are rejected while the memory for records is full', async () => {
   const datasets = new MemoryDatasets();
   const fill = async (tenantId: string) => {
-    const { userRecords: own } = await datasets.open({ tenantId });
+    const { userRecords: userRecordsOfTenant } = await datasets.open({ tenantId });
     const put = Array.from({ length: 50 }, (_, at) => [`${at}`, 'x'.repeat(65_000)] as const);
-    await own.update('watch', () => ({ put, result: undefined }));
-    return own;
+    await userRecordsOfTenant.update('watch', () => ({ put, result: undefined }));
+    return userRecordsOfTenant;
   };
   const first = await fill('first');
   const all = [];
@@ -35,11 +35,11 @@ test('new records are rejected while the memory for records is full', async () =
 });
 
 test('a late response becomes an earlier version of the ad', () => {
-  const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
+  const completeAd = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const fieldOf = (order: number) => `only ${order}`;
   fc.assert(
     fc.property(
-      fc.array(whole, { maxLength: 10 }),
+      fc.array(completeAd, { maxLength: 10 }),
       fc.array(fc.nat({ max: 5 }), { minLength: 10, maxLength: 10 }),
       fc.infiniteStream(fc.nat()),
       (answers, clocks, numbers) => {
@@ -55,10 +55,10 @@ test('a late response becomes an earlier version of the ad', () => {
         }
         const { ads, version } = dataset.getContents();
         for (const item of ads) {
-          const own = came.filter(({ ad }) => ad.id === item.id);
-          expect(item).toMatchObject({ order: own.at(-1)?.order, firstOrder: own[0]?.order });
-          expect(parseItem(item)).toEqual(Object.assign({}, ...own.map(({ ad }) => ad)));
-          expect(item.versions).toHaveLength(own.length - 1);
+          const responsesWithAd = came.filter(({ ad }) => ad.id === item.id);
+          expect(item).toMatchObject({ order: responsesWithAd.at(-1)?.order, firstOrder: responsesWithAd[0]?.order });
+          expect(parseItem(item)).toEqual(Object.assign({}, ...responsesWithAd.map(({ ad }) => ad)));
+          expect(item.versions).toHaveLength(responsesWithAd.length - 1);
           expect(item.versions.every((one, at) => one.order < (item.versions[at + 1] ?? item).order)).toBe(true);
         }
         for (const record of [...dataset.records()]) dataset.apply(record);

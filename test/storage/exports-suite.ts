@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { ExportedFile, ExportStore, Exports } from '../../src/storage/exports.ts';
 
 /** Exports a file that is written in several chunks. */
-export const exportFile = (exports: Exports, name: string, ...parts: readonly (string | Uint8Array)[]) =>
+export const exportFile = (exports: Exports, name: string, ...chunks: readonly (string | Uint8Array)[]) =>
   exports.create({
     name,
     mimeType: 'text/csv',
     write: async (take) => {
-      for (const part of parts) await take(Buffer.from(part));
+      for (const chunk of chunks) await take(Buffer.from(chunk));
     },
   });
 
@@ -49,14 +49,15 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
     });
 
     test('the links of the last fifty exports work until the API key is rejected', async () => {
-      const { forTenant: of, links } = await open();
+      const { forTenant, links } = await open();
       const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
-      const made: string[] = [];
-      for (let count = 0; count < 51; count++) made.unshift(linkOf(await exportFile(of('a'), 'x.csv', `${count}`)));
-      const [newest = '', oldest = ''] = [made[0], made.at(-1)];
-      const found = await links?.find(newest, 'x.csv');
-      if (found === undefined || found === 'ended') throw new Error('The link leads nowhere.');
-      expect([found.tenantId, String(await found.file.content())]).toEqual(['a', '50']);
+      const linkPaths: string[] = [];
+      for (let count = 0; count < 51; count++)
+        linkPaths.unshift(linkOf(await exportFile(forTenant('a'), 'x.csv', `${count}`)));
+      const [newest = '', oldest = ''] = [linkPaths[0], linkPaths.at(-1)];
+      const foundFile = await links?.find(newest, 'x.csv');
+      if (foundFile === undefined || foundFile === 'ended') throw new Error('The link leads nowhere.');
+      expect([foundFile.tenantId, String(await foundFile.file.content())]).toEqual(['a', '50']);
       expect(await links?.find(oldest, 'x.csv')).toBe('ended');
       for (const [link, name] of [
         [newest, 'y.csv'],
@@ -68,12 +69,12 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await links?.find(newest, 'x.csv')).not.toBe('ended');
       await links?.end('a', true);
       expect(await links?.find(newest, 'x.csv')).toBe('ended');
-      expect(await of('a').list()).toHaveLength(50);
+      expect(await forTenant('a').list()).toHaveLength(50);
     });
 
     test('an export gets no link if the API key is rejected meanwhile', async () => {
-      const { forTenant: of, links } = await open();
-      const call = of('a');
+      const { forTenant, links } = await open();
+      const call = forTenant('a');
       const rejectAndWrite = (exports: Exports) =>
         exports.create({
           name: 'x.csv',
@@ -91,20 +92,20 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       }
       // Wait, because a clock may count only whole milliseconds.
       await wait(5);
-      const { linkPath = '' } = await exportFile(of('a'), 'x.csv', 'x');
+      const { linkPath = '' } = await exportFile(forTenant('a'), 'x.csv', 'x');
       expect(await links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).not.toBe('ended');
     });
 
     test('two API keys never share exported files', async () => {
       const store = await open();
-      const [own, other] = [store.forTenant('a'), store.forTenant('b')];
-      const { uri } = await exportFile(own, 'x.csv', 'own');
-      await exportFile(other, 'x.csv', 'other');
-      expect(await other.find(uri)).toBeUndefined();
-      for (const odd of ['', 'x', `${uri}x`, uri.replace('x.csv', '..'), 'ad-library://exports/'])
-        expect(await own.find(odd)).toBeUndefined();
-      expect(await own.list()).toHaveLength(1);
-      expect(await other.list()).toHaveLength(1);
+      const [ownExports, otherExports] = [store.forTenant('a'), store.forTenant('b')];
+      const { uri } = await exportFile(ownExports, 'x.csv', 'own');
+      await exportFile(otherExports, 'x.csv', 'other');
+      expect(await otherExports.find(uri)).toBeUndefined();
+      for (const unknownUri of ['', 'x', `${uri}x`, uri.replace('x.csv', '..'), 'ad-library://exports/'])
+        expect(await ownExports.find(unknownUri)).toBeUndefined();
+      expect(await ownExports.list()).toHaveLength(1);
+      expect(await otherExports.list()).toHaveLength(1);
     });
   });
 }

@@ -79,8 +79,8 @@ test('a new API key of the same account finds its dataset after a restart', asyn
   await addAds(first, 1, { id: 'x', headline: 'one' });
   await addAds(first, 2, { id: 'x', headline: 'two' }, { id: 'y' });
   await first.saveGathering(createLastStep(['x', 'y']));
-  const again = await openIn(folder).dataset('a-new');
-  expect(await again.readContents()).toMatchObject({
+  const datasetOfNewKey = await openIn(folder).dataset('a-new');
+  expect(await datasetOfNewKey.readContents()).toMatchObject({
     ads: (await first.readContents()).ads,
     gatherings: [{ complete: true, missing: 0 }],
   });
@@ -102,22 +102,22 @@ test('files in the data folder are private and contain no API key', async () => 
   }
   for (const kind of ['accounts', 'keys'])
     expect(await readFile(await findFile(folder, kind), 'utf8')).not.toContain('secret');
-  const later = await openIn(folder, { now: () => Date.now() + 1000 * 86_400_000 }).dataset();
-  expect([await readIds(later), (await later.userRecords.read('label')).size]).toEqual([['x'], 1]);
+  const laterDataset = await openIn(folder, { now: () => Date.now() + 1000 * 86_400_000 }).dataset();
+  expect([await readIds(laterDataset), (await laterDataset.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
 test('only one call across all processes holds a slot at a time', async () => {
   const folder = newFolder();
   const slots = [1, 2, 3].map(() => openIn(folder).slots);
   let [running, max] = [0, 0];
-  const use = async (one: Slots) => {
+  const holdSlot = async (one: Slots) => {
     const end = await one.acquire('a question', new AbortController().signal);
     max = Math.max(max, ++running);
     await new Promise((resolve) => setTimeout(resolve, 1));
     running--;
     end();
   };
-  await Promise.all([...slots, ...slots].map(use));
+  await Promise.all([...slots, ...slots].map(holdSlot));
   expect(max).toBe(1);
 });
 
@@ -158,12 +158,14 @@ describe('Writes that fail temporarily', () => {
 
   /** Verifies that another process gets the slot and the claim within `ms` milliseconds, and that the list is gone. */
   async function verifyFreed(folder: string, ms: number) {
-    const other = openIn(folder, { ttlMs: 60_000 });
+    const otherProcess = openIn(folder, { ttlMs: 60_000 });
     const signal = AbortSignal.timeout(ms);
-    (await other.slots.acquire('a question', signal))();
-    expect(await other.answers.claim(createCall('t', signal), 'an ad', request)).toMatchObject({ kind: 'granted' });
-    const name = await other.answers.resolveName('t', list);
-    expect(await other.answers.get('t', name ?? '')).toBeUndefined();
+    (await otherProcess.slots.acquire('a question', signal))();
+    expect(await otherProcess.answers.claim(createCall('t', signal), 'an ad', request)).toMatchObject({
+      kind: 'granted',
+    });
+    const name = await otherProcess.answers.resolveName('t', list);
+    expect(await otherProcess.answers.get('t', name ?? '')).toBeUndefined();
   }
 
   test('a changed list is not served from the cache while its removal is pending', async () => {
@@ -179,10 +181,10 @@ describe('Writes that fail temporarily', () => {
     ['recalls a cursor', ({ cursorsOf }) => cursorsOf('t').recall('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
     'other processes see pending writes as soon as the process %s',
-    async (_, use) => {
+    async (_, changeProcess) => {
       const process = await withWaitingWrites(replaceByFolder);
       await process.unblock();
-      await use(process);
+      await changeProcess(process);
       await verifyFreed(process.folder, 1500);
     },
   );
@@ -352,10 +354,10 @@ describe('The daily ledger', () => {
     const { open, folder, warnings } = createDay();
     await open().settle('t', chargedSettlement(4));
     await appendFile(await findFile(folder, 'keys'), 'damaged\n');
-    const other = newFolder();
-    mkdirSync(other);
-    await writeFile(join(other, 'keys'), '');
-    for (const ledger of [open(), createDay(other).open()])
+    const otherFolder = newFolder();
+    mkdirSync(otherFolder);
+    await writeFile(join(otherFolder, 'keys'), '');
+    for (const ledger of [open(), createDay(otherFolder).open()])
       await expect(ledger.reserve('t', requestWholeBudget)).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
     await open().settle('t', chargedSettlement(1));
     expect(warnings).toEqual(['the cost of a call could not be recorded']);

@@ -50,8 +50,8 @@ const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
   (await (await open()).readContents()).ads.map(({ id }) => id);
 
 test('processes that are killed during a write lose no confirmed ads', async () => {
-  const here = openInThisProcess();
-  for (let at = 0; at < 60; at++) await addAds(await here.open(), at, { id: `here-${at}` });
+  const ownProcess = openInThisProcess();
+  for (let at = 0; at < 60; at++) await addAds(await ownProcess.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
     ['first', 'second', 'third'].map(async (name, index) => {
       const { lines, kill } = startChild(name);
@@ -64,8 +64,8 @@ test('processes that are killed during a write lose no confirmed ads', async () 
       return ids;
     }),
   );
-  (await here.slots.acquire('first', new AbortController().signal))();
-  for (const one of [here, openInThisProcess()]) {
+  (await ownProcess.slots.acquire('first', new AbortController().signal))();
+  for (const one of [ownProcess, openInThisProcess()]) {
     const ids = await readIds(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
     expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(60);
@@ -89,9 +89,9 @@ test('a full disk loses no stored ads and does not stop other processes', async 
   }
   await kill();
   expect(isFull).toBe(true);
-  const here = openInThisProcess();
-  await addAds(await here.open(), 1, { id: 'after' });
-  for (const one of [here, openInThisProcess()]) {
+  const ownProcess = openInThisProcess();
+  await addAds(await ownProcess.open(), 1, { id: 'after' });
+  for (const one of [ownProcess, openInThisProcess()]) {
     expect(await readIds(one)).toEqual(expect.arrayContaining([...written, 'after']));
     expect(one.warnings).toEqual([]);
   }
@@ -111,14 +111,14 @@ test('calls of other processes fail as busy while a process is suspended during 
     child.kill('SIGCONT');
     await wait(Math.random() * 20);
   }
-  const here = openInThisProcess();
+  const ownProcess = openInThisProcess();
   const problem = expect.stringContaining(`${lock} is held by process ${child.pid} of`);
-  const add1 = addAds(await here.open(), 1, { id: 'beside' });
+  const add1 = addAds(await ownProcess.open(), 1, { id: 'beside' });
   await expect(add1).rejects.toMatchObject({ failure: { kind: 'busy', problem } });
   const last = written.length;
   child.kill('SIGCONT');
   await expect.poll(() => written.length).toBeGreaterThan(last);
   await kill();
-  for (const one of [here, openInThisProcess()])
+  for (const one of [ownProcess, openInThisProcess()])
     expect(await readIds(one)).toEqual(expect.arrayContaining([...written, 'beside']));
 });

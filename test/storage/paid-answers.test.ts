@@ -25,9 +25,9 @@ describe('Storing paid responses', () => {
     const files = newFolder();
     const server = await start({ files });
     const { items } = (await server.call('search_ads', { limit: 3 })).data;
-    const other = (await server.call('search_ads', { limit: 4 })).data.items[3];
+    const otherAd = (await server.call('search_ads', { limit: 4 })).data.items[3];
     clock += 1000;
-    await server.call('get_ad', { adId: other?.id });
+    await server.call('get_ad', { adId: otherAd?.id });
     await server.call('search_pages', { limit: 2 });
     await server.call('get_page', { pageId: items[0]?.pageId });
     const collections = (await server.call('list_collections')).data.items;
@@ -37,15 +37,15 @@ describe('Storing paid responses', () => {
       listed.push(...(await server.call('list_collection_items', { ...args, itemType: 'ads' })).data.items);
       await server.call('list_collection_items', { ...args, itemType: 'pages' });
     }
-    const read = clock;
+    const readAt = clock;
     clock += 60_000;
     await server.call('search_ads', { limit: 3 });
     const { userId } = (await server.call('get_account')).data as unknown as { userId: string };
     const { ads, pages } = await readStoredContents(files, { baseUrl: service.baseUrl, userId });
     const ids = [...items, ...listed].map(({ id }) => id);
-    expect(new Set(ads.map(({ id }) => id))).toEqual(new Set([...ids, other?.id]));
-    expect(ads.find(({ id }) => id === other?.id)).toMatchObject({ listedBy: 'getAd', at: read });
-    expect(ads.every(({ at }) => at <= read)).toBe(true);
+    expect(new Set(ads.map(({ id }) => id))).toEqual(new Set([...ids, otherAd?.id]));
+    expect(ads.find(({ id }) => id === otherAd?.id)).toMatchObject({ listedBy: 'getAd', at: readAt });
+    expect(ads.every(({ at }) => at <= readAt)).toBe(true);
     expect(pages.map(({ id }) => id)).toContain(items[0]?.pageId);
     expect(pages.length).toBeGreaterThan(1);
   });

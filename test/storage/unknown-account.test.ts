@@ -39,12 +39,12 @@ test('stored data is returned only for a confirmed API key while the API is unre
   for (const [tool, args] of reads) {
     const { isError, text, data } = await server.call(tool, args);
     expect([tool, isError]).toEqual([tool, false]);
-    for (const said of [text, data.unconfirmed])
-      expect(said).toContain('The service could not be reached to confirm whose key');
+    for (const shownText of [text, data.unconfirmed])
+      expect(shownText).toContain('The service could not be reached to confirm whose key');
   }
-  const other = await start({ ...config, apiKey: 'svc_live_other' });
+  const otherServer = await start({ ...config, apiKey: 'svc_live_other' });
   for (const [tool, args] of reads)
-    expect((await other.call(tool, args)).error, tool).toMatchObject({ kind: 'unavailable', retryable: true });
+    expect((await otherServer.call(tool, args)).error, tool).toMatchObject({ kind: 'unavailable', retryable: true });
   expect(service.chargedCredits).toBe(chargedCredits);
   service.ads = [createAd(500)];
   expect((await server.call('search_ads', { filters: { query: 'coffee' } })).isError).toBe(false);

@@ -290,8 +290,8 @@ class Simulation {
     return new Replica(this);
   }
 
-  #addStoreTime<Reply extends ReadResult>(seen: Reply): Reply {
-    return { ...seen, now: 1e12 + this.time };
+  #addStoreTime<Reply extends ReadResult>(reply: Reply): Reply {
+    return { ...reply, now: 1e12 + this.time };
   }
 
   #send<Reply>(replica: Replica, perform: () => Promise<Reply>): Promise<Reply> {
@@ -307,25 +307,25 @@ class Simulation {
     return [...this.#messages].filter((sent) => !('reply' in sent) || sent.replica.isRunning);
   }
 
-  async #moveMessage(sent: Message | undefined, fate: Fate): Promise<void> {
-    if (sent === undefined) return;
-    const isWaitingForAnswer = () => !sent.isAbandoned && !sent.replica.isDead;
+  async #moveMessage(message: Message | undefined, fate: Fate): Promise<void> {
+    if (message === undefined) return;
+    const isWaitingForAnswer = () => !message.isAbandoned && !message.replica.isDead;
     const lose = () => {
-      this.#messages.delete(sent);
-      if (isWaitingForAnswer()) sent.reject();
+      this.#messages.delete(message);
+      if (isWaitingForAnswer()) message.reject();
     };
-    const isAnswered = 'reply' in sent;
+    const isAnswered = 'reply' in message;
     if (fate === 'is lost' || (isAnswered && fate === 'answer is lost')) lose();
     else if (isAnswered) {
-      this.#messages.delete(sent);
-      sent.resolve(sent.reply);
+      this.#messages.delete(message);
+      message.resolve(message.reply);
     } else if (fate === 'caller stops waiting') {
-      if (isWaitingForAnswer()) sent.reject();
-      sent.isAbandoned = true;
+      if (isWaitingForAnswer()) message.reject();
+      message.isAbandoned = true;
     } else {
-      const reply = await sent.perform();
+      const reply = await message.perform();
       if (fate === 'answer is lost' || !isWaitingForAnswer()) lose();
-      else sent.reply = reply;
+      else message.reply = reply;
     }
   }
 
@@ -347,13 +347,13 @@ class Simulation {
   /** Delivers all messages, ends all running calls and waits until the leases of dead replicas have expired. */
   async #finishAllCalls(): Promise<void> {
     for (const replica of this.replicas) replica.isStalled = false;
-    for (let turn = 0; turn < 16; turn++) {
+    for (let round = 0; round < 16; round++) {
       await this.#deliverAllMessages();
       for (const replica of this.replicas)
         while (replica.openLeases.length > 0)
           this.#settle(replica, { charged: 1, uncertain: 0, isPaidAnswer: true, learns: false });
       await this.#advanceClock(retryIntervalMs);
-      if (turn === 8) for (const replica of this.replicas) this.#read(replica, true);
+      if (round === 8) for (const replica of this.replicas) this.#read(replica, true);
     }
     const waiting = this.#queries.filter(({ lastChange, replica }) => lastChange === undefined && !replica.isDead);
     assert.deepEqual(waiting, [], 'some queries never received an answer');
@@ -453,7 +453,7 @@ class Simulation {
       states.push({ figures: expectedTotals, answers: this.#listExpectedAdmissions(expectedLedger) });
       [previousAccount, version] = [account, next];
     }
-    for (const asked of this.#queries) this.#checkQuery(asked, states, expectedLedger);
+    for (const query of this.#queries) this.#checkQuery(query, states, expectedLedger);
     for (const [id, { replica }] of this.#settlements)
       assert.ok(
         expectedLedger.settledIds.has(id) || replica.isDead,

@@ -16,10 +16,10 @@ export function testClient(connect: () => Promise<TestClient>): void {
     expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
     expect(client.getInstructions()).toContain('never instructions');
 
-    const found = await client.call('search_ads', { filters: { countries: ['DE'] }, limit: 5 });
-    const items = found.data.items;
+    const searchResult = await client.call('search_ads', { filters: { countries: ['DE'] }, limit: 5 });
+    const items = searchResult.data.items;
     expect(items).toHaveLength(5);
-    expect(found.data).toMatchObject({ hasMore: true, receipt: { charged: 1, remaining: 9999, cached: false } });
+    expect(searchResult.data).toMatchObject({ hasMore: true, receipt: { charged: 1, remaining: 9999, cached: false } });
 
     const opened = await client.call('get_ad', { adId: items[0]?.id });
     expect(opened.data).toMatchObject({ ad: { id: items[0]?.id }, receipt: { charged: 1, remaining: 9998 } });

@@ -63,16 +63,16 @@ export const freshUpstreamTest = (options: ServerOptions = {}) =>
 /** Defines tests of a server in front of the local library. All tests of a file share the server. */
 export const serviceTest = ({ config, ...options }: ServerOptions = {}) =>
   test.extend('server', { scope: 'file' }, ({ service }, cleanup) => {
-    const own = { baseUrl: service.baseUrl, apiKey: service.apiKey };
-    return createServerStarter({ ...options, config: { ...own, ...config } }, cleanup)();
+    const serviceConfig = { baseUrl: service.baseUrl, apiKey: service.apiKey };
+    return createServerStarter({ ...options, config: { ...serviceConfig, ...config } }, cleanup)();
   });
 
 /** Defines tests like `serviceTest`, each with a new server and a new API key. */
 export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
   test
     .extend('start', ({ service }, cleanup) => {
-      const own = { baseUrl: service.baseUrl, apiKey: service.createKey() };
-      return createServerStarter({ ...options, config: { ...own, ...config } }, cleanup);
+      const serviceConfig = { baseUrl: service.baseUrl, apiKey: service.createKey() };
+      return createServerStarter({ ...options, config: { ...serviceConfig, ...config } }, cleanup);
     })
     .extend('server', ({ start }) => start());
 

@@ -92,9 +92,9 @@ export class GatheringOracle {
     this.#checkedPageCount = this.#service.pages.length;
     this.#checkPaidOnce(pages, outcome);
     this.#checkCharges(pages, outcome);
-    for (const made of outcome.calls)
-      if ('gather' in made.call) this.#checkResult(made, made.call, outcome);
-      else this.#checkCachedAge(made);
+    for (const madeCall of outcome.calls)
+      if ('gather' in madeCall.call) this.#checkResult(madeCall, madeCall.call, outcome);
+      else this.#checkCachedAge(madeCall);
     this.#checkGatherings(outcome.after);
     this.#checkAds(outcome.after);
   }
@@ -164,8 +164,8 @@ export class GatheringOracle {
     const stated = result.data as unknown as StatedResult;
     const row = after.gatherings?.find(({ id }) => id === stated.gathering);
     const key = formatQuestionKey(call.gather);
-    const reportDifference = (what: string, actual: unknown, expected: unknown) =>
-      this.problems.push(`${key}: ${what} is ${actual} instead of ${expected}`);
+    const reportDifference = (fieldName: string, actual: unknown, expected: unknown) =>
+      this.problems.push(`${key}: ${fieldName} is ${actual} instead of ${expected}`);
     if (row === undefined) return void reportDifference('gathering', stated.gathering, 'a stored gathering');
     if (calls.length > 1) return;
     const ids = readGatheredIds(stated.gathering, after);
@@ -260,9 +260,9 @@ export class GatheringOracle {
         if (before === undefined) return [];
         first = before;
       }
-      const found = chain.findLast(({ total }) => total !== undefined)?.total ?? null;
+      const statedTotal = chain.findLast(({ total }) => total !== undefined)?.total ?? null;
       const ids = chain.flatMap((page) => page.ids);
-      return [{ ids, found, oldestArrivalMs: last.arrivedAt }];
+      return [{ ids, found: statedTotal, oldestArrivalMs: last.arrivedAt }];
     });
     if (!isComplete) partLists.push({ ids: [], found: null, oldestArrivalMs: Infinity });
     return this.#buildPossibleLists(others, isComplete).flatMap((otherList) =>

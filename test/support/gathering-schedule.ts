@@ -186,8 +186,8 @@ export class GatheringServers {
   async server({ storedIn, hasCache }: GatheringSchedule, processIndex: number): Promise<Server> {
     // With a folder, a server has a single API key, so every schedule needs its own server.
     const name = `${storedIn} ${hasCache} ${processIndex} ${storedIn === 'files' ? this.#scenes : ''}`;
-    const known = this.#servers.get(name);
-    if (known && !known.isDead) return known;
+    const runningServer = this.#servers.get(name);
+    if (runningServer && !runningServer.isDead) return runningServer;
     const scene = () => this.#scene as Scene;
     const time = () => scene().service.time;
     const datasets: Datasets = { open: (...args) => scene().datasets.open(...args), close: async () => {} };
@@ -273,18 +273,18 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   };
 
   const beginCall = (number: number, call: Call, signal?: AbortSignal): MadeCall => {
-    const made: MadeCall = { call, answersBefore: service.arrived, at: ++service.time };
+    const madeCall: MadeCall = { call, answersBefore: service.arrived, at: ++service.time };
     const options = { timeout: 600_000, ...(signal && { signal }) };
     const { client } = processes[number] as (typeof processes)[number];
-    made.ended = client.callTool(buildParams(call), undefined, options).then(
+    madeCall.ended = client.callTool(buildParams(call), undefined, options).then(
       (raw) => {
-        made.result = readResult(raw);
-        const { cursor } = made.result.data;
+        madeCall.result = readResult(raw);
+        const { cursor } = madeCall.result.data;
         if ('search' in call && cursor) nextPage = { filters: call.search, cursor };
       },
       () => {},
     );
-    return made;
+    return madeCall;
   };
 
   const runCall = async ({ call, by, during }: Extract<Step, { call: Call }>) => {
@@ -304,12 +304,12 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
           // A call never takes hours. If time passes while a page is in flight, the call sees a changed clock.
           oracle.hasClockJump ||= 'passMs' in happens.change;
         } else if (canDistinguishPages(call, happens.call)) {
-          const other = beginCall(number, happens.call);
+          const otherCall = beginCall(number, happens.call);
           const before = pageCallers;
-          pageCallers = [other];
-          calls.push(other);
+          pageCallers = [otherCall];
+          calls.push(otherCall);
           await waitForQuietEventLoop();
-          pageCallers = 'gather' in happens.call ? [...before, other] : before;
+          pageCallers = 'gather' in happens.call ? [...before, otherCall] : before;
         }
         return 'sent';
       }

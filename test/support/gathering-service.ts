@@ -90,8 +90,8 @@ export class GatheringService {
     const ad = [...this.ads.keys()].find((number) => adId(number) === pathname.slice('/v1/ads/'.length));
     if (ad === undefined) return respond(404, { error: { code: 'c', message: 'no such ad', requestId: 'r' } });
     const fields = { ...this.#fields(ad), body: `Text ${this.ads.get(ad)} of ad ${ad}` };
-    const about = { question: undefined, cursor: null, next: null, limit: 1, total: undefined };
-    return this.#send({ ...about, ads: [fields] }, fields);
+    const defaultFields = { question: undefined, cursor: null, next: null, limit: 1, total: undefined };
+    return this.#send({ ...defaultFields, ads: [fields] }, fields);
   };
 
   async #page(question: string, filters: Filters, limit: number, cursor: string | null) {

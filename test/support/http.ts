@@ -11,8 +11,8 @@ export type HttpServer = Awaited<ReturnType<typeof startHttp>>;
 /** Starts the HTTP server in this process. Tests reach it over real sockets. */
 export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<typeof serveHttp>[2]) {
   const logged: string[] = [];
-  const whole = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };
-  const listener = await serveHttp(whole, (line) => logged.push(line), ways);
+  const completeConfig = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };
+  const listener = await serveHttp(completeConfig, (line) => logged.push(line), ways);
   return {
     url: `${listener.url}/mcp`,
     origin: listener.url,

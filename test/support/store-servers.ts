@@ -110,8 +110,8 @@ export async function startRedis(options: readonly string[] = [], tls?: Record<'
     ...(await runFaultyServer({ folder, begin, endSignal: 'SIGKILL' })),
     url: `redis://127.0.0.1:${port}`,
     port,
-    cli: (...words: string[]) =>
-      String(execFileSync('redis-cli', ['-p', String(port), ...words], { maxBuffer: 1e9 })).trim(),
+    cli: (...redisArgs: string[]) =>
+      String(execFileSync('redis-cli', ['-p', String(port), ...redisArgs], { maxBuffer: 1e9 })).trim(),
   };
 }
 

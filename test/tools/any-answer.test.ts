@@ -112,7 +112,7 @@ test('numbers that are too large are omitted from results and errors', async ({ 
   const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
   const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };
   for (const huge of ['1e309', '-1e309']) {
-    const markNumbers = (_: string, part: unknown) => (typeof part === 'number' ? '<huge>' : part);
+    const markNumbers = (_: string, value: unknown) => (typeof value === 'number' ? '<huge>' : value);
     const respondWithHugeNumbers = (value: object) =>
       bytes(JSON.stringify(value, markNumbers).replaceAll('"<huge>"', huge));
     for (const toolCall of singleCallTools)
@@ -139,13 +139,13 @@ test('numbers that are too large are omitted from results and errors', async ({ 
 test('a hundred ads with huge texts fit into the token limit of a result', async ({ upstream, server, start }) => {
   const longText = 'All work and no play makes Jack a dull boy. '.repeat(60);
   const texts = 'headline body linkDescription productTitle offerLink displayUrl ctaType'.split(' ');
-  const many = Array.from({ length: 100 }, () => longText.slice(0, 60));
+  const manyTexts = Array.from({ length: 100 }, () => longText.slice(0, 60));
   const hugeAd = {
     ...Object.fromEntries(texts.map((name) => [name, longText])),
-    ...{ countries: many, publisherPlatform: many, page: { pageName: longText } },
+    ...{ countries: manyTexts, publisherPlatform: manyTexts, page: { pageName: longText } },
     cards: Array.from({ length: 20 }, () => ({ title: longText.slice(0, 500), body: longText.slice(0, 500) })),
   };
-  const items = many.map((_, index) => ({ ...hugeAd, id: `ad-${index}` }));
+  const items = manyTexts.map((_, index) => ({ ...hugeAd, id: `ad-${index}` }));
   upstream.respondWith(json({ items, cursor: null, hasMore: false }));
   for (const detail of ['brief', 'full']) {
     const { text, data, isError } = await server.call('search_ads', { limit: 100, detail });

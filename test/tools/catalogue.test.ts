@@ -126,8 +126,8 @@ describe('Tool names in texts for a model', () => {
     for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
     expect(Object.keys(data.thisServer.prices)).toContain('list_collection_items');
-    const [found] = (await server.call('search_ads', { limit: 1 })).data.items;
-    expectToolNames(await server.call('get_ad', { adId: found?.id, seen: true }));
+    const [foundAd] = (await server.call('search_ads', { limit: 1 })).data.items;
+    expectToolNames(await server.call('get_ad', { adId: foundAd?.id, seen: true }));
     expect(JSON.stringify(await server.client.listTools())).not.toMatch(ids);
     expect(server.client.getInstructions()).not.toMatch(ids);
   });

@@ -51,9 +51,9 @@ test('check_watches reports new, changed and missing ads since the last complete
   const since = new Date(clock).toISOString().slice(0, 16);
 
   clock += 7 * day;
-  const [gone, changed, ...others] = service.ads;
+  const [gone, changed, ...otherAds] = service.ads;
   const another = { ...changed, body: 'Another text', appUrl: 'https://app.example/ads/1' };
-  service.ads = [createAd(1000, { headline: 'Brand new' }), another, ...others] as AdService['ads'];
+  service.ads = [createAd(1000, { headline: 'Brand new' }), another, ...otherAds] as AdService['ads'];
   const second = await server.call('check_watches', enoughCredits);
   const [check] = readChecks(second);
   expect(check).toMatchObject({ new: [createAd(1000).id], changed: [changed?.id], gone: [gone?.id], complete: true });
@@ -91,9 +91,9 @@ test('check_watches reuses a recent gathering of the same search', async ({ upst
   expect(data).toMatchObject({ stopped: 'estimate', estimate, receipt: { calls: 0 } });
   const second = await server.call('check_watches', enoughCredits);
   clock += 600_000;
-  const again = await server.call('check_watches', enoughCredits);
-  expect(again.data.receipt).toMatchObject({ charged: 0, calls: 0 });
-  const [{ note, ...same } = { note: '' }] = readChecks(again) as (CheckView & { note?: string })[];
+  const secondResult = await server.call('check_watches', enoughCredits);
+  expect(secondResult.data.receipt).toMatchObject({ charged: 0, calls: 0 });
+  const [{ note, ...same } = { note: '' }] = readChecks(secondResult) as (CheckView & { note?: string })[];
   expect(same).toEqual(readChecks(second)[0]);
   expect(note).toBe('Read at 09:00 UTC; nothing was asked.');
   const [fresh] = readChecks(await server.call('check_watches', { ...enoughCredits, fresh: true }));
@@ -112,11 +112,11 @@ test('changing the filters of a watch restarts it, and changing its limits does 
   const service = serveAds(upstream, 10);
   await createWatches(server, ['a']);
   await server.call('check_watches', enoughCredits);
-  const same = { name: 'a', filters: { q: 'a' }, maxCredits: 7, maxAds: 500 };
-  await server.call('watch_ads', same);
+  const sameWatch = { name: 'a', filters: { q: 'a' }, maxCredits: 7, maxAds: 500 };
+  await server.call('watch_ads', sameWatch);
   service.ads = [createAd(500), ...service.ads];
   expect(readChecks(await server.call('check_watches', enoughCredits))[0]?.new).toEqual([createAd(500).id]);
-  await server.call('watch_ads', { ...same, filters: { q: 'b' } });
+  await server.call('watch_ads', { ...sameWatch, filters: { q: 'b' } });
   const [anew] = readChecks(await server.call('check_watches', enoughCredits));
   expect(anew).toMatchObject({ new: null, since: null, complete: true });
   expect((await server.call('unwatch_ads', { name: 'a' })).data.removed).toBe(true);
@@ -133,14 +133,14 @@ test('check_watches starts with the watches that did not fit last time', async (
   expect(readChecks(all).map(({ complete }) => complete)).toEqual([true, true, true, true]);
   expect([service.chargedCredits, all.data.stopped]).toEqual([12, undefined]);
   clock += day;
-  const some = await server.call('check_watches', { maxCredits: 6 });
-  expect(some.data).toMatchObject({ stopped: 'maxCredits' });
-  expect(readChecks(some).map(({ complete }) => complete)).toEqual([true, false, false, true]);
-  expect(readChecks(some).map(({ stopped }) => stopped)).toEqual(['end', 'maxCredits', 'maxCredits', 'end']);
+  const partialResult = await server.call('check_watches', { maxCredits: 6 });
+  expect(partialResult.data).toMatchObject({ stopped: 'maxCredits' });
+  expect(readChecks(partialResult).map(({ complete }) => complete)).toEqual([true, false, false, true]);
+  expect(readChecks(partialResult).map(({ stopped }) => stopped)).toEqual(['end', 'maxCredits', 'maxCredits', 'end']);
   expect(service.chargedCredits).toBeLessThanOrEqual(18);
   clock += 1000;
-  const rest = await server.call('check_watches', { maxCredits: 8 });
-  const complete = readChecks(rest).flatMap((check) => (check.complete ? [check.name] : []));
+  const secondResult = await server.call('check_watches', { maxCredits: 8 });
+  const complete = readChecks(secondResult).flatMap((check) => (check.complete ? [check.name] : []));
   expect(complete).toEqual(expect.arrayContaining(['b', 'c']));
 });
 
@@ -179,8 +179,8 @@ test.for([
     service.overrideResponse = () => undefined;
     await server.call('check_watches', { ...enoughCredits, names: ['b', 'c'] });
     service.overrideResponse = respondForB(answer);
-    const later = readChecks(await server.call('check_watches', { ...enoughCredits, names: ['a', 'b'] }));
-    expect(later).toMatchObject([{ name: 'a' }, { name: 'b', read: 0, new: [], changed: [], gone: null }]);
+    const laterChecks = readChecks(await server.call('check_watches', { ...enoughCredits, names: ['a', 'b'] }));
+    expect(laterChecks).toMatchObject([{ name: 'a' }, { name: 'b', read: 0, new: [], changed: [], gone: null }]);
   },
 );
 

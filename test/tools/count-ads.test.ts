@@ -19,7 +19,7 @@ describe('count_ads with the local library', () => {
   const german = { filters: { countries: ['DE'] } };
 
   test('count_ads sends no request for a key that cannot be counted', async ({ server, service }) => {
-    const sent = service.requests.length;
+    const requestCount = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],
       [{ ...german, by: 'countries' }, 'filters already has countries'],
@@ -27,7 +27,7 @@ describe('count_ads with the local library', () => {
       [{ split: Array.from({ length: 31 }, () => ({})) }, 'split'],
     ] as const)
       expect((await server.call('count_ads', args)).text).toContain(problem);
-    expect(service.requests).toHaveLength(sent);
+    expect(service.requests).toHaveLength(requestCount);
   });
 
   test('count_ads stays within maxCredits and names the parts it did not count', async ({ server }) => {
@@ -38,10 +38,10 @@ describe('count_ads with the local library', () => {
     expect(text).toContain('Stopped (maxCredits)');
     const next = 'To count the rest, call again with a larger maxCredits.';
     expect([text, data.next]).toEqual([expect.stringContaining(next), next]);
-    const none = await server.call('count_ads', { ...german, split, maxCredits: 0 });
+    const estimateResult = await server.call('count_ads', { ...german, split, maxCredits: 0 });
     const estimate = { calls: 5, credits: 5, atLeast: 5, atMost: 5 };
-    expect(none.data).toMatchObject({ total: null, estimate, stopped: 'estimate', receipt: { calls: 0 } });
-    expect(none.text).toContain('Estimate: 5 searches of one ad each, 5 credits. Nothing was sent.');
+    expect(estimateResult.data).toMatchObject({ total: null, estimate, stopped: 'estimate', receipt: { calls: 0 } });
+    expect(estimateResult.text).toContain('Estimate: 5 searches of one ad each, 5 credits. Nothing was sent.');
   });
 });
 
@@ -98,18 +98,18 @@ describe('count_ads with a faulty or limited API', () => {
   test('count_ads sends at most four requests at a time', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     let waiting: (() => void)[] = [];
-    let most = 0;
+    let maxConcurrent = 0;
     upstream.respondWith((request, response, body) => {
       waiting.push(() => service.respond(request, response, body));
       // Wait before responding, so that a wrong fifth request would also arrive.
       if (waiting.length >= 4 || service.searches.length === 0) setTimeout(answerAll, 20);
     });
     const answerAll = () => {
-      most = Math.max(most, waiting.length);
+      maxConcurrent = Math.max(maxConcurrent, waiting.length);
       for (const answer of waiting) answer();
       waiting = [];
     };
     await server.call('count_ads', { split: Array.from({ length: 12 }, (_, a) => ({ a })) });
-    expect([service.searches.length, most]).toEqual([13, 4]);
+    expect([service.searches.length, maxConcurrent]).toEqual([13, 4]);
   });
 });

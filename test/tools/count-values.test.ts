@@ -68,14 +68,14 @@ function countValues(values: readonly unknown[], key: string) {
 }
 
 /** Runs `use` with a server in front of a local library with these ads. Both use the same clock. */
-async function startLibrary(ads: readonly ServedAd[], use: (call: TestServer['call']) => Promise<void>) {
+async function startLibrary(ads: readonly ServedAd[], runTest: (call: TestServer['call']) => Promise<void>) {
   const library = await startLibraryServer();
   await library.importRecords(...ads);
   // Pass the filter description directly, because the library's own description may arrive too late on a busy machine.
   const searchFilters = libraryFilters;
   const config = { baseUrl: library.baseUrl, apiKey: library.createKey(), searchFilters };
   const server = await startServer({ config, now: () => library.clock.now });
-  await use(server.call).finally(server.close).finally(library.close);
+  await runTest(server.call).finally(server.close).finally(library.close);
 }
 
 const optionalCountry = createOptional(fc.constantFrom('DE', 'AT'));
@@ -85,22 +85,22 @@ test('count_ads, search_ads, gather_ads and query_ads agree on the counts of eac
     fc.asyncProperty(adLists, optionalCountry, (ads, country) =>
       startLibrary(ads, async (call) => {
         const filters = country === undefined ? {} : { countries: [country] };
-        const found = ads.filter((ad) => country === undefined || valueReaders.countries?.(ad).includes(country));
+        const matchingAds = ads.filter((ad) => country === undefined || valueReaders.countries?.(ad).includes(country));
         for (const [by, values] of Object.entries(valueReaders)) {
           if (by in filters) continue;
           const result = await call('count_ads', { filters, by });
-          expect(result.data).toMatchObject({ total: found.length, receipt: { calls: 1 } });
-          expect(countTotals(readParts(result), by)).toEqual(countValues(found.flatMap(values), by));
-          const none = found.filter((ad) => values(ad).length === 0).length;
+          expect(result.data).toMatchObject({ total: matchingAds.length, receipt: { calls: 1 } });
+          expect(countTotals(readParts(result), by)).toEqual(countValues(matchingAds.flatMap(values), by));
+          const adsWithoutValue = matchingAds.filter((ad) => values(ad).length === 0).length;
           const isSingle = by !== 'countries' && by !== 'domain';
-          expect([result.data.none, result.data.rest]).toEqual([none, isSingle ? 0 : undefined]);
-          expect(result.text).toContain(`\nnone: ${none}\n${isSingle ? 'rest (other values): 0\n' : ''}`);
+          expect([result.data.none, result.data.rest]).toEqual([adsWithoutValue, isSingle ? 0 : undefined]);
+          expect(result.text).toContain(`\nnone: ${adsWithoutValue}\n${isSingle ? 'rest (other values): 0\n' : ''}`);
           expect(result.data).not.toHaveProperty('leftOut');
           expect(result.text).not.toContain('not verified');
         }
 
         const [running, ended, unknown] = [true, false, undefined].map((state) =>
-          found.filter((ad) => isStillRunning(ad) === state),
+          matchingAds.filter((ad) => isStillRunning(ad) === state),
         ) as [ServedAd[], ServedAd[], ServedAd[]];
         const states = [running, ended, unknown].map(({ length }) => length);
         const active = await call('count_ads', { filters, by: 'active' });
@@ -112,7 +112,7 @@ test('count_ads, search_ads, gather_ads and query_ads agree on the counts of eac
         expect(listed.data.items.map(({ stillRunning }) => stillRunning)).toEqual(running.map(() => true));
         const gathered = await call('gather_ads', { filters, maxCredits: 50 });
         const summary = `${running.length} still running, ${ended.length} ended, ${unknown.length} unknown${formatLastSeen(unknown)}`;
-        if (found.length > 0) expect(gathered.data.summary).toContain(summary);
+        if (matchingAds.length > 0) expect(gathered.data.summary).toContain(summary);
         const { data } = await call('query_ads', { sql: 'SELECT active, count(*) FROM ads GROUP BY 1' });
         const counted = new Map(data.rows as [number | null, number][]);
         expect([1, 0, null].map((state) => counted.get(state) ?? 0)).toEqual(states);
@@ -204,21 +204,26 @@ describe('count_ads by value with another API', () => {
         for (const by of ['displayFormat', 'ctaType', 'countries'] as const) {
           const result = await server.call('count_ads', { by });
           expect(result.data.total).toBe(ads.length);
-          const parts = readParts(result);
+          const countedParts = readParts(result);
           const all = countValues(ads.flatMap(valueReaders[by] ?? (() => [])), by);
           const listedValues = describedKeys[by].values.filter((value) => !isKnown(by) || all[value]);
           const expectedCounts = listedValues.map((value) => [value, isKnown(by) ? all[value] : ads.length]);
-          expect(countTotals(parts, by)).toEqual(Object.fromEntries(expectedCounts));
-          for (const { total, note } of parts) {
+          expect(countTotals(countedParts, by)).toEqual(Object.fromEntries(expectedCounts));
+          for (const { total, note } of countedParts) {
             expect(note).toBe(total === ads.length ? 'equal to the total; not verified' : undefined);
           }
           const asksMissing = tells.includes('missing') && by !== 'countries';
-          const none = isKnown('missing') ? ads.filter((ad) => valueReaders[by]?.(ad).length === 0).length : ads.length;
-          const rest = ads.length - parts.reduce((sum, { total }) => sum + (total ?? 0), 0) - (asksMissing ? none : 0);
-          const isStated = by !== 'countries' && rest >= 0;
+          const adsWithoutValue = isKnown('missing')
+            ? ads.filter((ad) => valueReaders[by]?.(ad).length === 0).length
+            : ads.length;
+          const remainingAds =
+            ads.length -
+            countedParts.reduce((sum, { total }) => sum + (total ?? 0), 0) -
+            (asksMissing ? adsWithoutValue : 0);
+          const isStated = by !== 'countries' && remainingAds >= 0;
           expect([result.data.none, result.data.rest]).toEqual([
-            asksMissing ? none : undefined,
-            isStated ? rest : undefined,
+            asksMissing ? adsWithoutValue : undefined,
+            isStated ? remainingAds : undefined,
           ]);
           // The result states which ads are missing from all figures.
           expect(typeof result.data.leftOut).toBe(isStated ? 'undefined' : 'string');

@@ -21,8 +21,8 @@ describe('Coverage of a query', () => {
     expect(data.coverage).toMatchObject({ ads: 79, gatherings: 1, outsideAds: 20 });
     expect(text).toMatch(/No complete gathering covers \d+ advertisers of the dataset/);
     expect(text).toContain('79 ads, 20 of them only from searches or earlier gatherings');
-    const inside = `SELECT count(*) FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathered.gathering}'`;
-    expect(await server.queryRows(inside)).toEqual([[59]]);
+    const countGathered = `SELECT count(*) FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathered.gathering}'`;
+    expect(await server.queryRows(countGathered)).toEqual([[59]]);
     const exported = await server.call('export_ads', {});
     expect(exported.text).toContain('20 of them only from searches');
     expect((await server.readResource(exported.data.methods)).text).toContain('20 of the ads came only from searches');
@@ -71,13 +71,16 @@ upstreamTest('the coverage names advertisers whose ads no complete gathering cov
     for (const { pageId, outside } of uncovered) expect(outside).toBe(countOutsideAds(Number(pageId.slice(1))));
     return [uncovered.map(({ pageId }) => pageId).sort(), moreUncovered];
   };
-  const some = "FROM ads WHERE pageId IN ('p0', 'p1', 'p2')";
+  const fromSomePages = "FROM ads WHERE pageId IN ('p0', 'p1', 'p2')";
   for (const column of ['pageName', 'pageId', 'id', 'id AS adId'])
     for (const cell of [160, 40])
-      expect(await readUncovered(`SELECT count(*), ${column} ${some} GROUP BY id`, cell)).toEqual([['p1', 'p2'], 0]);
+      expect(await readUncovered(`SELECT count(*), ${column} ${fromSomePages} GROUP BY id`, cell)).toEqual([
+        ['p1', 'p2'],
+        0,
+      ]);
   expect((await readUncovered('SELECT id FROM ads'))[1]).toBe(6);
   // If a statement returns neither names nor ids, the coverage states only the number of uncovered advertisers.
   expect(await readUncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
-  expect(await readUncovered(`SELECT pageName AS advertiser ${some}`)).toEqual([[], 16]);
+  expect(await readUncovered(`SELECT pageName AS advertiser ${fromSomePages}`)).toEqual([[], 16]);
   expect(await readUncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
 });

@@ -9,9 +9,9 @@ const testWithUpstream = upstreamTest({ config: { cacheSeconds: 0 } });
 /** Two servers in front of one API, like two processes or one process before and after a restart. */
 const test = serviceTest()
   .extend('other', { scope: 'file' }, async ({ service: { baseUrl, apiKey } }, { onCleanup }) => {
-    const other = await startServer({ config: { baseUrl, apiKey } });
-    onCleanup(other.close);
-    return other;
+    const otherServer = await startServer({ config: { baseUrl, apiKey } });
+    onCleanup(otherServer.close);
+    return otherServer;
   })
   /** Expects an error that says what to do, and no request to the API. */
   .extend(
@@ -58,11 +58,11 @@ test('cursors page through a list without duplicates and charge each page once',
       config: { baseUrl: service.baseUrl, apiKey: service.createKey({ credits: 10_000 }), resultTokens },
     });
   const filters = { ...france, displayFormat: ['VIDEO'] };
-  const whole = await startListServer(100_000);
-  const allIds = (await followCursors(whole, { first: { filters, limit: 100 } })).flatMap(readIds);
-  expect(new Set(allIds).size).toBe((await whole.call('count_ads', { filters })).data.total);
+  const serverWithLargeResults = await startListServer(100_000);
+  const allIds = (await followCursors(serverWithLargeResults, { first: { filters, limit: 100 } })).flatMap(readIds);
+  expect(new Set(allIds).size).toBe((await serverWithLargeResults.call('count_ads', { filters })).data.total);
   expect(allIds.length).toBeGreaterThan(30);
-  await whole.close();
+  await serverWithLargeResults.close();
   const walks = fc.record({
     limit: fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }),
     resultTokens: fc.constantFrom(1000, 2500, 8000, 30_000),
@@ -160,12 +160,12 @@ test('a collection with several pages can be read to its end', async ({ server }
 describe.each([
   ['cut', { limit: 40, detail: 'full' }, {}],
   ['next', { limit: 4 }, { ctaType: ['SHOP_NOW'] }],
-] as const)('A cursor of a %s page', (_, args, others) => {
+] as const)('A cursor of a %s page', (_, args, otherFilters) => {
   test('a cursor works in another process', async ({ server, other }) => {
-    for (const some of [{ filters: germany }, {}]) {
-      const first = await server.call('search_ads', { ...args, ...some });
-      const again = { detail: 'full', ...some, cursor: first.data.cursor };
-      const [here, there] = [await server.call('search_ads', again), await other.call('search_ads', again)];
+    for (const filterArgs of [{ filters: germany }, {}]) {
+      const first = await server.call('search_ads', { ...args, ...filterArgs });
+      const nextArgs = { detail: 'full', ...filterArgs, cursor: first.data.cursor };
+      const [here, there] = [await server.call('search_ads', nextArgs), await other.call('search_ads', nextArgs)];
       expect(readIds(there.data)).toEqual(readIds(here.data));
       expect(readIds(there.data)).not.toEqual(expect.arrayContaining(readIds(first.data)));
       expect(there.data.cursor).toBe(here.data.cursor);
@@ -177,7 +177,7 @@ describe.each([
     other,
     expectRefused,
   }) => {
-    const filters = { ...france, ...others };
+    const filters = { ...france, ...otherFilters };
     const { cursor } = (await server.call('search_ads', { ...args, filters })).data;
     await expectRefused(other, 'search_ads', { cursor });
     expect((await other.call('search_ads', { cursor, filters })).isError).toBe(false);
@@ -202,14 +202,14 @@ describe.each([
 
   test('a cursor with one changed character is rejected without a charge', async ({ server }) => {
     const { cursor } = (await server.call('search_ads', { ...args, filters: germany })).data;
-    const whole = cursor ?? '';
-    expect(whole).toMatch(/^@/);
+    const fullCursor = cursor ?? '';
+    expect(fullCursor).toMatch(/^@/);
     const readSpent = async () => (await server.call('get_credits')).data.thisServer.charged;
     const before = await readSpent();
-    for (let at = 0; at < whole.length; at++)
+    for (let at = 0; at < fullCursor.length; at++)
       for (const to of ['', '3', 'Q']) {
-        const changed = whole.slice(0, at) + to + whole.slice(at + 1);
-        if (changed === whole) continue;
+        const changed = fullCursor.slice(0, at) + to + fullCursor.slice(at + 1);
+        if (changed === fullCursor) continue;
         const { error, text } = await server.call('search_ads', { cursor: changed });
         expect([error?.kind, text], changed).toEqual(['invalid_request', expect.stringMatching(/cursor/i)]);
       }
@@ -239,12 +239,12 @@ describe('A cursor from the API', () => {
         fc.asyncProperty(anyCursor, async (cursor) => {
           upstream.respondWith(createPage(cursor));
           const { text, data } = await server.call('search_ads');
-          const shown = data.cursor ?? '';
-          if (cursor.length < 4000) expect(shown).toMatch(/^@[\w.~+/=:@-]{12,1050}$/);
-          expect(text.split('\n')).toContain(shown);
+          const shownCursor = data.cursor ?? '';
+          if (cursor.length < 4000) expect(shownCursor).toMatch(/^@[\w.~+/=:@-]{12,1050}$/);
+          expect(text.split('\n')).toContain(shownCursor);
           expect(text.length).toBeLessThan(2000);
           if (suspiciousCursors.includes(cursor)) expect(text + JSON.stringify(data)).not.toContain(cursor);
-          await server.call('search_ads', { cursor: shown });
+          await server.call('search_ads', { cursor: shownCursor });
           expect(readLastBody(upstream)).toMatchObject({ cursor });
         }),
         { numRuns: 60, examples: ['@', ...suspiciousCursors].map((cursor) => [cursor]) },

@@ -171,8 +171,8 @@ describe('Coverage of last-seen days', () => {
         expect(notes).toHaveLength(expected.length > 0 ? 1 : 0);
         for (const phrase of expected) expect(notes[0]).toContain(phrase);
         expect(notes.join().match(/ on \d{4}-/g) ?? []).toHaveLength(expected.length);
-        const other = `SELECT pageName, count(*) FROM ads WHERE pageId LIKE 'p${round}-%' GROUP BY 1`;
-        expect(readNotes(await server.call('query_ads', { sql: other })).join()).not.toContain('Last seen');
+        const otherStatement = `SELECT pageName, count(*) FROM ads WHERE pageId LIKE 'p${round}-%' GROUP BY 1`;
+        expect(readNotes(await server.call('query_ads', { sql: otherStatement })).join()).not.toContain('Last seen');
       }),
       { numRuns: 20 },
     );
@@ -246,18 +246,18 @@ describe('Coverage of fields', () => {
     await fc.assert(
       fc.asyncProperty(presence, fc.subarray([...fields]), async (adFields, readFields) => {
         // Use a new API key for each run, so that the dataset is empty.
-        const own = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
+        const emptyServer = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
         service.ads = adFields.map((present, index) =>
           createAd(index, Object.assign({ headline: null }, ...present.map((field) => values[field]))),
         );
-        await own.call('gather_ads', { filters: { round }, maxCredits: 100 });
+        await emptyServer.call('gather_ads', { filters: { round }, maxCredits: 100 });
         const expected = expectSentence(service.ads, readFields);
         for (const sql of listStatements(readFields)) {
-          const result = await own.call('query_ads', { sql });
+          const result = await emptyServer.call('query_ads', { sql });
           expect(readNotes(result).filter((note) => note.startsWith('Known'))).toEqual(expected ? [expected] : []);
           if (expected) expect(result.text).toContain(expected);
         }
-        expect(readNotes(await own.call('query_ads', { sql: 'SELECT count(*) FROM ads' }))).toEqual([]);
+        expect(readNotes(await emptyServer.call('query_ads', { sql: 'SELECT count(*) FROM ads' }))).toEqual([]);
       }),
       { numRuns: 15 },
     );

@@ -28,24 +28,24 @@ test('get_ad returns the cards and pictures of a carousel ad', async ({ call }) 
 });
 
 test("an unknown filter, ad or collection is explained with the API's message", async ({ server }) => {
-  const none = '00000000-0000-4000-8000-000000000000';
-  const items = { collectionId: none, itemType: 'ads' };
-  for (const [tool, args, kind, words] of [
+  const unknownId = '00000000-0000-4000-8000-000000000000';
+  const items = { collectionId: unknownId, itemType: 'ads' };
+  for (const [tool, args, kind, expectedText] of [
     ['search_ads', { filters: { colour: 'red' } }, 'invalid_request', 'colour'],
-    ['get_ad', { adId: none }, 'not_found', 'ad ids for get_ad'],
+    ['get_ad', { adId: unknownId }, 'not_found', 'ad ids for get_ad'],
     ['list_collection_items', items, 'not_found', 'collection'],
-    ['add_collection_item', { ...items, itemId: none }, 'not_found', 'collection'],
+    ['add_collection_item', { ...items, itemId: unknownId }, 'not_found', 'collection'],
   ] as const) {
     const { error, text } = await server.call(tool, args);
     expect(error?.kind).toBe(kind);
-    expect(text).toContain(words);
+    expect(text).toContain(expectedText);
   }
 });
 
 test('search_pages and get_page return the same facts about a page', async ({ call }) => {
   const { items } = await call('search_pages', { limit: 5 });
-  const facts = { pageId: expect.any(String), pageName: expect.any(String), adsAmount: expect.any(Number) };
-  expect(items).toEqual(Array(5).fill(expect.objectContaining(facts)));
+  const expectedFields = { pageId: expect.any(String), pageName: expect.any(String), adsAmount: expect.any(Number) };
+  expect(items).toEqual(Array(5).fill(expect.objectContaining(expectedFields)));
   const { pageId, pageName, adsAmount, countries } = items[0] as ResultItem;
   const { data } = await call('get_page', { pageId });
   expect(data.page).toMatchObject({ pageId, pageName, adsAmount, countries });

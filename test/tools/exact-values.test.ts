@@ -212,9 +212,9 @@ test('whole numbers beyond 2^53 keep all their digits', async ({ start, upstream
       const rows = (await server.queryRows(`SELECT pageId, json FROM ads ${inOrder}`)) as [string, string][];
       for (const [index, { id, list, text, other }] of all.entries()) {
         const item = listed.data.items[index];
-        const shown = item?.deep as { list?: unknown[] } | undefined;
+        const shownAd = item?.deep as { list?: unknown[] } | undefined;
         expect(String(item?.pageId)).toBe(String(BigInt(id)));
-        expect((shown?.list ?? []).map(String)).toEqual(list.map((one) => String(BigInt(one))));
+        expect((shownAd?.list ?? []).map(String)).toEqual(list.map((one) => String(BigInt(one))));
         const [pageId, json] = rows[index] ?? ['', ''];
         expect(pageId).toBe(String(BigInt(id)));
         expect(JSON.parse(json)).toMatchObject({ some: text, other: other === 0 ? 0 : other });
@@ -230,10 +230,12 @@ test('digits inside a text stay text', async ({ start, upstream }) => {
   const server = await start();
   const headline = 'a "quoted\\", 12345678901234567890, -12345678901234567890 and [12345678901234567890';
   const plain = JSON.stringify({ ...createAd(0), headline }).slice(0, -1);
-  const rest = '1'.repeat(60);
+  const manyDigits = '1'.repeat(60);
   for (const escapes of ['\\n'.repeat(3.9 * 2 ** 20), '\\"\\\\'.repeat(1.9 * 2 ** 20)]) {
-    upstream.respondWith(bytes(`${plain},"note":"${escapes}","pageId":-${rest},"n":[1e${rest.slice(58)},${rest}.5]}`));
+    upstream.respondWith(
+      bytes(`${plain},"note":"${escapes}","pageId":-${manyDigits},"n":[1e${manyDigits.slice(58)},${manyDigits}.5]}`),
+    );
     const { data } = await server.call('get_ad', { adId: createAd(0).id, fresh: true });
-    expect(data.ad).toMatchObject({ headline, pageId: `-${rest}` });
+    expect(data.ad).toMatchObject({ headline, pageId: `-${manyDigits}` });
   }
 });

@@ -35,9 +35,9 @@ describe('export_ads without a folder', () => {
     const listResourceNames = async ({ client }: Pick<TestServer, 'client'>) =>
       (await client.listResources()).resources.map(({ name }) => name);
     expect(await listResourceNames(server)).toEqual(['board', 'my ads-methods.md', 'my ads.csv']);
-    const other = await server.connectAs(service.createKey());
-    await expect(other.readResource(data.uri)).rejects.toThrow('There is no resource');
-    expect(await listResourceNames(other)).toEqual(['board']);
+    const otherServer = await server.connectAs(service.createKey());
+    await expect(otherServer.readResource(data.uri)).rejects.toThrow('There is no resource');
+    expect(await listResourceNames(otherServer)).toEqual(['board']);
   });
 
   test('export_ads states the number of rows, the first rows and the coverage', async ({ server }) => {
@@ -60,9 +60,9 @@ describe('export_ads without a folder', () => {
     ];
     const { data, text } = await server.call('export_ads', { sheets });
     const { blob = '' } = await server.readResource(data.uri);
-    const read = await readSheet(Buffer.from(blob, 'base64'));
-    expect(read.map(({ sheet }) => sheet)).toEqual(['Ads', sheets[1]?.name, 'Method']);
-    const [ads, formats, method] = read.map(({ data }) => data);
+    const readSheets = await readSheet(Buffer.from(blob, 'base64'));
+    expect(readSheets.map(({ sheet }) => sheet)).toEqual(['Ads', sheets[1]?.name, 'Method']);
+    const [ads, formats, method] = readSheets.map(({ data }) => data);
     expect(data).toMatchObject({ rows: (ads?.length ?? 0) - 1 + (formats?.length ?? 0) - 1 });
     expect(data.sheets).toMatchObject([
       { name: 'Ads', rows: 20 },
@@ -90,14 +90,14 @@ describe('export_ads without a folder', () => {
   test('the method note of an export lists only the gatherings of its ads', async ({ server }) => {
     const gatherAds = async (filters: object) =>
       (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
-    const [running, ended] = [await gatherAds({ active: true }), await gatherAds({ active: false })];
+    const [runningGathering, endedGathering] = [await gatherAds({ active: true }), await gatherAds({ active: false })];
     const readNote = async (sql: string) =>
       (await server.readResource((await server.call('export_ads', { sql })).data.methods)).text;
-    const narrow = await readNote(`SELECT adId FROM gathered WHERE gatheringId = '${ended}'`);
-    expect(narrow).toContain(ended);
-    expect(narrow).not.toContain(running);
-    expect(narrow).toContain('1 other gathering of the dataset read none of these ads.');
-    expect(await readNote('SELECT count(*) FROM ads')).toContain(running);
+    const noteOfOneGathering = await readNote(`SELECT adId FROM gathered WHERE gatheringId = '${endedGathering}'`);
+    expect(noteOfOneGathering).toContain(endedGathering);
+    expect(noteOfOneGathering).not.toContain(runningGathering);
+    expect(noteOfOneGathering).toContain('1 other gathering of the dataset read none of these ads.');
+    expect(await readNote('SELECT count(*) FROM ads')).toContain(runningGathering);
   });
 
   test('export_ads rejects an invalid file name', async ({ server }) => {
@@ -126,11 +126,11 @@ describe('export_ads with a folder', () => {
       expect(data).toMatchObject({ file, rows: 5, bytes: statSync(file).size });
       expect(text).toContain(file);
       expect([statSync(file).mode & 0o777, statSync(join(folder, 'exports')).mode & 0o777]).toEqual([0o600, 0o700]);
-      const read = await server.readResource(data.uri);
-      expect(read.mimeType).toContain(mimeType);
+      const resource = await server.readResource(data.uri);
+      expect(resource.mimeType).toContain(mimeType);
       const isText = format === 'jsonl';
-      expect(isText ? read.text : read.blob).toBe(readFileSync(file, isText ? 'utf8' : 'base64'));
-      if (isText) expect(read.text.match(/^\{"id":.*\}$/gm)).toHaveLength(5);
+      expect(isText ? resource.text : resource.blob).toBe(readFileSync(file, isText ? 'utf8' : 'base64'));
+      if (isText) expect(resource.text.match(/^\{"id":.*\}$/gm)).toHaveLength(5);
     }
   });
 

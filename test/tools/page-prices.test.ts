@@ -95,25 +95,25 @@ upstreamTest(
       const filters = { other: true };
       let { text, data } = await server.call('search_ads', { filters });
       while (data.cursor !== null) {
-        const most = readHighestPrice((data as StatedPrices).nextPage);
+        const highestPrice = readHighestPrice((data as StatedPrices).nextPage);
         if (price.credits === 0) expect(text).toMatch(/Next page: free, with cursor|More with cursor/);
         ({ text, data } = await server.call('search_ads', { filters, cursor: data.cursor }));
-        expect(data.receipt.charged).toBeLessThanOrEqual(most);
+        expect(data.receipt.charged).toBeLessThanOrEqual(highestPrice);
       }
 
       const split = parts && Array.from({ length: parts }, (_, part) => ({ part }));
       const question = { filters: { third: true }, ...(split && { split }) };
       const estimated = await server.call('gather_ads', { ...question, maxCredits: 0 });
       const { estimate } = estimated.data as StatedPrices;
-      const most = readHighestPrice(estimate);
+      const highestPrice = readHighestPrice(estimate);
       // A page of ads shows a price. A page without a charge shows only that this number of ads is free.
-      if (most === Infinity) expect(ads === 0 || price.credits === 0).toBe(true);
+      if (highestPrice === Infinity) expect(ads === 0 || price.credits === 0).toBe(true);
       else if (price.credits === 0) expect(estimated.text).toContain(', free.');
       else expect(estimated.text).toMatch(/, (between \d+ and |at most )?\d+ credits?[.;]/);
-      const maxCredits = most === Infinity ? 1e5 : Math.max(1, most);
+      const maxCredits = highestPrice === Infinity ? 1e5 : Math.max(1, highestPrice);
       const gathered = await server.call('gather_ads', { ...question, maxCredits });
       expect(gathered.data).toMatchObject({ complete: true, read: ads });
-      expect(gathered.data.receipt.charged).toBeLessThanOrEqual(most);
+      expect(gathered.data.receipt.charged).toBeLessThanOrEqual(highestPrice);
       if (estimate?.credits != null && cacheSeconds === 0) expect(gathered.data.receipt.charged).toBe(estimate.credits);
       await server.close();
     };

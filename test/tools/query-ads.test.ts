@@ -6,13 +6,13 @@ const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
 test('query_ads reads the ads of paid calls at no charge', async ({ server, service }) => {
-  const shown = (await server.call('search_ads', { limit: 20 })).data.items;
+  const foundAds = (await server.call('search_ads', { limit: 20 })).data.items;
   const paidServer = service.countPaidRequests();
   const { data, text } = await server.call('query_ads', {
     sql: 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1',
   });
   const counts = new Map<unknown, number>();
-  for (const { displayFormat = null } of shown) counts.set(displayFormat, (counts.get(displayFormat) ?? 0) + 1);
+  for (const { displayFormat = null } of foundAds) counts.set(displayFormat, (counts.get(displayFormat) ?? 0) + 1);
   expect(data.columns).toEqual(['displayFormat', 'ads']);
   expect(new Map(data.rows as [unknown, number][])).toEqual(counts);
   expect(data).toMatchObject({ rowCount: counts.size, truncated: false, coverage: { ads: 20, gatherings: 0 } });
@@ -37,9 +37,9 @@ test('query_ads can count the running ads of each month', async ({ server }) => 
 });
 
 test('query_ads suggests the nearest column for an unknown one', async ({ server }) => {
-  const wrong = await server.call('query_ads', { sql: 'SELECT headlines FROM ads' });
-  expect(wrong.isError).toBe(true);
-  expect(wrong.text).toContain('There is no column headlines. The nearest is headline, of ads.');
+  const resultWithTypo = await server.call('query_ads', { sql: 'SELECT headlines FROM ads' });
+  expect(resultWithTypo.isError).toBe(true);
+  expect(resultWithTypo.text).toContain('There is no column headlines. The nearest is headline, of ads.');
   const unknown = await server.call('query_ads', { sql: 'SELECT zzzzzzzz FROM ads' });
   expect(unknown.text).toContain('ads(id, pageId, pageName, headline');
   const writing = await server.call('query_ads', { sql: 'DELETE FROM ads' });
@@ -57,10 +57,10 @@ test('query_ads cuts a result to fit and says so', async ({ server }) => {
   expect(text).toContain(`The first ${rows.length} of 3,000 rows, cut to fit the result`);
   expect(text).toContain(`OFFSET ${rows.length} the next`);
   expect(text.length).toBeLessThan(40_000);
-  const few = await server.call('query_ads', { sql, limit: 3 });
-  expect(few.text).toContain('The first 3 of 3,000 rows (limit gives more');
-  const whole = await server.call('query_ads', { sql: `${sql} LIMIT 900`, limit: 1000 });
-  expect(whole.text).toMatch(/The first \d+ of 900 rows, cut to fit the result/);
+  const limitedResult = await server.call('query_ads', { sql, limit: 3 });
+  expect(limitedResult.text).toContain('The first 3 of 3,000 rows (limit gives more');
+  const longResult = await server.call('query_ads', { sql: `${sql} LIMIT 900`, limit: 1000 });
+  expect(longResult.text).toMatch(/The first \d+ of 900 rows, cut to fit the result/);
 });
 
 upstreamTest('query_ads keeps the text of an advertiser inside its quotes', async ({ server, upstream }) => {
@@ -82,9 +82,9 @@ upstreamTest(
     const server = await start({ timeoutMs: 1000 });
     // The statement is a single step of the SQL engine, which cannot be interrupted.
     const sql = "SELECT instr(zeroblob(900000), cast(zeroblob(450000) || x'01' AS blob))";
-    const both = await Promise.all([1, 2].map(() => server.call('query_ads', { sql })));
-    expect(both.map(({ error }) => error?.kind)).toEqual(['timeout', 'busy']);
-    for (const { text } of both) expect(text).toContain('Nothing was sent, nothing was charged.');
+    const results = await Promise.all([1, 2].map(() => server.call('query_ads', { sql })));
+    expect(results.map(({ error }) => error?.kind)).toEqual(['timeout', 'busy']);
+    for (const { text } of results) expect(text).toContain('Nothing was sent, nothing was charged.');
     expect(server.logLines.join()).not.toContain('a tool failed');
   },
 );

@@ -56,10 +56,10 @@ test('check_watches reports all true changes of a week, even after interrupted c
         service.ads.filter(({ number }) => Number(number) % 3 === part);
       service.selectAds = matching;
       updateAds();
-      const readState = (part: number): Snapshot =>
-        new Map(matching({ part }).map(({ id, body }) => [id, Number(String(body).slice(5))]));
-      for (const [name, part] of Object.entries(watches))
-        await server.call('watch_ads', { name, filters: { part }, maxCredits: 4 });
+      const readState = (remainder: number): Snapshot =>
+        new Map(matching({ part: remainder }).map(({ id, body }) => [id, Number(String(body).slice(5))]));
+      for (const [name, remainder] of Object.entries(watches))
+        await server.call('watch_ads', { name, filters: { part: remainder }, maxCredits: 4 });
       /** The ads of each watch in its last complete check whose result reached the caller. */
       const lastCompleteStates = new Map<string, Snapshot>();
 
@@ -100,22 +100,22 @@ test('check_watches reports all true changes of a week, even after interrupted c
           if (fault?.kind === '429') clock += 61_000;
           const checks = (result?.isError ? [] : (result?.data.watches ?? [])) as CheckView[];
           for (const check of checks) {
-            const known = lastCompleteStates.get(check.name);
+            const lastState = lastCompleteStates.get(check.name);
             const state = readState(watches[check.name as keyof typeof watches]);
-            compareCheck(check, known, state);
+            compareCheck(check, lastState, state);
             if (check.complete && !isServerStopping) lastCompleteStates.set(check.name, state);
           }
         }
       }
       // A final call without faults reports the remaining changes.
       clock += 25 * hour;
-      const patient = await start({ files: folder }, { now: () => clock++ });
-      const last = await patient.call('check_watches', { maxCredits: 1000 });
+      const finalServer = await start({ files: folder }, { now: () => clock++ });
+      const last = await finalServer.call('check_watches', { maxCredits: 1000 });
       for (const check of last.data.watches as CheckView[]) {
         expect(check.complete).toBe(true);
         compareCheck(check, lastCompleteStates.get(check.name), readState(watches[check.name as keyof typeof watches]));
       }
-      for (const one of [server, patient]) await one.close();
+      for (const one of [server, finalServer]) await one.close();
     }),
     { numRuns: 6 },
   );

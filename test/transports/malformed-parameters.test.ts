@@ -10,7 +10,7 @@ interface AskedRequest {
   params?: unknown;
 }
 
-type Ask = (asked: AskedRequest) => Promise<{ result?: object; error?: { code: number; message: string } }>;
+type Ask = (request: AskedRequest) => Promise<{ result?: object; error?: { code: number; message: string } }>;
 
 const isObject = (value: unknown): value is { _meta?: object; name?: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

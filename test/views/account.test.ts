@@ -31,9 +31,9 @@ describe('The text about credits', () => {
 });
 
 test('the text about an account omits nulls and states team membership', () => {
-  const known = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
-  const user = { ...known, planId: null };
-  expect(viewAccount(user)).toEqual(known);
+  const knownFields = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
+  const user = { ...knownFields, planId: null };
+  expect(viewAccount(user)).toEqual(knownFields);
   const identity = formatIdentity(viewIdentity({ authenticated: true, authSource: 'api_key', user }));
   expect(identity).toMatch(/^plan: none\nsubscription: active\na member of a team$/m);
   expect(formatIdentity(viewIdentity({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);

@@ -46,8 +46,8 @@ describe('The media of an ad', () => {
   test('the media of an ad are grouped by card without the profile picture', () => {
     const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
     const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
-    const { ofAd: own, ofCards } = groupMedia({ media, cards: [{}, {}] });
-    expect(urlsOf(own)).toEqual(['https://m.example/VID0']);
+    const { ofAd: ownMedia, ofCards } = groupMedia({ media, cards: [{}, {}] });
+    expect(urlsOf(ownMedia)).toEqual(['https://m.example/VID0']);
     expect(ofCards.map(urlsOf)).toEqual([
       ['https://m.example/CARD_THUMB0'],
       ['https://m.example/CARD_THUMB1', 'https://m.example/CARD_VID1'],
@@ -62,11 +62,11 @@ describe('The media of an ad', () => {
   });
 
   test('media whose number matches no card belong to the ad itself', () => {
-    const { ofAd: own, ofCards } = groupMedia({
+    const { ofAd: ownMedia, ofCards } = groupMedia({
       media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
       cards: [{}, {}, {}],
     });
-    expect(urlsOf(own)).toEqual(['https://m.example/CARD_THUMB7']);
+    expect(urlsOf(ownMedia)).toEqual(['https://m.example/CARD_THUMB7']);
     expect(ofCards.map(urlsOf)).toEqual([['https://m.example/CARD_THUMB0'], [], []]);
   });
 });
@@ -178,9 +178,9 @@ describe('The cards of an ad', () => {
     const view = viewAd({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 5000 });
     const text = formatAd(view);
     expect(estimateTokens(text)).toBeLessThanOrEqual(5000);
-    const shown = text.match(/^ {3}(?:picture|video): /gm) ?? [];
-    expect(shown.length).toBeGreaterThan(8);
-    expect(shown.join()).not.toMatch(/video.*picture/);
-    expect(text).toContain(`\nand ${24 - shown.length} more pictures or videos, only with detail full`);
+    const shownLinks = text.match(/^ {3}(?:picture|video): /gm) ?? [];
+    expect(shownLinks.length).toBeGreaterThan(8);
+    expect(shownLinks.join()).not.toMatch(/video.*picture/);
+    expect(text).toContain(`\nand ${24 - shownLinks.length} more pictures or videos, only with detail full`);
   });
 });

@@ -11,9 +11,9 @@ const standard = (ad: object) => viewAd(ad, { detail: 'standard', now });
 test("an ad in a list keeps the API's field names and adds derived fields", () => {
   const view = brief(everyFact);
   const { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat } = everyFact;
-  const sent = { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat };
+  const sentFields = { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat };
   const derived = { pageName: 'Serra Boots', lastSeen: '2026-11-20', daysRunning: 80, stillRunning: true };
-  expect(view).toMatchObject({ ...sent, ...derived, creative: '15 s', landingDomain: 'serra.example' });
+  expect(view).toMatchObject({ ...sentFields, ...derived, creative: '15 s', landingDomain: 'serra.example' });
   expect(AdView.parse(view)).toEqual(view);
   // The brief view omits nulls, empty values and media URLs.
   const json = JSON.stringify(brief({ ...everyFact, cards: [], countries: [], headline: '' }));
@@ -155,9 +155,9 @@ describe('A single ad', () => {
       { changes: { body: 2 }, newField: 1 },
       ['Only with detail full: "changes, newField"'],
     ],
-  ])('text view: %s', ([, fields, words]) => {
+  ])('text view: %s', ([, fields, expectedTexts]) => {
     const text = formatAd(standard({ ...everyFact, ...fields }));
-    for (const each of words) expect(text).toMatch(each);
+    for (const each of expectedTexts) expect(text).toMatch(each);
   });
 });
 

@@ -7,7 +7,7 @@ import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/urls.ts';
 import { now } from './sample-ads.ts';
 
 describe('The running time of an ad', () => {
-  const [startedAt, lastSeenAt, later] = ['2026-11-01', '2026-11-10', '2027-01-01'];
+  const [startedAt, lastSeenAt, futureDay] = ['2026-11-01', '2026-11-10', '2027-01-01'];
   const late = { daysRunning: 9, daysSinceSeen: 10 };
   test.for<[string, object, object]>([
     [
@@ -23,22 +23,22 @@ describe('The running time of an ad', () => {
     ],
     [
       'an ad with an end date in the future counts as running',
-      { startedAt, lastSeenAt, endDate: later },
+      { startedAt, lastSeenAt, endDate: futureDay },
       { ...late, stillRunning: true },
     ],
     [
       'days running count up to the reading date if the last sighting is later',
-      { startedAt, lastSeenAt: later },
+      { startedAt, lastSeenAt: futureDay },
       { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
     ],
     [
       'days running count up to the reading date if all other dates are in the future',
-      { startedAt, lastSeenAt: later, endDate: later },
+      { startedAt, lastSeenAt: futureDay, endDate: futureDay },
       { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
     ],
     [
       'an ad that starts in the future has no days running',
-      { startedAt: later, lastSeenAt: '2027-01-05', endDate: '2027-02-01' },
+      { startedAt: futureDay, lastSeenAt: '2027-01-05', endDate: '2027-02-01' },
       { stillRunning: true, daysSinceSeen: 0 },
     ],
     ['an ad without dates has no running time', {}, {}],
@@ -56,9 +56,9 @@ describe('The running time of an ad', () => {
     fc.assert(
       fc.property(dates, (ad) => {
         const { daysRunning = 0, daysSinceSeen = 0 } = computeRun(ad, now);
-        const most =
+        const maxDays =
           ad.startedAt === undefined ? 0 : (countDaysBetween(ad.startedAt, new Date(now).toISOString()) ?? 0);
-        expect(daysRunning).toBeLessThanOrEqual(most);
+        expect(daysRunning).toBeLessThanOrEqual(maxDays);
         expect(daysSinceSeen).toBeGreaterThanOrEqual(0);
       }),
     );
@@ -80,11 +80,12 @@ describe('The running time of an ad', () => {
   });
 
   test('the text about the running time states only known dates', () => {
-    const said = (dates: object) => formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
-    expect(said({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
-    expect(said({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
-    expect(said({ lastSeenAt: '2026-11-10' })).toBe('last seen 2026-11-10 (seen 10 days ago)');
-    expect(said({ startedAt: '2026-11-01', endDate: '2026-11-09', lastSeenAt: '2026-11-08' })).toBe(
+    const formatRun = (dates: object) =>
+      formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
+    expect(formatRun({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
+    expect(formatRun({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
+    expect(formatRun({ lastSeenAt: '2026-11-10' })).toBe('last seen 2026-11-10 (seen 10 days ago)');
+    expect(formatRun({ startedAt: '2026-11-01', endDate: '2026-11-09', lastSeenAt: '2026-11-08' })).toBe(
       '2026-11-01–2026-11-09 (8 days, ended, last seen 2026-11-08)',
     );
   });
@@ -97,11 +98,11 @@ describe('The running time of an ad', () => {
 
 describe('URLs of ads', () => {
   test('the domain of a URL is shown without www', () => {
-    const other = ['HTTP://WWW.SERRA.EXAMPLE', 'https://user:secret@serra.example:8443/', '//serra.example'];
-    for (const address of ['https://www.serra.example/boots?x=1', 'serra.example/boots', ...other])
+    const otherNotations = ['HTTP://WWW.SERRA.EXAMPLE', 'https://user:secret@serra.example:8443/', '//serra.example'];
+    for (const address of ['https://www.serra.example/boots?x=1', 'serra.example/boots', ...otherNotations])
       expect(parseDomain(address)).toBe('serra.example');
-    for (const none of ['', null, `https://${'a'.repeat(250)}.example/`, `https://${'a.'.repeat(600)}example/`])
-      expect(parseDomain(none)).toBeUndefined();
+    for (const invalidUrl of ['', null, `https://${'a'.repeat(250)}.example/`, `https://${'a.'.repeat(600)}example/`])
+      expect(parseDomain(invalidUrl)).toBeUndefined();
     expect(parseDomain(`https://${'a.'.repeat(120)}example/`)).toBe(`${'a.'.repeat(120)}example`);
   });
 
@@ -111,14 +112,14 @@ describe('URLs of ads', () => {
     ['without a query if it only has tracking parameters', '?utm_medium=cpc', ''],
     ['with letters instead of percent codes, but with encoded spaces', '%EB%B6%80%EC%B8%A0%20a', '부츠%20a'],
     ['unchanged if its percent codes are invalid', '%E0%A4%A', '%E0%A4%A'],
-  ])('a URL is shown %s', (_, path, shown) =>
-    expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shown}`),
+  ])('a URL is shown %s', (_, path, shownUrl) =>
+    expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shownUrl}`),
   );
 
   test('a long URL states how many characters are missing', () => {
     const address = `https://serra.example/${'boots/'.repeat(3000)}`;
-    const [, kept = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanUrl(address, 30) ?? '') ?? [];
-    expect(kept.length + Number(missing)).toBe(address.length);
+    const [, keptText = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanUrl(address, 30) ?? '') ?? [];
+    expect(keptText.length + Number(missing)).toBe(address.length);
   });
 
   test('a displayed URL and its domain have a limited length', () => {

@@ -20,8 +20,8 @@ describe('A full view that is too large', () => {
   });
 
   test('a full view counts missing fields if their names do not fit', () => {
-    const many = Object.fromEntries(Array.from({ length: 600 }, (_, nr) => [`field${nr}`, 'some words to read']));
-    const view = viewAd({ id: 'a', ...many }, { detail: 'full', now: 0, budget });
+    const manyFields = Object.fromEntries(Array.from({ length: 600 }, (_, nr) => [`field${nr}`, 'some words to read']));
+    const view = viewAd({ id: 'a', ...manyFields }, { detail: 'full', now: 0, budget });
     const missing = expect.stringMatching(/^\(\+\d+ more fields\)\. Cut to fit: raise/);
     expect(view).toHaveProperty('…', missing);
   });
@@ -36,8 +36,8 @@ describe('A full view that is too large', () => {
 });
 
 test('a field name with invisible characters cannot replace another field', () => {
-  const sent = { 'endDate\u200b': 'never', 'body\u200b': 'theirs', body: 'ours', '\u200bbody': 'x', '…': 'note' };
-  const shown = { endDate: 'never', body: 'ours', '"…"': 'note' };
-  expect(buildFullView(sent, 500)).toEqual(shown);
-  expect(buildFullView({ sent }, 500)).toEqual({ sent: shown });
+  const sentFields = { 'endDate\u200b': 'never', 'body\u200b': 'theirs', body: 'ours', '\u200bbody': 'x', '…': 'note' };
+  const shownFields = { endDate: 'never', body: 'ours', '"…"': 'note' };
+  expect(buildFullView(sentFields, 500)).toEqual(shownFields);
+  expect(buildFullView({ sent: sentFields }, 500)).toEqual({ sent: shownFields });
 });

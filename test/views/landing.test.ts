@@ -158,6 +158,6 @@ test('utm parameters are read from the page behind redirect wrappers', () => {
   ]);
   expect(utmOf(link)).toEqual(utm);
   expect(utmOf(`https://l.facebook.com/l.php?utm_source=shim&u=${encode(link)}`)).toEqual(utm);
-  const many = Array.from({ length: 100 }, (_, index) => `utm_a${index}=${'x'.repeat(5000)}`);
-  expect(JSON.stringify(utmOf(`${shopUrl}&${many.join('&')}`)).length).toBeLessThan(11_000);
+  const manyParameters = Array.from({ length: 100 }, (_, index) => `utm_a${index}=${'x'.repeat(5000)}`);
+  expect(JSON.stringify(utmOf(`${shopUrl}&${manyParameters.join('&')}`)).length).toBeLessThan(11_000);
 });

@@ -46,7 +46,7 @@ test('a shared app link pattern is found only if all items match it', () => {
   expect(findAppUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
   expect(findAppUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();
   expect(findAppUrlPattern([], 'pageId')).toBeUndefined();
-  const elsewhere = { pageId: 'z', appUrl: 'https://other.example/pages/z' };
-  expect(findAppUrlPattern([...pages, elsewhere], 'pageId')).toBeUndefined();
+  const pageWithOtherUrl = { pageId: 'z', appUrl: 'https://other.example/pages/z' };
+  expect(findAppUrlPattern([...pages, pageWithOtherUrl], 'pageId')).toBeUndefined();
   expect(findAppUrlPattern([{ pageId: 'z', appUrl: 'javascript:alert(1)//z' }], 'pageId')).toBeUndefined();
 });

@@ -128,10 +128,10 @@ const cutSuffix = /^(.*)… \(\+(\d+) chars\)$/s;
 describe('A truncated text', () => {
   test('a truncated text ends after a word and states how much is missing', () => {
     const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
-    const [, kept = '', missing = '0'] = cutSuffix.exec(truncate(text, 20)) ?? [];
-    expect(text.startsWith(kept)).toBe(true);
-    expect(text[kept.length]).toBe(' ');
-    expect(kept.length + Number(missing)).toBe(text.length);
+    const [, keptText = '', missing = '0'] = cutSuffix.exec(truncate(text, 20)) ?? [];
+    expect(text.startsWith(keptText)).toBe(true);
+    expect(text[keptText.length]).toBe(' ');
+    expect(keptText.length + Number(missing)).toBe(text.length);
   });
 
   test('a truncated text of one long word shows the start of the word', () => {
@@ -142,8 +142,8 @@ describe('A truncated text', () => {
   test('a truncated text never ends inside a flag, an emoji or an accented letter', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {
-        const [, kept = ''] = cutSuffix.exec(truncate(piece.repeat(200), tokens)) ?? [];
-        expect(kept.length % piece.length, `${piece} at ${tokens}`).toBe(0);
+        const [, keptText = ''] = cutSuffix.exec(truncate(piece.repeat(200), tokens)) ?? [];
+        expect(keptText.length % piece.length, `${piece} at ${tokens}`).toBe(0);
       }
     }
   });
@@ -155,9 +155,9 @@ describe('A truncated text', () => {
         expect(estimateTokens(result)).toBeLessThanOrEqual(tokens + 1);
         if (estimateTokens(text) <= tokens) expect(result).toBe(text);
         if (result === text) return;
-        const [, kept = '', missing = '0'] = cutSuffix.exec(result) ?? [];
-        expect(text.startsWith(kept)).toBe(true);
-        expect(kept.length + Number(missing)).toBe(text.length);
+        const [, keptText = '', missing = '0'] = cutSuffix.exec(result) ?? [];
+        expect(text.startsWith(keptText)).toBe(true);
+        expect(keptText.length + Number(missing)).toBe(text.length);
       }),
     );
   });
@@ -187,9 +187,9 @@ describe('A list that exceeds its budget', () => {
       fc.property(lists, fc.integer({ min: 50, max: 4000 }), (lengths, budget) => {
         let renders = 0;
         const items = lengths.map((words) => 'word '.repeat(words / 5));
-        const counted = (some: readonly string[]) => {
+        const counted = (items: readonly string[]) => {
           renders++;
-          return `${some.length} items:\n${render(some)}`;
+          return `${items.length} items:\n${render(items)}`;
         };
         leading({ items, budget, render: counted });
         expect(renders).toBeLessThanOrEqual(4);

@@ -100,11 +100,11 @@ const changed: Record<string, object> = {
 };
 
 test('check_watches reports an ad as changed only if its content changed', async ({ upstream, start }) => {
-  const [same, different] = [Object.keys(unchanged), Object.keys(changed)];
+  const [unchangedNames, changedNames] = [Object.keys(unchanged), Object.keys(changed)];
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
-  const names = new Map([...same, ...different].map((name, index) => [createAd(100 + index).id, name]));
+  const names = new Map([...unchangedNames, ...changedNames].map((name, index) => [createAd(100 + index).id, name]));
   const show = (fieldsOf: (name: string) => object) => {
     service.ads = [...names].map(([id, name]): ServedAd => ({ ...ad, ...fieldsOf(name), id }));
   };
@@ -116,11 +116,11 @@ test('check_watches reports an ad as changed only if its content changed', async
   clock += 7 * dayMs;
   show((name) => unchanged[name] ?? changed[name] ?? {});
   const gathered = await server.call('gather_ads', { filters: { q: 'b' }, maxCredits: 50, fresh: true });
-  expect(gathered.data).toMatchObject({ updated: different.length, sinceLast: { updated: different.length } });
+  expect(gathered.data).toMatchObject({ updated: changedNames.length, sinceLast: { updated: changedNames.length } });
   const check = checkIn(await server.call('check_watches', calls));
-  expect(namesOf(check?.changed ?? []).sort()).toEqual(different.toSorted());
+  expect(namesOf(check?.changed ?? []).sort()).toEqual(changedNames.toSorted());
   const versions = await server.queryRows('SELECT id FROM ad_versions');
-  expect(namesOf(versions.flat()).sort()).toEqual(different.toSorted());
+  expect(namesOf(versions.flat()).sort()).toEqual(changedNames.toSorted());
 });
 
 test("check_watches states for how many ads the API's counters rose or fell", async ({ upstream, start }) => {

@@ -72,7 +72,7 @@ test('current_ads contains the newest complete gathering of each search', async 
     (await server.queryRows(`SELECT headline FROM ${table} ORDER BY headline`)).map(([headline]) =>
       Number(String(headline).slice(6)),
     );
-  const parts = { split: [{ part: 1 }, { part: 2 }] };
+  const splitSearch = { split: [{ part: 1 }, { part: 2 }] };
 
   const empty = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
   expect(empty.data.rows).toEqual([[0]]);
@@ -85,7 +85,7 @@ test('current_ads contains the newest complete gathering of each search', async 
   expect(partial.text).toContain('No gathering is complete, so current_ads is empty.');
   service.overrideResponse = () => undefined;
 
-  await gather(parts);
+  await gather(splitSearch);
   expect(await numbersIn('current_ads')).toEqual([11, 12, 21, 22]);
   // Gathering one part alone replaces the ads of this part.
   show({ 1: [12, 13], 2: [22] });
@@ -95,10 +95,10 @@ test('current_ads contains the newest complete gathering of each search', async 
   show({ 1: [13], 2: [22] });
   clock += 2 * dayMs;
   service.overrideResponse = ({ filters }) => (filters.part === 2 ? errorResponse(500) : undefined);
-  await gather(parts);
+  await gather(splitSearch);
   expect(await numbersIn('current_ads')).toEqual([13, 21, 22]);
   service.overrideResponse = () => undefined;
-  await gather(parts);
+  await gather(splitSearch);
   expect(await numbersIn('current_ads')).toEqual([13, 22]);
   expect(await numbersIn('ads')).toEqual([11, 12, 13, 21, 22]);
   const [[json] = []] = await server.queryRows("SELECT json ->> 'headline' FROM current_ads ORDER BY 1 LIMIT 1");

@@ -36,18 +36,18 @@ test('check_watches compares new ads with the launches of a typical week', async
   const started = Array.from({ length: 21 }, (_, at) => firstCheck + at * 6 * 3_600_000);
   service.ads = [...createLaunchedAds(started, 6000), listedLate, ...service.ads];
   const second = await server.call('check_watches', calls);
-  const [told, ...others] = second.data.watches as { new: string[]; usual?: object }[];
-  expect(told?.new).toHaveLength(22);
-  expect(told?.usual).toEqual({ started: 21, weeks: 8, median: 5, least: 3, most: 8 });
+  const [firstWatch, ...otherWatches] = second.data.watches as { new: string[]; usual?: object }[];
+  expect(firstWatch?.new).toHaveLength(22);
+  expect(firstWatch?.usual).toEqual({ started: 21, weeks: 8, median: 5, least: 3, most: 8 });
   expect(second.text).toContain(
     'Of 22 new, 21 started since 16 Nov; in the eight weeks before 3 to 8 a week (median 5).',
   );
   // A search for running ads or by date misses ended ads, so its launches cannot be compared.
-  expect(others.map(({ usual }) => usual)).toEqual([undefined, undefined]);
+  expect(otherWatches.map(({ usual }) => usual)).toEqual([undefined, undefined]);
 });
 
 test('check_watches needs four weeks of data to state typical launches', async ({ upstream, start }) => {
-  for (const [known, isTold] of [
+  for (const [knownDays, isTold] of [
     [weeks.slice(-5), true],
     [weeks.slice(-4), false],
   ] as const) {
@@ -55,7 +55,7 @@ test('check_watches needs four weeks of data to state typical launches', async (
     const server = await start({}, { now: () => clock++ });
     const service = new AdService(0);
     upstream.respondWith(service.respond);
-    service.ads = createLaunchedAds(listLaunchTimes(known));
+    service.ads = createLaunchedAds(listLaunchTimes(knownDays));
     await server.call('watch_ads', { name: 'a', filters: {}, maxCredits: 500 });
     await server.call('check_watches', calls);
     clock += dayMs;

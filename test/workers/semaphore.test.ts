@@ -5,18 +5,18 @@ const limits = { maxRunning: 4, maxRunningPerKey: 3, maxWaiting: 10, workName: '
 
 /** Returns functions that take and free slots. `began` lists the calls in the order in which they got slots. */
 function createSlotTaker(semaphore: Semaphore) {
-  const began: string[] = [];
+  const startedCalls: string[] = [];
   const ends = new Map<string, () => void>();
   const take = async (name: string, signal?: AbortSignal) => {
     const end = await semaphore.acquire(name.split(' ')[0] ?? '', signal);
-    began.push(name);
+    startedCalls.push(name);
     ends.set(name, end);
   };
   const end = async (name: string) => {
     ends.get(name)?.();
     await new Promise(setImmediate);
   };
-  return { began, take, end };
+  return { began: startedCalls, take, end };
 }
 
 test('the tenant with the fewest slots gets the next one', async () => {
@@ -40,10 +40,10 @@ test.for([1, 2])('tenants with long queues do not delay other tenants when %i sl
   );
   const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
   for (const name of names) void take(name);
-  for (let asked = 0; asked < 10; asked++) {
-    void take(`third ${asked}`);
-    for (let ended = 0; !began.includes(`third ${asked}`); ended++) {
-      expect(ended).toBeLessThan(3);
+  for (let round = 0; round < 10; round++) {
+    void take(`third ${round}`);
+    for (let endedCalls = 0; !began.includes(`third ${round}`); endedCalls++) {
+      expect(endedCalls).toBeLessThan(3);
       await end(began.at(-atOnce) ?? '');
     }
   }
@@ -53,7 +53,7 @@ test('the least recently served tenant gets the next slot among equal tenants', 
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
-  for (let turn = 0; turn < 5; turn++) await end(began.at(-1) ?? '');
+  for (let round = 0; round < 5; round++) await end(began.at(-1) ?? '');
   expect(began).toEqual(['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
 });
 
@@ -61,10 +61,10 @@ test('a call that is cancelled while it waits takes no slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   const leaving = new AbortController();
-  const left = take('left', leaving.signal);
+  const cancelledCall = take('left', leaving.signal);
   const last = take('last');
   leaving.abort(new Error('gone'));
-  await expect(left).rejects.toThrow('gone');
+  await expect(cancelledCall).rejects.toThrow('gone');
   await end('first');
   await last;
   expect(began).toEqual(['first', 'last']);
@@ -74,19 +74,19 @@ test('a call that is cancelled while it waits takes no slot', async () => {
 test('a full queue rejects the newest call of the API key with the most waiting calls', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   const refused: string[] = [];
-  const ask = (name: string) =>
+  const takeSlot = (name: string) =>
     take(name).catch(({ failure }) => {
       expect(failure).toMatchObject({ kind: 'busy', details: { retryAfterSeconds: expect.any(Number) } });
       refused.push(name);
     });
   await take('first');
   const names = Array.from({ length: 12 }, (_, index) => `greedy ${index}`);
-  const asked = [...names, 'a 1', 'b 1', 'a 2', 'c 1'].map(ask);
+  const waitingCalls = [...names, 'a 1', 'b 1', 'a 2', 'c 1'].map(takeSlot);
   await new Promise(setImmediate);
   expect(refused.toSorted()).toEqual([...names.slice(6)].toSorted());
   await end('first');
-  for (let turn = 0; turn < 9; turn++) await end(began.at(-1) ?? '');
-  await Promise.all(asked);
+  for (let round = 0; round < 9; round++) await end(began.at(-1) ?? '');
+  await Promise.all(waitingCalls);
   expect(began).toEqual(['first', 'greedy 0', 'a 1', 'b 1', 'c 1', 'greedy 1', 'a 2', ...names.slice(2, 6)]);
 });
 

@@ -139,8 +139,8 @@ const attacks: [Outcome, string][] = [
 const workingBytes = 32 * 2 ** 20;
 const pool = new SqlPool({ limits: { workingBytes } });
 /** A pool with a short time limit, for statements that never end. */
-const hasty = new SqlPool({ limits: { statementMs: 400, workingBytes } });
-afterAll(() => Promise.all([pool.close(), hasty.close()]));
+const hastyPool = new SqlPool({ limits: { statementMs: 400, workingBytes } });
+afterAll(() => Promise.all([pool.close(), hastyPool.close()]));
 const snapshot = createSnapshot('tenant', createAds(400));
 
 const runStatement = async (sql: string, from = pool, of: Snapshot = snapshot) => {
@@ -154,7 +154,7 @@ const runStatement = async (sql: string, from = pool, of: Snapshot = snapshot) =
 };
 
 test.each(attacks)('hostile SQL is %s and does not break the SQL engine: %j', async (outcome, sql) => {
-  const from = outcome === 'stopped' ? hasty : pool;
+  const from = outcome === 'stopped' ? hastyPool : pool;
   const result = await runStatement(sql, from);
   if (outcome === 'answered') expect(result).toHaveProperty('rows');
   else expect(result).toMatch(messages[outcome]);
@@ -192,10 +192,10 @@ test('10,000 statements do not increase memory use', async () => {
     'select json_group_array(json_object(id, body)) from ads',
     'select 1; select 2',
   ];
-  const few = createSnapshot('few', createAds(20));
+  const smallSnapshot = createSnapshot('few', createAds(20));
   const run = async (count: number) => {
     for (let index = 0; index < count; index++)
-      await runStatement(statements[index % statements.length] ?? '', pool, few);
+      await runStatement(statements[index % statements.length] ?? '', pool, smallSnapshot);
     return process.memoryUsage().rss;
   };
   const before = await run(1000);

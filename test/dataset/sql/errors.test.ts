@@ -51,12 +51,12 @@ describe('SQL errors', () => {
   });
 
   test('the error about a slow statement suggests two fixes', async () => {
-    const hasty = new SqlPool({ limits: { statementMs: 300 } });
+    const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
-    await expect(hasty.query(snapshot, { sql: endless })).rejects.toThrow(
+    await expect(hastyPool.query(snapshot, { sql: endless })).rejects.toThrow(
       'The statement was stopped after 0.3 seconds. Take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).',
     );
-    await hasty.close();
+    await hastyPool.close();
   });
 
   test('an SQL error quotes every name that could be read as a sentence', async () => {

@@ -48,10 +48,10 @@ test('each tenant sees only its own ads if workers are shared', async () => {
 });
 
 test('an idle SQL worker releases its tables', async () => {
-  const hasty = openPool({ idleMs: 1 });
+  const idlePool = openPool({ idleMs: 1 });
   const snapshot = createSnapshot('idle', createAds(3));
   const timesLoaded = async () => {
-    await countAds(hasty, snapshot);
+    await countAds(idlePool, snapshot);
     return snapshot.wanted.length;
   };
   await expect.poll(timesLoaded, { timeout: 60_000, interval: 20 }).toBeGreaterThan(1);
@@ -69,69 +69,74 @@ test('a dataset that is too large for the SQL pool fails with the reason', async
 });
 
 test('an aborted statement stops and keeps its tables loaded', async () => {
-  const patient = openPool({ limits: { statementMs: 60_000 } });
+  const patientPool = openPool({ limits: { statementMs: 60_000 } });
   const snapshot = createSnapshot('tenant', createAds(3));
-  await countAds(patient, snapshot);
+  await countAds(patientPool, snapshot);
   const leave = new AbortController();
   const sql = `select count(*) from (${endless})`;
-  const running = patient.query(snapshot, { sql, signal: leave.signal });
+  const running = patientPool.query(snapshot, { sql, signal: leave.signal });
   setTimeout(() => leave.abort(abortReason), 50);
   await expect(running).rejects.toThrow('left');
-  expect(await countAds(patient, snapshot)).toBe(3);
+  expect(await countAds(patientPool, snapshot)).toBe(3);
   expect(snapshot.wanted).toHaveLength(1);
-  await expect(patient.query(snapshot, { sql: 'select 1', signal: AbortSignal.abort() })).rejects.toThrow('aborted');
+  await expect(patientPool.query(snapshot, { sql: 'select 1', signal: AbortSignal.abort() })).rejects.toThrow(
+    'aborted',
+  );
 });
 
 test.each([
   ['the time limit', 500, 'stopped after 0.5 seconds'],
   ['a signal', 60_000, 'left'],
-])('a statement that %s cannot interrupt is stopped by replacing its worker', async (_, ms, says) => {
-  const hasty = openPool({ limits: { statementMs: ms } });
+])('a statement that %s cannot interrupt is stopped by replacing its worker', async (_, ms, message) => {
+  const hastyPool = openPool({ limits: { statementMs: ms } });
   const snapshot = createSnapshot('tenant', createAds(3));
-  await countAds(hasty, snapshot);
+  await countAds(hastyPool, snapshot);
   const leave = new AbortController();
-  const running = hasty.query(snapshot, { sql: uninterruptible, signal: leave.signal });
-  if (says === 'left') setTimeout(() => leave.abort(abortReason), 20);
-  await expect(running).rejects.toThrow(says);
-  expect(await countAds(hasty, snapshot)).toBe(3);
+  const running = hastyPool.query(snapshot, { sql: uninterruptible, signal: leave.signal });
+  if (message === 'left') setTimeout(() => leave.abort(abortReason), 20);
+  await expect(running).rejects.toThrow(message);
+  expect(await countAds(hastyPool, snapshot)).toBe(3);
   expect(snapshot.wanted).toHaveLength(2);
 });
 
 test('a hanging statement does not delay other tenants', async () => {
-  const patient = openPool({ limits: { statementMs: 60_000 } });
+  const patientPool = openPool({ limits: { statementMs: 60_000 } });
   const leave = new AbortController();
-  const hanging = patient.query(createSnapshot('one', createAds(2)), { sql: uninterruptible, signal: leave.signal });
+  const hanging = patientPool.query(createSnapshot('one', createAds(2)), {
+    sql: uninterruptible,
+    signal: leave.signal,
+  });
   const countOf = (tenantId: string, count: number) =>
-    Array.from({ length: 40 }, () => countAds(patient, createSnapshot(tenantId, createAds(count))));
-  const own = Promise.all(countOf('one', 2));
+    Array.from({ length: 40 }, () => countAds(patientPool, createSnapshot(tenantId, createAds(count))));
+  const ownCounts = Promise.all(countOf('one', 2));
   expect(new Set(await Promise.all(countOf('other', 3)))).toEqual(new Set([3]));
   leave.abort(abortReason);
   await expect(hanging).rejects.toThrow('left');
-  expect(new Set(await own)).toEqual(new Set([2]));
+  expect(new Set(await ownCounts)).toEqual(new Set([2]));
 });
 
 test('a statement fails with an internal error if its worker is terminated', async () => {
-  const patient = openPool({ limits: { statementMs: 60_000 } });
+  const patientPool = openPool({ limits: { statementMs: 60_000 } });
   const snapshot = createSnapshot('tenant', createAds(3));
-  await countAds(patient, snapshot);
-  const running = patient.query(snapshot, { sql: `select count(*) from (${endless})` });
-  setTimeout(() => void patient.close(), 20);
+  await countAds(patientPool, snapshot);
+  const running = patientPool.query(snapshot, { sql: `select count(*) from (${endless})` });
+  setTimeout(() => void patientPool.close(), 20);
   await expect(running).rejects.toMatchObject({ failure: { kind: 'internal', sent: false } });
-  expect(await countAds(patient, snapshot)).toBe(3);
+  expect(await countAds(patientPool, snapshot)).toBe(3);
 });
 
 test('an export returns all rows uncut and in batches', async () => {
   const snapshot = createSnapshot('exporting', [...createAds(1200), { id: 'z', body: 'y'.repeat(30_000) }]);
   const sql = 'select id, body from ads order by rowid';
-  const read = await pool.export(snapshot, { sql }, async ({ columns, rows }) => {
+  const exported = await pool.export(snapshot, { sql }, async ({ columns, rows }) => {
     const batches = [];
     for await (const batch of rows) batches.push(batch);
     return { columns, batches };
   });
-  expect(read.columns).toEqual(['id', 'body']);
-  expect(read.batches.length).toBeGreaterThan(2);
-  expect(read.batches.flat()).toHaveLength(1201);
-  expect(read.batches.at(-1)?.at(-1)).toEqual(['z', 'y'.repeat(30_000)]);
+  expect(exported.columns).toEqual(['id', 'body']);
+  expect(exported.batches.length).toBeGreaterThan(2);
+  expect(exported.batches.flat()).toHaveLength(1201);
+  expect(exported.batches.at(-1)?.at(-1)).toEqual(['z', 'y'.repeat(30_000)]);
   const stopped = pool.export(snapshot, { sql }, async ({ rows }) => {
     for await (const _ of rows) throw new Error('the disk is full');
   });
@@ -142,46 +147,46 @@ test('an export returns all rows uncut and in batches', async () => {
 });
 
 test('an endless export stops at its time limit', async () => {
-  const hasty = openPool({ limits: { exportMs: 100 } });
-  const exported = hasty.export(createSnapshot('tenant', []), { sql: endless }, drain);
+  const hastyPool = openPool({ limits: { exportMs: 100 } });
+  const exported = hastyPool.export(createSnapshot('tenant', []), { sql: endless }, drain);
   await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
 });
 
 test('exports free their slots if their worker is terminated', async () => {
-  const hasty = openPool({ limits: { statementMs: 500 } });
+  const hastyPool = openPool({ limits: { statementMs: 500 } });
   // The second batch of rows takes longer than the time limit.
   const slow = "instr(zeroblob(900000), cast(zeroblob(450000 + x) || x'01' as blob))";
   const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 900)
     select case when x < 700 then x else ${slow} end from n`;
   for (let time = 0; time < 3; time++)
-    await expect(hasty.export(createSnapshot('tenant', createAds(2)), { sql }, drain)).rejects.toThrow(
+    await expect(hastyPool.export(createSnapshot('tenant', createAds(2)), { sql }, drain)).rejects.toThrow(
       'after 0.5 seconds',
     );
-  const both = [createSnapshot('one', createAds(1)), createSnapshot('two', createAds(2))];
+  const snapshots = [createSnapshot('one', createAds(1)), createSnapshot('two', createAds(2))];
   for (let time = 0; time < 2; time++)
-    expect(await Promise.all(both.map((snapshot) => countAds(hasty, snapshot)))).toEqual([1, 2]);
-  expect(both.map(({ wanted }) => wanted.length)).toEqual([1, 1]);
+    expect(await Promise.all(snapshots.map((snapshot) => countAds(hastyPool, snapshot)))).toEqual([1, 2]);
+  expect(snapshots.map(({ wanted }) => wanted.length)).toEqual([1, 1]);
 });
 
 test('statements of other tenants run while more exports are active than workers exist', async () => {
-  const patient = openPool({ maxWorkers: 4 });
+  const patientPool = openPool({ maxWorkers: 4 });
   const leave = new AbortController();
-  const begun = [createGate(), createGate()];
+  const startGates = [createGate(), createGate()];
   let batches = 0;
   const exports = Array.from({ length: 5 }, (_, index) =>
-    patient
+    patientPool
       .export(createSnapshot(`exporting ${index}`, []), { sql: endless, signal: leave.signal }, async ({ rows }) => {
         for await (const _ of rows) {
-          begun[index]?.open();
+          startGates[index]?.open();
           batches++;
         }
       })
       .catch((error) => error),
   );
-  await Promise.all(begun.map(({ opened }) => opened));
+  await Promise.all(startGates.map(({ opened }) => opened));
   for (const version of ['1', '1', '2']) {
     const before = batches;
-    expect(await countAds(patient, createSnapshot('other', createAds(4), version))).toBe(4);
+    expect(await countAds(patientPool, createSnapshot('other', createAds(4), version))).toBe(4);
     await expect.poll(() => batches, { timeout: 60_000, interval: 5 }).toBeGreaterThan(before);
   }
   leave.abort(abortReason);
@@ -191,12 +196,14 @@ test('statements of other tenants run while more exports are active than workers
 test('a tenant can query its dataset during its own export', async () => {
   const first = createSnapshot('both', createAds(1200));
   const ids = await pool.export(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
-    const seen: unknown[] = [];
+    const seenIds: unknown[] = [];
     for await (const batch of rows) {
-      seen.push(...batch.flat());
-      expect(await countAds(pool, createSnapshot('both', createAds(seen.length), `${seen.length}`))).toBe(seen.length);
+      seenIds.push(...batch.flat());
+      expect(await countAds(pool, createSnapshot('both', createAds(seenIds.length), `${seenIds.length}`))).toBe(
+        seenIds.length,
+      );
     }
-    return seen;
+    return seenIds;
   });
   expect(ids).toEqual(createAds(1200).map((ad) => (ad as { id: string }).id));
   expect(await countAds(pool, first)).toBe(1200);

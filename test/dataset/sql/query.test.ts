@@ -36,12 +36,12 @@ describe('REGEXP in SQL', () => {
   });
 
   test('a long REGEXP search stops at the time limit of its statement', async () => {
-    const hasty = new SqlPool({ limits: { statementMs: 300 } });
+    const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
     const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
     const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
-    await expect(hasty.query(snapshot, { sql })).rejects.toThrow('was stopped after');
-    expect((await hasty.query(snapshot, { sql: 'select 1' })).rows).toEqual([[1]]);
-    await hasty.close();
+    await expect(hastyPool.query(snapshot, { sql })).rejects.toThrow('was stopped after');
+    expect((await hastyPool.query(snapshot, { sql: 'select 1' })).rows).toEqual([[1]]);
+    await hastyPool.close();
   });
 });
 
@@ -50,14 +50,14 @@ describe('The result of an SQL statement', () => {
     const { rows } = await query('select id, headline, duplicates, productPrice, active from ads order by id');
     expect(rows[0]).toEqual(['ad-0', null, 0, null, null]);
     expect(rows.at(-1)).toEqual(['long', null, null, 19.5, null]);
-    const odd = await query("select 9007199254740993, -9e999, x'00ff', 2.0, 9007199254740991");
-    expect(odd.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
+    const unusualValues = await query("select 9007199254740993, -9e999, x'00ff', 2.0, 9007199254740991");
+    expect(unusualValues.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
   });
 
   test('an SQL result has at most `limit` rows and counts up to 100,000', async () => {
-    const some = await query('select id from ads', { limit: 3 });
-    expect(some).toMatchObject({ rowCount: 12, truncated: true });
-    expect(some.rows).toHaveLength(3);
+    const firstRows = await query('select id from ads', { limit: 3 });
+    expect(firstRows).toMatchObject({ rowCount: 12, truncated: true });
+    expect(firstRows.rows).toHaveLength(3);
     expect(await query('select id from ads', { limit: 12 })).toMatchObject({ rowCount: 12, truncated: false });
     expect(await query("select id from ads where id = ''")).toMatchObject({ rows: [], rowCount: 0, truncated: false });
     for (const count of [100_000, 100_001]) {
@@ -124,6 +124,6 @@ test.each<[said: string | RegExp, sql: string]>([
   [/write ads\.json|no such column/, 'select json from ads, json_each(ads.countries)'],
   ['text REGEXP pattern', 'select regexp_replace(1, 2, 3)'],
   ['at most 20000 are allowed', `select '${'x'.repeat(20_000)}'`],
-])('the error about an invalid statement contains %s', async (said, sql) => {
-  await expect(query(sql)).rejects.toThrow(said);
+])('the error about an invalid statement contains %s', async (expectedMessage, sql) => {
+  await expect(query(sql)).rejects.toThrow(expectedMessage);
 });

@@ -8,25 +8,25 @@ import { createGate } from '../../support/gate.ts';
 
 /**
  * Starts a `library` command in this process.
- * @param words the arguments after `library`
+ * @param args the arguments after `library`
  * @returns `end` stops the command like SIGTERM, and `exitCode` resolves when it has ended
  */
-function startLibraryCommand(words: string[], { input = '' } = {}) {
+function startLibraryCommand(args: string[], { input = '' } = {}) {
   const output = { out: '', err: '' };
   const stopRequest = createGate();
-  const job = readCommand(['library', ...words], '1.2.3') as LibraryJob;
+  const job = readCommand(['library', ...args], '1.2.3') as LibraryJob;
   const writeTo = (stream: 'out' | 'err') => (text: string) => {
     output[stream] += text;
   };
-  const say = writeTo('err');
+  const writeStderr = writeTo('err');
   const config = readConfig({}, job.flags, { command: job.name });
   const exitCode = runLibrary(job, {
     config,
-    log: createLog(config.logLevel, say),
+    log: createLog(config.logLevel, writeStderr),
     now: () => Date.UTC(2026, 2, 15),
     stdin: Readable.from([Buffer.from(input)]),
     writeToStdout: writeTo('out'),
-    writeToStderr: say,
+    writeToStderr: writeStderr,
     isTerminal: false,
     stopRequested: () => stopRequest.opened,
     drainMs: 200,
@@ -35,14 +35,14 @@ function startLibraryCommand(words: string[], { input = '' } = {}) {
 }
 
 /** Runs a `library` command to its end. Returns its exit code, standard output and standard error. */
-export async function runLibraryCommand(words: string[], options?: { input: string }) {
-  const { output, exitCode } = startLibraryCommand(words, options);
+export async function runLibraryCommand(args: string[], options?: { input: string }) {
+  const { output, exitCode } = startLibraryCommand(args, options);
   return { code: await exitCode, ...output };
 }
 
 /** Serves a database on a free port. `close` stops the command and resolves with its exit code. */
-export async function serveDatabase(database: string, words: string[] = []) {
-  const { output, exitCode, end } = startLibraryCommand(['serve', '--port', '0', '--database', database, ...words]);
+export async function serveDatabase(database: string, args: string[] = []) {
+  const { output, exitCode, end } = startLibraryCommand(['serve', '--port', '0', '--database', database, ...args]);
   await Promise.race([waitUntil(() => output.err.includes('library on')), exitCode]);
   const [origin = ''] = /http:\S+/.exec(output.err) ?? [];
   const close = () => {

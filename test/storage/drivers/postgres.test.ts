@@ -50,10 +50,10 @@ describeWithPostgres('The tables in PostgreSQL', () => {
     const items = [{ id: 'a', expectedSequenceNumber: 0, body: Buffer.of(1) }];
     await store.putItems('ends', items, { ttlMs: 150, maxBytes: 10 });
     await store.putItems('stays', items, { ttlMs: 60_000, maxBytes: 10 });
-    const left = () =>
+    const readRemainingIds = () =>
       server.sql(`SELECT key FROM ad_library.documents WHERE key IN ('ends', 'stays') OR key LIKE 'many %'
         UNION ALL SELECT name FROM ad_library.items WHERE name IN ('ends', 'stays')`);
-    await expect.poll(left).toBe('stays\nstays');
+    await expect.poll(readRemainingIds).toBe('stays\nstays');
   });
 
   test('PostgreSQL reads fail while the server is silent and recover afterwards', async () => {
@@ -65,10 +65,10 @@ describeWithPostgres('The tables in PostgreSQL', () => {
       [server.kill, server.restart],
     ] as const) {
       await stop();
-      const began = performance.now();
+      const startMs = performance.now();
       const failures = await Promise.allSettled(Array.from({ length: 15 }, () => store.readDocument('silent')));
       expect(new Set(failures.map(({ status }) => status))).toEqual(new Set(['rejected']));
-      expect(performance.now() - began).toBeLessThan(15_000);
+      expect(performance.now() - startMs).toBeLessThan(15_000);
       await goOn();
       await expect
         .poll(() => store.readDocument('silent').catch(() => {}))
@@ -79,8 +79,8 @@ describeWithPostgres('The tables in PostgreSQL', () => {
   });
 
   test('PostgreSQL connection errors do not contain the password', async () => {
-    const wrong = open({ password: 'wrong p@ssword' });
-    await expect(wrong.connect()).rejects.toThrow(/^(?!.*p@ss).*authentication/);
+    const storeWithWrongPassword = open({ password: 'wrong p@ssword' });
+    await expect(storeWithWrongPassword.connect()).rejects.toThrow(/^(?!.*p@ss).*authentication/);
     await open().connect();
     expect(server.sql("SELECT string_agg(attstorage::text, '') FROM pg_attribute WHERE attname = 'body'")).toBe('ee');
   });

@@ -50,12 +50,12 @@ async function startTcpProxy(port: number) {
     onward.pipe(socket);
     sockets.push(socket, onward);
   });
-  const { port: own, close } = await listenOnLoopback(proxy);
+  const { port: proxyPort, close } = await listenOnLoopback(proxy);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     return close();
   });
-  return { port: own, target, sockets };
+  return { port: proxyPort, target, sockets };
 }
 
 describeWithRedis('The Redis store', () => {
@@ -91,8 +91,8 @@ describeWithRedis('The Redis store', () => {
     );
     expect(evicting.logged.join('\n')).toContain('set maxmemory-policy to noeviction {"policy":"allkeys-lru"}');
     expect(evicting.logged.join('\n')).toContain('set appendonly to yes');
-    const kept = await connectStore((await startServer('--maxmemory', '100mb', '--appendonly', 'yes')).port);
-    expect(kept.logged.join('\n')).not.toMatch(/noeviction|appendonly/);
+    const durableStore = await connectStore((await startServer('--maxmemory', '100mb', '--appendonly', 'yes')).port);
+    expect(durableStore.logged.join('\n')).not.toMatch(/noeviction|appendonly/);
   });
 
   test('calls fail immediately while Redis is unreachable and recover afterwards', async () => {
@@ -100,10 +100,10 @@ describeWithRedis('The Redis store', () => {
     const { store, write } = await connectStore(redis.port);
     await redis.kill();
     await waitUntil(() => !store.isUp());
-    const began = performance.now();
+    const startMs = performance.now();
     await expect(write()).rejects.toMatchObject(unavailable);
     // The call must fail at once, before the time limit for a silent store.
-    expect(performance.now() - began).toBeLessThan(900);
+    expect(performance.now() - startMs).toBeLessThan(900);
     const late = await connectStore(redis.port, {}, 100);
     expect(late.logged.join('\n')).toContain('the shared state cannot be reached yet');
     await redis.restart();

@@ -9,8 +9,12 @@ const concurrentSchedules = 10;
 describeEveryStore('The shared ledger', (open, { isReal }) => {
   test('replicas agree with a single ledger for any order of requests and failures', async () => {
     const store = await open();
-    const some = fc.array(accountSchedules, { minLength: 1, maxLength: isReal ? concurrentSchedules : 1, size: 'max' });
-    const property = fc.asyncProperty(some, async (schedules) => {
+    const someSchedules = fc.array(accountSchedules, {
+      minLength: 1,
+      maxLength: isReal ? concurrentSchedules : 1,
+      size: 'max',
+    });
+    const property = fc.asyncProperty(someSchedules, async (schedules) => {
       await Promise.all(schedules.map((schedule) => assertOneLedger(schedule, store)));
     });
     await fc.assert(property, { numRuns: isReal ? 8 : 400 });

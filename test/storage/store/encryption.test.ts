@@ -26,24 +26,24 @@ describe('Encryption of the shared store', () => {
   });
 
   test('a value encrypted with another secret counts as missing', () => {
-    const other = createWithWarnings('another secret of 32 characters !');
+    const otherEncryption = createWithWarnings('another secret of 32 characters !');
     for (let time = 0; time < 3; time++)
-      expect(other.decrypt('key', createWithWarnings().encrypt('key', 'value'))).toBeUndefined();
-    expect(other.warnings).toEqual([expect.stringContaining('another AD_LIBRARY_STATE_SECRET')]);
+      expect(otherEncryption.decrypt('key', createWithWarnings().encrypt('key', 'value'))).toBeUndefined();
+    expect(otherEncryption.warnings).toEqual([expect.stringContaining('another AD_LIBRARY_STATE_SECRET')]);
   });
 
   test('a modified or moved encrypted value counts as missing', () => {
     const seal = createWithWarnings();
-    const whole = seal.encrypt('key', 'a value of some length');
-    for (let length = 0; length < whole.length; length++)
-      expect(seal.decrypt('key', whole.subarray(0, length)), `${length} bytes`).toBeUndefined();
-    for (let at = 0; at < whole.length; at++) {
-      const changed = Buffer.from(whole);
+    const encryptedValue = seal.encrypt('key', 'a value of some length');
+    for (let length = 0; length < encryptedValue.length; length++)
+      expect(seal.decrypt('key', encryptedValue.subarray(0, length)), `${length} bytes`).toBeUndefined();
+    for (let at = 0; at < encryptedValue.length; at++) {
+      const changed = Buffer.from(encryptedValue);
       changed[at] = (changed[at] ?? 0) ^ 1;
       expect(seal.decrypt('key', changed), `byte ${at}`).toBeUndefined();
     }
-    expect(seal.decrypt('other', whole)).toBeUndefined();
-    expect(seal.decrypt('key', whole)?.toString()).toBe('a value of some length');
+    expect(seal.decrypt('other', encryptedValue)).toBeUndefined();
+    expect(seal.decrypt('key', encryptedValue)?.toString()).toBe('a value of some length');
     expect(seal.warnings).toHaveLength(2);
   });
 });

@@ -47,14 +47,14 @@ class StoreNetwork {
   readonly ttlMs: number[] = [];
 
   wrapDriver({ hostAndPort: hosts, open }: StoreDriver): StoreDriver {
-    const pass = async <Reply>(ask: () => Promise<Reply>): Promise<Reply> => {
+    const pass = async <Reply>(sendRequest: () => Promise<Reply>): Promise<Reply> => {
       if (this.state === 'away' || this.state === 'refused') throw new Error(this.state);
-      const reply = await ask();
+      const reply = await sendRequest();
       if (this.state === 'answers are lost') throw new Error(this.state);
       return reply;
     };
-    const timed = async <Reply extends ReadResult>(ask: () => Promise<Reply>): Promise<Reply> => {
-      const reply = await pass(ask);
+    const timed = async <Reply extends ReadResult>(sendRequest: () => Promise<Reply>): Promise<Reply> => {
+      const reply = await pass(sendRequest);
       return { ...reply, now: reply.now + this.clockOffsetMs };
     };
     return {
@@ -115,8 +115,8 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     };
     const userRecords = async () => (await dataset()).userRecords;
     /** Runs `work` while the network has a fault. */
-    const during = async <Result>(what: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
-      network.state = what;
+    const during = async <Result>(fault: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
+      network.state = fault;
       const done = await work();
       network.state = 'fine';
       await waitUntil(() => replica.isUp());
@@ -163,7 +163,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
     'reads fail and do not return empty data during the fault "%s"',
-    async (what) => {
+    async (fault) => {
       const [one, other] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
       await cacheAnswer(one.answers, { id: 'a list', group, cached: { answer, at: Date.now() } });
@@ -175,26 +175,26 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       await one.keys.add('t');
       expect(await other.keys.has('t')).toBe(true);
 
-      await one.during(what, () => claim.end());
-      await one.during(what, async () => {
+      await one.during(fault, () => claim.end());
+      await one.during(fault, async () => {
         const dataset = await one.dataset();
         await expect(addAds(dataset, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
         await expect(dataset.saveGathering(createLastStep(['during']))).rejects.toMatchObject(unavailable);
-        for (const read of [dataset.readContents(), dataset.findItem('ads', 'before'), dataset.estimateMaxAds()])
-          await expect(read).rejects.toMatchObject(unavailable);
+        for (const pendingRead of [dataset.readContents(), dataset.findItem('ads', 'before'), dataset.estimateMaxAds()])
+          await expect(pendingRead).rejects.toMatchObject(unavailable);
       });
-      await one.during(what, async () => {
+      await one.during(fault, async () => {
         await one.cursorsOf('t').remember('@1', cursorState);
         await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
         await expect(one.slots.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
         await expect(one.files.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
-      await one.during(what, async () => {
+      await one.during(fault, async () => {
         expect(await one.isListKept()).toBe(false);
         await one.answers.forgetGroup('t', group);
       });
-      await one.during(what, async () => {
+      await one.during(fault, async () => {
         await one.keys.remove('t');
         expect(await one.keys.has('t')).toBe(false);
       });
@@ -271,10 +271,10 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     const [one, other] = (await startTwoReplicas()).map((replica) => replica.slots);
     const end = await one?.acquire('a question', createSignalWithoutAbort());
     const leaving = new AbortController();
-    const left = other?.acquire('a question', leaving.signal);
+    const cancelledSlot = other?.acquire('a question', leaving.signal);
     const waiting = other?.acquire('a question', createSignalWithoutAbort());
     leaving.abort();
-    await expect(left).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    await expect(cancelledSlot).rejects.toMatchObject({ failure: { kind: 'busy' } });
     (await other?.acquire('another question', createSignalWithoutAbort()))?.();
     end?.();
     (await waiting)?.();
@@ -333,14 +333,14 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   describe('A nearly full store', () => {
     test('labels can be removed but not added while the store is nearly full', async () => {
       const { own: open, network } = await startReplica();
-      const own = await open();
-      const put = () => own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+      const userRecords = await open();
+      const put = () => userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
       await put();
       network.isNearlyFull = true;
       await expect(put()).rejects.toMatchObject({ failure: { kind: 'busy' } });
-      expect((await own.read('label')).size).toBe(1);
-      await own.update('label', () => ({ remove: ['x'], result: undefined }));
-      expect((await own.read('label')).size).toBe(0);
+      expect((await userRecords.read('label')).size).toBe(1);
+      await userRecords.update('label', () => ({ remove: ['x'], result: undefined }));
+      expect((await userRecords.read('label')).size).toBe(0);
     });
 
     test('the store keeps the newest cursors within a memory limit', async () => {
@@ -358,8 +358,8 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   if (!isReal) {
     test('a nearly full store keeps fewer ads per dataset, the newest first', async () => {
       const one = await startReplica();
-      const many = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
-      for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...many.slice(at, at + 20));
+      const manyAds = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
+      for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...manyAds.slice(at, at + 20));
       expect(await readIds(await one.dataset())).toHaveLength(100);
       one.network.isNearlyFull = true;
       await addAds(await one.dataset(), 100, { id: 'last' });
@@ -374,13 +374,13 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
       const copies = new StoreDatasets(shared, limits);
-      const of = (key: number) => copies.open({ tenantId: `t${key}` });
+      const openForKey = (key: number) => copies.open({ tenantId: `t${key}` });
       const ads = (count: number) =>
         Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: randomText(10_000) }));
-      for (let key = 0; key < 6; key++) await addAds(await of(key), 1, ...ads(10));
-      await addAds(await of(6), 1, ...ads(40));
+      for (let key = 0; key < 6; key++) await addAds(await openForKey(key), 1, ...ads(10));
+      await addAds(await openForKey(6), 1, ...ads(40));
       for (const key of [0, 1, 2, 3, 4, 5, 6, 0, 6]) {
-        const { length } = await readIds(await of(key));
+        const { length } = await readIds(await openForKey(key));
         if (key < 6) expect(length).toBe(10);
         else expect(length).toBeGreaterThan(9);
         expect(copies.bytes).toBeLessThanOrEqual(limits.maxBytes);
@@ -394,12 +394,12 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
           await addAds(await one.dataset(), at, { id: `${at}`, body: 'x'.repeat(4_000_000) }).catch(() => {});
-        const lost = () =>
+        const listLossWarnings = () =>
           one.warned.filter((warning) => warning === 'answers were lost and could not be added to the dataset');
-        expect(lost()).toHaveLength(1);
+        expect(listLossWarnings()).toHaveLength(1);
         for (const id of ['x', 'y'])
           await addAds(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
-        expect(lost()).toHaveLength(1);
+        expect(listLossWarnings()).toHaveLength(1);
         // The full queue still accepts the settlement, because it reserves memory for small writes.
         await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
       });
@@ -409,7 +409,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
 
   test.each(['large items hang', 'large items are refused'] as const)(
     'other API keys can still write while %s',
-    async (what) => {
+    async (fault) => {
       const [one, other] = await startTwoReplicas();
       one.network.state = 'away';
       await expect(addAds(await one.dataset(), 1, { id: 'x', body: randomText(100_000) })).rejects.toMatchObject(
@@ -419,7 +419,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
         unavailable,
       );
       await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
-      one.network.state = what;
+      one.network.state = fault;
       await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
       await expect.poll(async () => readIds(await other.dataset('u'))).toEqual(['y']);
       expect(await readIds(await other.dataset())).toEqual([]);
@@ -444,10 +444,10 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
 
   test('reading an export with a lost chunk fails with an error', async () => {
     const [one, other] = await startTwoReplicas();
-    let parts = 0;
-    one.network.transformChanges = (changes) => (++parts === 2 ? [] : changes);
+    let chunkCount = 0;
+    one.network.transformChanges = (changes) => (++chunkCount === 2 ? [] : changes);
     const { uri } = await exportFile(one.files, 'cut.csv', randomText(600_000));
-    expect(parts).toBe(3);
+    expect(chunkCount).toBe(3);
     await expect((await other.files.find(uri))?.content()).rejects.toMatchObject({
       failure: { kind: 'not_found', problem: 'This file is no longer stored. Export it again.' },
     });
@@ -479,13 +479,13 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
 
   test('labels expire 400 days after their last use', async () => {
     const { own: open, network } = await startReplica();
-    const own = await open();
-    await own.update('label', () => ({ put: [['x', 1]], result: undefined }));
-    const kept = () => network.ttlMs.filter((ms) => ms === 400 * 86_400_000).length;
-    expect(kept()).toBe(1);
-    await own.read('label');
+    const userRecords = await open();
+    await userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
+    const countLongLifetimes = () => network.ttlMs.filter((ms) => ms === 400 * 86_400_000).length;
+    expect(countLongLifetimes()).toBe(1);
+    await userRecords.read('label');
     network.clockOffsetMs = 2 * 86_400_000;
-    expect([...(await own.read('label'))]).toEqual([['x', 1]]);
-    await expect.poll(kept).toBe(2);
+    expect([...(await userRecords.read('label'))]).toEqual([['x', 1]]);
+    await expect.poll(countLongLifetimes).toBe(2);
   });
 });

@@ -40,10 +40,10 @@ describeEveryStore(
       const [one, other] = [await open(), await open()];
       const key = newKey();
       const times = [];
-      for (let turn = 0; turn < 4; turn++) {
+      for (let round = 0; round < 4; round++) {
         times.push(
           (await one.readDocument(key)).now,
-          (await other.swapDocument(key, '', createDocument(`${turn}`))).now,
+          (await other.swapDocument(key, '', createDocument(`${round}`))).now,
         );
         await wait(5);
       }
@@ -55,11 +55,11 @@ describeEveryStore(
     test('only one of many concurrent swaps of a document succeeds', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const key = newKey();
-      for (let turn = 0; turn < 3; turn++) {
+      for (let round = 0; round < 3; round++) {
         const { version: expected = '' } = (await stores[0]?.readDocument(key))?.document ?? {};
         const replies = await Promise.all(
           Array.from({ length: 12 }, (_, at) =>
-            stores[at % 3]?.swapDocument(key, expected, createDocument(`${turn} of ${at}`)),
+            stores[at % 3]?.swapDocument(key, expected, createDocument(`${round} of ${at}`)),
           ),
         );
         expect(replies.filter((reply) => reply?.isDone)).toHaveLength(1);
@@ -93,11 +93,11 @@ describeEveryStore(
       );
       const first = (await store.readItems(name, ['i0'])).get('i0')?.sequenceNumber ?? 0;
       await store.putItems(name, [{ id: 'i0', expectedSequenceNumber: first, body: bytes('i0 again') }], limits);
-      const parts = await readAllSince(store, name, 0);
-      expect(parts.length).toBeGreaterThan(2);
-      expect(parts.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.slice(1), 'i0']);
-      expect(new Set(parts.map(({ generation }) => generation)).size).toBe(1);
-      const last = parts.at(-1)?.items.at(-1)?.sequenceNumber ?? 0;
+      const chunks = await readAllSince(store, name, 0);
+      expect(chunks.length).toBeGreaterThan(2);
+      expect(chunks.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.slice(1), 'i0']);
+      expect(new Set(chunks.map(({ generation }) => generation)).size).toBe(1);
+      const last = chunks.at(-1)?.items.at(-1)?.sequenceNumber ?? 0;
       expect(await store.readItemsSince(name, last)).toMatchObject({
         items: [],
         isLast: true,
@@ -115,8 +115,8 @@ describeEveryStore(
         body: Buffer.alloc(MB / 2, at),
       }));
       await store.putItems(name, changes, { ttlMs: minute, maxBytes: 8 * MB });
-      const parts = await readAllSince(store, name, 0);
-      expect(parts.map(({ items }) => items.length)).toEqual([2, 2, 2]);
+      const chunks = await readAllSince(store, name, 0);
+      expect(chunks.map(({ items }) => items.length)).toEqual([2, 2, 2]);
     });
 
     test('an expired collection is empty and restarts with a new generation', async () => {
@@ -128,10 +128,10 @@ describeEveryStore(
       let last = 0;
       for (let time = 0; time < 3; time++) {
         expect(await put(0, minute)).toEqual(new Set());
-        const part = await store.readItemsSince(name, last);
-        epochs.add(part?.generation);
-        expect(part?.items).toHaveLength(1);
-        last = part?.items[0]?.sequenceNumber ?? 0;
+        const chunk = await store.readItemsSince(name, last);
+        epochs.add(chunk?.generation);
+        expect(chunk?.items).toHaveLength(1);
+        last = chunk?.items[0]?.sequenceNumber ?? 0;
         expect(await put(last, 1)).toEqual(new Set());
         await expect.poll(() => store.readItemsSince(name, 0)).toBeUndefined();
         expect(await store.readItems(name, ['a'])).toEqual(new Map());
@@ -145,29 +145,29 @@ describeEveryStore(
       const stores = await Promise.all([open(), open(), open()]);
       const name = newKey();
       const ids = ['a', 'b', 'c'];
-      const seen: number[] = [];
+      const seenNumbers: number[] = [];
       let isOver = false;
       const following = (async () => {
         for (let after = 0; ; ) {
           const wasOver = isOver;
           const items = (await stores[0]?.readItemsSince(name, after))?.items ?? [];
-          for (const { sequenceNumber: seq } of items) seen.push(seq);
+          for (const { sequenceNumber: seq } of items) seenNumbers.push(seq);
           after = items.at(-1)?.sequenceNumber ?? after;
           if (wasOver && items.length === 0) return;
         }
       })();
       const addOne = async (store: Store) => {
-        for (let left = [...ids]; left.length > 0; ) {
-          const found = await store.readItems(name, left);
-          const changes = left.map((id): ItemChange => {
-            const before = found.get(id);
+        for (let remainingIds = [...ids]; remainingIds.length > 0; ) {
+          const storedItems = await store.readItems(name, remainingIds);
+          const changes = remainingIds.map((id): ItemChange => {
+            const before = storedItems.get(id);
             return {
               id,
               expectedSequenceNumber: before?.sequenceNumber ?? 0,
               body: bytes(String(Number(before?.body ?? 0) + 1)),
             };
           });
-          left = [...(await store.putItems(name, changes, limits))];
+          remainingIds = [...(await store.putItems(name, changes, limits))];
         }
       };
       await Promise.all(stores.flatMap((store) => Array.from({ length: 6 }, () => addOne(store))));
@@ -175,8 +175,8 @@ describeEveryStore(
       await following;
       const counts = [...(await (stores[1] as Store).readItems(name, ids)).values()].map(({ body }) => String(body));
       expect(counts).toEqual(['18', '18', '18']);
-      expect(seen).toEqual(seen.toSorted((left, right) => left - right));
-      expect(seen.slice(-3)).toHaveLength(3);
+      expect(seenNumbers).toEqual(seenNumbers.toSorted((left, right) => left - right));
+      expect(seenNumbers.slice(-3)).toHaveLength(3);
     });
 
     test('a store behaves like the in-memory store for random operations', async () => {
@@ -201,22 +201,22 @@ describeEveryStore(
                 const expected = { known: version, none: '', wrong: 'wrong' }[one.swap];
                 const body = one.removes ? undefined : bytes(`${at}`);
                 const reply = await each.swapDocument(name, expected, { version: `v${at}`, body, ttlMs: minute });
-                const found = reply.isDone ? undefined : reply.document;
+                const storedDocument = reply.isDone ? undefined : reply.document;
                 return [
                   reply.isDone,
-                  found,
+                  storedDocument,
                   (await each.readDocument(name)).document,
                   (await each.readDocument(name, version)).document,
                 ];
               } else if (one.put.length > 0) {
-                const found = await each.readItems(name, ['a', 'b', 'p']);
+                const storedItems = await each.readItems(name, ['a', 'b', 'p']);
                 const changes = one.put.map(({ id, size, isKnown }) => {
-                  const { sequenceNumber = 0 } = isKnown ? (found.get(id) ?? {}) : {};
+                  const { sequenceNumber = 0 } = isKnown ? (storedItems.get(id) ?? {}) : {};
                   return { id, expectedSequenceNumber: sequenceNumber, body: Buffer.alloc(size, at) };
                 });
                 const refused = await each.putItems(name, changes, { ttlMs: minute, maxBytes: 60 });
-                const part = await each.readItemsSince(name, 0);
-                const { items = [], evictedThrough: floor = 0, evictedCounts: gone, isLast } = part ?? {};
+                const chunk = await each.readItemsSince(name, 0);
+                const { items = [], evictedThrough: floor = 0, evictedCounts: gone, isLast } = chunk ?? {};
                 const isFloorBelow = floor < (items[0]?.sequenceNumber ?? Number.POSITIVE_INFINITY);
                 return [refused, items.map(({ id, body }) => [id, body]), { gone, isLast, isFloorBelow }];
               }
@@ -233,12 +233,12 @@ describeEveryStore(
 );
 
 async function readAllSince(store: Store, name: string, after: number) {
-  const parts = [];
+  const chunks = [];
   for (let last = after; ; ) {
-    const part = await store.readItemsSince(name, last);
-    if (part === undefined) return parts;
-    parts.push(part);
-    if (part.isLast) return parts;
-    last = part.items.at(-1)?.sequenceNumber ?? 0;
+    const chunk = await store.readItemsSince(name, last);
+    if (chunk === undefined) return chunks;
+    chunks.push(chunk);
+    if (chunk.isLast) return chunks;
+    last = chunk.items.at(-1)?.sequenceNumber ?? 0;
   }
 }

@@ -34,9 +34,9 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
   /** Returns the server with these settings. All tests of the group share it. */
   const server = (config: Partial<Config> = {}): Promise<TestServer> => {
     const key = JSON.stringify(config);
-    const known = servers.get(key) ?? service.start(config);
-    servers.set(key, known);
-    return known;
+    const runningServer = servers.get(key) ?? service.start(config);
+    servers.set(key, runningServer);
+    return runningServer;
   };
   return {
     get service() {

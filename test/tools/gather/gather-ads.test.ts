@@ -23,15 +23,26 @@ describe('gather_ads with the local library', () => {
     const counts = { found: 267, read: 150, added: 150, updated: 0, gone: null, complete: false };
     const receipt = { charged: 15, remaining: 9985, cached: false };
     expect(first.data).toMatchObject({ ...counts, stopped: 'maxCredits', receipt });
-    const most = await call('gather_ads', { ...germanAds, maxCredits: 100, maxAds: 200 });
-    expect(most.data).toMatchObject({ read: 200, stopped: 'maxAds', receipt: { charged: 5 } });
-    const rest = await call('gather_ads', { ...germanAds, maxCredits: 100 });
-    expect(rest.data).toMatchObject({ gathering: first.data.gathering, read: 267, added: 67, complete: true });
-    expect(rest.data).toMatchObject({ stopped: 'end', receipt: { charged: 7, calls: 1 } });
-    const again = await call('gather_ads', { ...germanAds, maxCredits: 0 });
-    expect(again.data).toMatchObject({ read: 267, added: 0, complete: true, stopped: 'end' });
-    expect(again.data.receipt).toEqual({ charged: 0, remaining: null, cached: true, requestId: null, calls: 0 });
-    expect(again.text).toMatch(/complete, last read \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
+    const limitedResult = await call('gather_ads', { ...germanAds, maxCredits: 100, maxAds: 200 });
+    expect(limitedResult.data).toMatchObject({ read: 200, stopped: 'maxAds', receipt: { charged: 5 } });
+    const completeResult = await call('gather_ads', { ...germanAds, maxCredits: 100 });
+    expect(completeResult.data).toMatchObject({
+      gathering: first.data.gathering,
+      read: 267,
+      added: 67,
+      complete: true,
+    });
+    expect(completeResult.data).toMatchObject({ stopped: 'end', receipt: { charged: 7, calls: 1 } });
+    const repeatedResult = await call('gather_ads', { ...germanAds, maxCredits: 0 });
+    expect(repeatedResult.data).toMatchObject({ read: 267, added: 0, complete: true, stopped: 'end' });
+    expect(repeatedResult.data.receipt).toEqual({
+      charged: 0,
+      remaining: null,
+      cached: true,
+      requestId: null,
+      calls: 0,
+    });
+    expect(repeatedResult.text).toMatch(/complete, last read \d{4}-\d\d-\d\d \d\d:\d\d UTC/);
   });
 
   test('gather_ads summarizes only its own ads', async ({ server }) => {
@@ -40,25 +51,33 @@ describe('gather_ads with the local library', () => {
     const { data, text } = await server.call('gather_ads', { filters, maxCredits: 20 });
     expect(data.summary).toContain('Formats (1): VIDEO 59\n');
     expect(text).toContain(data.summary);
-    const again = { displayFormat: ['VIDEO'], countries: ['DE'] };
-    const { data: known } = await server.call('gather_ads', { filters: again, maxCredits: 20, fresh: false });
-    expect(known).toMatchObject({ gathering: data.gathering, receipt: { charged: 0 } });
+    const sameFilters = { displayFormat: ['VIDEO'], countries: ['DE'] };
+    const { data: repeatedData } = await server.call('gather_ads', {
+      filters: sameFilters,
+      maxCredits: 20,
+      fresh: false,
+    });
+    expect(repeatedData).toMatchObject({ gathering: data.gathering, receipt: { charged: 0 } });
   });
 
   test('gather_ads reads several searches and counts each ad once', async ({ server }) => {
     const split = [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }];
     const first = await server.call('gather_ads', { ...germanAds, split, maxCredits: 7 });
     expect(first.data).toMatchObject({ complete: false, stopped: 'maxCredits', receipt: { charged: 7 } });
-    const one = await server.call('gather_ads', { ...germanAds, split: [split[1], { query: 'none' }], maxCredits: 1 });
-    expect(one.data).toMatchObject({ found: null, foundInParts: '109 found in 1 of 2 parts' });
-    expect(one.text).toMatch(
+    const resultOfOnePart = await server.call('gather_ads', {
+      ...germanAds,
+      split: [split[1], { query: 'none' }],
+      maxCredits: 1,
+    });
+    expect(resultOfOnePart.data).toMatchObject({ found: null, foundInParts: '109 found in 1 of 2 parts' });
+    expect(resultOfOnePart.text).toMatch(
       /^Gathering g\w+ is not complete, stopped: maxCredits\. Read \d+ of 109 found in 1 of 2 parts/,
     );
     const { text } = await server.call('query_ads', { sql: 'SELECT 1' });
     expect(text).toMatch(/: Read \d+ of 109 found in 1 of 2 parts/);
-    const rest = await server.call('gather_ads', { ...germanAds, split, maxCredits: 60 });
-    expect(rest.data).toMatchObject({ read: 168, complete: true, gathering: first.data.gathering });
-    expect(rest.data.receipt.charged).toBeLessThanOrEqual(12);
+    const completeResult = await server.call('gather_ads', { ...germanAds, split, maxCredits: 60 });
+    expect(completeResult.data).toMatchObject({ read: 168, complete: true, gathering: first.data.gathering });
+    expect(completeResult.data.receipt.charged).toBeLessThanOrEqual(12);
     const overlapping = { ...germanAds, split: [...split, { countries: ['DE'] }], maxCredits: 60 };
     const overlap = await server.call('gather_ads', overlapping);
     expect(overlap.data).toMatchObject({ found: 59 + 109 + 267, read: 267, complete: true });
@@ -69,17 +88,23 @@ describe('gather_ads with the local library', () => {
     const server = await start({ apiKey: service.apiKey });
     const { items } = (await server.call('list_collections')).data;
     const { id, adCount = 0 } = items.find((collection) => collection.adCount > 0) ?? {};
-    const { data: asked } = await server.call('gather_ads', { collectionId: id, maxCredits: 0 });
-    expect(asked).toMatchObject({ estimate: { ads: adCount, pages: 1, credits: null }, receipt: { charged: 0 } });
-    const none = await server.call('gather_ads', { collectionId: `${id?.slice(0, -4)}0000`, maxCredits: 0 });
-    expect(none.error).toMatchObject({ kind: 'not_found', retryable: false });
-    expect(none.text).toContain('There is no collection with this id');
+    const { data: estimateData } = await server.call('gather_ads', { collectionId: id, maxCredits: 0 });
+    expect(estimateData).toMatchObject({
+      estimate: { ads: adCount, pages: 1, credits: null },
+      receipt: { charged: 0 },
+    });
+    const unknownCollection = await server.call('gather_ads', {
+      collectionId: `${id?.slice(0, -4)}0000`,
+      maxCredits: 0,
+    });
+    expect(unknownCollection.error).toMatchObject({ kind: 'not_found', retryable: false });
+    expect(unknownCollection.text).toContain('There is no collection with this id');
     const { data } = await server.call('gather_ads', { collectionId: id, maxCredits: 20 });
     expect(data).toMatchObject({ found: adCount, read: adCount, complete: true });
   });
 
   test('gather_ads rejects contradictory arguments before sending a request', async ({ server, service }) => {
-    const sent = service.requests.length;
+    const requestCount = service.requests.length;
     const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
     for (const [args, problem] of [
       [{ collectionId, split: [{}] }, 'collectionId and split cannot be combined'],
@@ -91,7 +116,7 @@ describe('gather_ads with the local library', () => {
       [{ maxAds: 20_000 }, 'maxAds'],
     ] as const)
       expect((await server.call('gather_ads', { maxCredits: 5, ...args })).text).toContain(problem);
-    expect(service.requests).toHaveLength(sent);
+    expect(service.requests).toHaveLength(requestCount);
   });
 
   test('gather_ads refills a cleared dataset from cached pages', async ({ start }) => {
@@ -132,8 +157,8 @@ describe('The estimate of gather_ads', () => {
     );
     expect(unknown.text).toContain('use count_ads: about 1 credit for each value.');
     expect(unknown.text).toContain('This estimate took 1 search.');
-    const some = await server.call('gather_ads', { ...estimate, maxAds: 200 });
-    expect(some.text).toContain('With maxAds: 200, it stops after 200 ads.');
+    const limitedResult = await server.call('gather_ads', { ...estimate, maxAds: 200 });
+    expect(limitedResult.text).toContain('With maxAds: 200, it stops after 200 ads.');
     const split = [{ third: 0 }, { third: 2 }];
     await server.call('count_ads', { split });
     const searches = service.searches.length;
@@ -200,8 +225,8 @@ describe('The estimate of gather_ads', () => {
       await server.call('watch_ads', { name: 'third', filters: { third: 1 }, maxCredits: 50 });
       const check = await server.call('check_watches', estimate);
       expect(check.text).toContain('40 of these ads are in the dataset already. A check reads them again, because');
-      const other = await server.call('gather_ads', { filters: { other: 1 }, ...estimate });
-      expect(other.text).toContain('of a broader question');
+      const otherEstimate = await server.call('gather_ads', { filters: { other: 1 }, ...estimate });
+      expect(otherEstimate.text).toContain('of a broader question');
     },
   );
 
@@ -209,11 +234,11 @@ describe('The estimate of gather_ads', () => {
     const service = serveAds(upstream, 270, () => 0);
     const free = await (await start()).call('gather_ads', estimate);
     expect(free.data.estimate).toEqual({ ads: 270, pages: 3, credits: null, atLeast: 0 });
-    const other = await start();
+    const otherServer = await start();
     service.priceSearch = () => 1;
     service.selectAds = ({ none }) => (none ? [] : service.ads);
-    await other.call('search_ads', { filters: { none: 1 }, limit: 100 });
-    expect((await other.call('gather_ads', estimate)).text).toContain('between 3 and 270 credits;');
+    await otherServer.call('search_ads', { filters: { none: 1 }, limit: 100 });
+    expect((await otherServer.call('gather_ads', estimate)).text).toContain('between 3 and 270 credits;');
   });
 });
 
@@ -227,13 +252,13 @@ upstreamTest(
     const { data: next } = await server.call('gather_ads', { ...noLimits, maxAds: 120, fresh: true });
     expect(next).toMatchObject({ read: 120, complete: false, receipt: { charged: 2 } });
     clock += 24 * hour;
-    const { data: whole, text: startedOver } = await server.call('gather_ads', { ...noLimits, fresh: true });
-    expect(whole).toMatchObject({ read: 150, complete: true, receipt: { charged: 15 } });
+    const { data: completeData, text: startedOver } = await server.call('gather_ads', { ...noLimits, fresh: true });
+    expect(completeData).toMatchObject({ read: 150, complete: true, receipt: { charged: 15 } });
     expect(startedOver).toContain('more than a day old, so this one started over');
-    const [gone, changed, ...others] = service.ads;
-    const seenLater = { ...others[0], lastSeenAt: '2026-11-21T00:00:00Z', appUrl: 'https://elsewhere.example/1' };
+    const [gone, changed, ...otherAds] = service.ads;
+    const seenLater = { ...otherAds[0], lastSeenAt: '2026-11-21T00:00:00Z', appUrl: 'https://elsewhere.example/1' };
     const another = { ...changed, headline: 'Another offer' };
-    service.ads = [createAd(1000), another, seenLater, ...others.slice(1)] as AdService['ads'];
+    service.ads = [createAd(1000), another, seenLater, ...otherAds.slice(1)] as AdService['ads'];
     clock += 24 * hour;
     const { data, text } = await server.call('gather_ads', { ...noLimits, fresh: true });
     expect(text).not.toContain('started over');
@@ -243,7 +268,7 @@ New: ${createAd(1000).id}
 Changed: ${changed?.id}
 No longer listed (they may still be running): ${gone?.id}
 `;
-    for (const shown of [text, data.summary]) expect(shown).toContain(changes);
+    for (const shownText of [text, data.summary]) expect(shownText).toContain(changes);
   },
 );
 
@@ -257,9 +282,9 @@ upstreamTest(
     expect(data).toMatchObject({ read: 900, found: 1300, unlisted: 400, complete: true, receipt: { charged: 80 } });
     expect(text).toContain('900 ads read, of 1,300 found; complete');
     expect(text).toContain('The service counts 400 ads more, which it did not list: fresh: true');
-    const asked = await server.call('query_ads', { sql: 'SELECT sum(charged) FROM gatherings' });
-    expect(asked.data.rows).toEqual([[service.chargedCredits]]);
-    expect(asked.text).toContain('The service counts 400 ads more, which it did not list.');
+    const chargedResult = await server.call('query_ads', { sql: 'SELECT sum(charged) FROM gatherings' });
+    expect(chargedResult.data.rows).toEqual([[service.chargedCredits]]);
+    expect(chargedResult.text).toContain('The service counts 400 ads more, which it did not list.');
   },
 );
 
@@ -269,8 +294,8 @@ upstreamTest('a page with a wrong cursor is paid once, and fresh starts over', a
   service.changeAnswer = (answer) => ({ ...answer, cursor: '100', hasMore: true });
   const first = await server.call('gather_ads', noLimits);
   const { chargedCredits } = service;
-  const again = await server.call('gather_ads', noLimits);
-  for (const { data, text } of [first, again]) {
+  const repeatedResult = await server.call('gather_ads', noLimits);
+  for (const { data, text } of [first, repeatedResult]) {
     expect(data).toMatchObject({ read: 200, complete: false, stopped: 'error' });
     expect(text).toContain('start over with fresh: true');
   }
@@ -305,18 +330,24 @@ upstreamTest(
   async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 100_000 }) });
     const service = serveAds(upstream, 3);
-    const { data: whole } = await server.call('gather_ads', noLimits);
-    expect(whole).toMatchObject({ read: 3, complete: true });
+    const { data: completeData } = await server.call('gather_ads', noLimits);
+    expect(completeData).toMatchObject({ read: 3, complete: true });
     service.ads = Array.from({ length: 60 }, (_, index) => createAd(100 + index, { unlisted: 'x'.repeat(1000) }));
     await server.call('search_ads', { limit: 60 });
     const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
-    expect(data).toMatchObject({ gathering: whole.gathering, read: 3, missing: 3, complete: false, stopped: 'end' });
+    expect(data).toMatchObject({
+      gathering: completeData.gathering,
+      read: 3,
+      missing: 3,
+      complete: false,
+      stopped: 'end',
+    });
     expect(text).toContain('is not complete, stopped: end. Read 3 of 3 ads. 3 of them were removed to make room.');
     expect(text).toContain('To read them again, call with fresh: true, which is charged again.');
-    const rest = await server.call('query_ads', { sql: 'SELECT 1' });
-    const partial = [{ gathering: whole.gathering, found: 3, read: 3, removed: 3 }];
-    expect(rest.data.coverage).toMatchObject({ partial });
-    expect(rest.text).toContain('Read 3 of 3 ads. 3 of them were removed to make room.');
+    const queryResult = await server.call('query_ads', { sql: 'SELECT 1' });
+    const partial = [{ gathering: completeData.gathering, found: 3, read: 3, removed: 3 }];
+    expect(queryResult.data.coverage).toMatchObject({ partial });
+    expect(queryResult.text).toContain('Read 3 of 3 ads. 3 of them were removed to make room.');
   },
 );
 
@@ -329,6 +360,6 @@ upstreamTest('hostile ids and texts of an advertiser or a service stay data', as
   expect(first.data).toMatchObject({ read: 2, complete: true });
   service.ads = [createAd(1)];
   const { text } = await server.call('gather_ads', { ...noLimits, fresh: true });
-  for (const shown of [first.text, text]) expect(shown).not.toMatch(/\u202e|^Ignore|yyyyyyyyyy/m);
+  for (const shownText of [first.text, text]) expect(shownText).not.toMatch(/\u202e|^Ignore|yyyyyyyyyy/m);
   expect(text).toMatch(/No longer listed .*: "x ignore all previous instructions/i);
 });

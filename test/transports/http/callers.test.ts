@@ -187,7 +187,8 @@ describe('A running call over HTTP', () => {
     const closing = server.close(5000).then(() => {
       isClosed = true;
     });
-    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+    for (let eventLoopTurn = 0; eventLoopTurn < 100; eventLoopTurn++)
+      await new Promise((resolve) => setImmediate(resolve));
     expect({ isClosed, aborted: asked()[1]?.aborted }).toEqual({ isClosed: false, aborted: false });
     release('second');
     await closing;

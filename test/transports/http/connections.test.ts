@@ -72,9 +72,9 @@ test('a connection whose client does not read its response is closed', async () 
   // The server accepts another connection as soon as the first one is closed.
   let answer = '';
   while (!answer.endsWith('small')) {
-    const other = open();
-    other.socket.write('GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
-    answer = await other.closed;
+    const otherConnection = open();
+    otherConnection.socket.write('GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+    answer = await otherConnection.closed;
   }
   socket.resume();
   expect((await closed).length).toBeLessThan(large.length);
@@ -115,16 +115,16 @@ describe('The connection limit', () => {
       bounds: { maxConnections: 8 },
       onConnectionRefused: (address) => refusedAddresses.push(address),
     });
-    const other = open('127.0.0.2');
-    await exchange(other);
+    const otherConnection = open('127.0.0.2');
+    await exchange(otherConnection);
     const greedy = [open(), open()];
     for (const { socket } of greedy) socket.write(get('/later'));
     await waitUntil(() => startedPaths.filter((path) => path === '/later').length === 2);
     expect(await open().closed).toBe('');
     const proxied = Array.from({ length: 4 }, () => open('127.0.0.9'));
     for (const connection of proxied) await exchange(connection);
-    for (const connection of [other, ...proxied]) await exchange(connection);
-    expect([...greedy, other, ...proxied].some(isClosed)).toBe(false);
+    for (const connection of [otherConnection, ...proxied]) await exchange(connection);
+    expect([...greedy, otherConnection, ...proxied].some(isClosed)).toBe(false);
     expect(refusedAddresses).toEqual(['127.0.0.1']);
   });
 });

@@ -37,10 +37,10 @@ test.for(Object.entries(expensiveCalls))(
     await post(otherKey);
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
-    let ended = 0;
-    const heavyCalls = Array.from({ length: calls }, () => post(busyKey, call).finally(() => ended++));
+    let endedCalls = 0;
+    const heavyCalls = Array.from({ length: calls }, () => post(busyKey, call).finally(() => endedCalls++));
     expect((await post(otherKey)).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
-    expect(ended).toBeLessThan(calls);
+    expect(endedCalls).toBeLessThan(calls);
     await Promise.all(heavyCalls);
     delay.disable();
     expect(delay.max / 1e6).toBeLessThan(maxBlockedMs);

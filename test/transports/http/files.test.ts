@@ -66,8 +66,13 @@ test('a guessed file link returns 404', async ({ open }) => {
   const [, , link = ''] = path.split('/');
   const guessed = `${link.slice(0, -1)}${link.endsWith('A') ? 'Q' : 'A'}`;
   const names = 'my%20tea.CSV ..%2fmy%20tea.csv %2e%2e my%20tea.csv%00 my%20tea-methods.md x/my%20tea.csv'.split(' ');
-  const wrong = [`/files/${guessed}/my%20tea.csv`, `/files/${link}`, '/files//my%20tea.csv', '/files/__proto__/x'];
-  for (const address of [...wrong, ...names.map((name) => `/files/${link}/${name}`)])
+  const invalidPaths = [
+    `/files/${guessed}/my%20tea.csv`,
+    `/files/${link}`,
+    '/files//my%20tea.csv',
+    '/files/__proto__/x',
+  ];
+  for (const address of [...invalidPaths, ...names.map((name) => `/files/${link}/${name}`)])
     expect([address, (await get(address)).status]).toEqual([address, 404]);
   expect((await get(path, { headers: { host: 'evil.example' } })).status).toBe(403);
   expect((await get(path, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
@@ -76,13 +81,13 @@ test('a guessed file link returns 404', async ({ open }) => {
 test('the file links of an API key end when the API rejects the key', async ({ open, upstream }) => {
   const { tea, write, get } = await open();
   const { data } = await tea();
-  const other = 'svc_live_other';
-  const others = await write('export_ads', { sql: 'SELECT 1 AS n' }, { authorization: `Bearer ${other}` });
+  const otherKey = 'svc_live_other';
+  const otherExport = await write('export_ads', { sql: 'SELECT 1 AS n' }, { authorization: `Bearer ${otherKey}` });
   upstream.forKey(key, errorResponse(401));
   await write('search_ads', {});
   const { status, text } = await get(data.link);
   expect([status, text]).toEqual([410, 'This link has ended. Ask for the file again: that is free.\n']);
-  expect((await get(others.data.link)).status).toBe(200);
+  expect((await get(otherExport.data.link)).status).toBe(200);
   upstream.forKey(key, documentedResponse);
 });
 
@@ -129,12 +134,12 @@ describe('Downloads by slow clients', () => {
     const find: ServedFiles['find'] = async (link, name) => {
       const bytes = sizes[name];
       if (bytes === undefined) return undefined;
-      const read = async () => {
+      const readContent = async () => {
         reads.push(link);
         return bytes;
       };
-      const about = { uri: '', name, mimeType: 'text/csv', bytes: bytes.length, at: 0, ttlMs: 1 };
-      return { tenantId: link.split('-')[0] ?? '', file: { ...about, content: read } };
+      const fileFields = { uri: '', name, mimeType: 'text/csv', bytes: bytes.length, at: 0, ttlMs: 1 };
+      return { tenantId: link.split('-')[0] ?? '', file: { ...fileFields, content: readContent } };
     };
     const app = new Hono().all(
       '/files/:link/:name',

@@ -37,7 +37,7 @@ async function createExport({ origin }: HttpCommand, key: string, bytes: number,
 
 const readOf = (uri: string) => request(1, 'resources/read', { uri });
 
-async function read({ origin }: HttpCommand, key: string, uri: string) {
+async function readExport({ origin }: HttpCommand, key: string, uri: string) {
   const { send, close } = openConnection(origin);
   const { json } = await send({ headers: validHeaders(key), body: JSON.stringify(readOf(uri)) });
   await close();
@@ -81,7 +81,7 @@ test.for(['2025-11-25', '2026-07-28'])(
     const otherKey = service.createKey();
     const otherExport = await createExport(server, otherKey, 2000);
     const closeConnections = leaveUnread(server, 50, (index) => unreadRequests[index % 2] ?? '', 3);
-    const { result } = await read(server, otherKey, otherExport.uri);
+    const { result } = await readExport(server, otherKey, otherExport.uri);
     expect(result.contents[0].text).toHaveLength(otherExport.bytes - 2);
     closeConnections();
   },
@@ -94,20 +94,20 @@ test('sixteen concurrent reads of a large export use less memory than their tota
   const key = service.createKey();
   const { uri, bytes } = await createExport(smallServer, key, 8_000_000);
   const lengths = await Promise.all(
-    Array.from({ length: 16 }, () => read(smallServer, key, uri).then(getContentLength)),
+    Array.from({ length: 16 }, () => readExport(smallServer, key, uri).then(getContentLength)),
   );
   expect(lengths).toEqual(Array(16).fill(bytes - 2));
 });
 
-const getContentLength = ({ result }: Awaited<ReturnType<typeof read>>) => result.contents[0].text.length;
+const getContentLength = ({ result }: Awaited<ReturnType<typeof readExport>>) => result.contents[0].text.length;
 
 test('a file that would become too large as JSON is not sent', async ({ service, server }) => {
   const key = service.createKey();
   const { uri, bytes } = await createExport(server, key, 9_000_000, 'char(1)');
-  expect((await read(server, key, uri)).error.message).toMatch(/has 5\d{7} bytes, too many to send/);
+  expect((await readExport(server, key, uri)).error.message).toMatch(/has 5\d{7} bytes, too many to send/);
   expect(bytes).toBeGreaterThan(8_900_000);
   const quotes = await createExport(server, key, 3_000_000, "'\"'");
-  expect(getContentLength(await read(server, key, quotes.uri))).toBe(quotes.bytes - 2);
+  expect(getContentLength(await readExport(server, key, quotes.uri))).toBe(quotes.bytes - 2);
 });
 
 test('a server with little memory survives thousands of unread responses', async ({ smallestServer }) => {

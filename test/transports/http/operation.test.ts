@@ -22,10 +22,10 @@ describe('The limit of concurrent calls over HTTP', () => {
       result: { isError: true, _meta: { 'ad-library/error': busy } },
     });
     // A call of another API key does not wait behind the calls of this key.
-    const other = post('svc_live_other');
+    const otherCall = post('svc_live_other');
     await waitUntil(() => upstream.requests.some(({ key }) => key === 'svc_live_other'));
     gate.open();
-    expect((await other).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+    expect((await otherCall).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect((await Promise.all(calls)).filter(({ json }) => json.result.isError)).toHaveLength(2);
   });
 
@@ -44,15 +44,15 @@ describe('The limit of concurrent calls over HTTP', () => {
 
   test('a short SQL statement runs while other API keys run 64 endless statements', async ({ serve }) => {
     const { post, get } = await serve(documentedResponse, { metrics: true });
-    const ask = (key: string, sql: string) => post(key, toolCall('query_ads', { sql }));
+    const runSql = (key: string, sql: string) => post(key, toolCall('query_ads', { sql }));
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
-    const others = ['svc_live_one', 'svc_live_two', 'svc_live_three', 'svc_live_four'].flatMap((key) =>
-      Array.from({ length: 16 }, () => ask(key, endless).catch(() => {})),
+    const otherCalls = ['svc_live_one', 'svc_live_two', 'svc_live_three', 'svc_live_four'].flatMap((key) =>
+      Array.from({ length: 16 }, () => runSql(key, endless).catch(() => {})),
     );
     await waitUntil(async () => /calls_running 6[0-4]/.test((await get('/metrics')).text));
-    const { result } = (await ask('svc_live_little', 'SELECT 1')).json;
+    const { result } = (await runSql('svc_live_little', 'SELECT 1')).json;
     expect(result.structuredContent?.rows, JSON.stringify(result)).toEqual([[1]]);
-    expect(others.length).toBe(64);
+    expect(otherCalls.length).toBe(64);
   });
 
   test('resource reads count toward the limit of concurrent calls', async ({ serve, upstream }) => {
@@ -60,14 +60,14 @@ describe('The limit of concurrent calls over HTTP', () => {
     const { post } = await serve(answerWhenOpen(gate), { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
     const called = post('svc_live_a');
     await upstream.waitForRequests(1);
-    const read = () => post('svc_live_b', request(1, 'resources/read', { uri: 'ui://ad-library/board' }));
-    expect((await read()).json.error).toEqual({
+    const readBoard = () => post('svc_live_b', request(1, 'resources/read', { uri: 'ui://ad-library/board' }));
+    expect((await readBoard()).json.error).toEqual({
       code: -32_000,
       message: expect.stringMatching(/free in about \d+ s/),
     });
     gate.open();
     await called;
-    await waitUntil(async () => (await read()).json.result?.contents.length === 1);
+    await waitUntil(async () => (await readBoard()).json.result?.contents.length === 1);
   });
 });
 
@@ -90,8 +90,8 @@ describe('Metrics and the log', () => {
     expect(text).not.toContain('made_up');
     expect((await get('/metrics', { host: 'evil.example' })).status).toBe(403);
     expect((await get('/metrics', { host: '10.1.2.3:3000' })).status).toBe(200);
-    const outside = await serve(documentedResponse, { metrics: true, publicUrl: 'https://ads.example.com' });
-    expect((await outside.get('/metrics', { host: 'ads.example.com' })).status).toBe(404);
+    const publicServer = await serve(documentedResponse, { metrics: true, publicUrl: 'https://ads.example.com' });
+    expect((await publicServer.get('/metrics', { host: 'ads.example.com' })).status).toBe(404);
     expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
   });
 
@@ -134,21 +134,21 @@ describe('A server that shuts down', () => {
   test('a server that shuts down finishes running calls and rejects new requests', async ({ serve, upstream }) => {
     const gate = createGate();
     const { server, post } = await serve(answerWhenOpen(gate));
-    const other = openConnection(server.origin);
-    const ready = () => other.send({ method: 'GET', path: '/readyz' });
+    const otherConnection = openConnection(server.origin);
+    const ready = () => otherConnection.send({ method: 'GET', path: '/readyz' });
     expect((await ready()).json).toEqual({ status: 'ready' });
     const inFlight = post('svc_live_a');
     await upstream.waitForRequests(1);
     const closed = server.close(5000);
     expect(await ready()).toMatchObject({ status: 503, json: { status: 'draining' } });
-    const late = await other.call('whoami');
+    const late = await otherConnection.call('whoami');
     expect(late).toMatchObject({ status: 503, headers: { connection: 'close', 'retry-after': '1' } });
     expect(late.text).toContain('This server is shutting down.');
     gate.open();
     expect((await inFlight).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect((await inFlight).headers.connection).toBe('close');
     await closed;
-    other.close();
+    otherConnection.close();
   });
 
   test('a server that shuts down stops waiting for the API at its deadline', async ({ serve, upstream }) => {

@@ -133,11 +133,11 @@ describe('HTTP requests', () => {
 
   test('a request body of more than 64 KB needs an accepted API key', async ({ server }) => {
     const body = whoami.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`);
-    const ask = (key: string) => openConnection(server.origin).send({ headers: validHeaders(key), body });
-    const made = 'svc_live_made_up_for_this';
-    expect((await ask(made)).status).toBe(413);
-    await openConnection(server.origin).call('whoami', {}, made);
-    expect((await ask(made)).json).toMatchObject({ result: { isError: true } });
+    const sendLargeBody = (key: string) => openConnection(server.origin).send({ headers: validHeaders(key), body });
+    const unknownKey = 'svc_live_made_up_for_this';
+    expect((await sendLargeBody(unknownKey)).status).toBe(413);
+    await openConnection(server.origin).call('whoami', {}, unknownKey);
+    expect((await sendLargeBody(unknownKey)).json).toMatchObject({ result: { isError: true } });
   });
 
   test('a rejected request with an unread body closes the connection', async ({ server }) => {
@@ -224,15 +224,18 @@ test('an unknown JSON-RPC method gets status 200 or 404, depending on the revisi
   const revision = '2026-07-28';
   const connection = openConnection(server.origin);
   const method = 'tools/forget';
-  const ask = (headers: Record<string, string>, params: object) =>
+  const sendUnknownMethod = (headers: Record<string, string>, params: object) =>
     connection.send({
       headers: { ...validHeaders(goodKey), ...headers },
       body: JSON.stringify(request(5, method, params)),
     });
   for (let round = 0; round < 2; round++) {
-    const legacy = await ask({}, {});
+    const legacy = await sendUnknownMethod({}, {});
     expect(legacy).toMatchObject({ status: 200, json: { id: 5, error: { code: -32_601 } } });
-    const modern = await ask({ 'mcp-protocol-version': revision, 'mcp-method': method }, { _meta: envelope });
+    const modern = await sendUnknownMethod(
+      { 'mcp-protocol-version': revision, 'mcp-method': method },
+      { _meta: envelope },
+    );
     expect(modern).toMatchObject({ status: 404, json: { id: 5, error: { code: -32_601 } } });
     const { json } = await connection.send({ headers: validHeaders(goodKey), body: whoami });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
@@ -244,12 +247,12 @@ test('web pages from allowed origins can call the server', async ({ upstream: { 
   const open = await startHttp({ baseUrl, allowedOrigins: ['app.example'] });
   const connection = openConnection(open.origin);
   const origin = 'https://app.example';
-  const asked = await connection.send({
+  const preflight = await connection.send({
     method: 'OPTIONS',
     headers: { origin, 'access-control-request-method': 'POST' },
   });
-  expect(asked.status).toBe(204);
-  expect(asked.headers).toMatchObject({ 'access-control-allow-origin': origin });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers).toMatchObject({ 'access-control-allow-origin': origin });
   const called = await connection.send({ headers: { ...validHeaders(goodKey), origin }, body: whoami });
   expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin });
   const foreign = await connection.send({ method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
@@ -286,11 +289,11 @@ test('a web page of the same origin can call the server only on loopback', async
     return (await openConnection(origin).send({ headers, body: JSON.stringify(toolCall('whoami')) })).status;
   };
   for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
-    const own = `${name}:${server.port}`;
-    expect(await statusOf(server, `http://${own}`, own), name).toBe(200);
-    expect(await statusOf(server, `https://${own}`, own), name).toBe(403);
-    expect(await statusOf(server, `http://${name}:${server.port + 1}`, own), name).toBe(403);
-    expect(await statusOf(server, `http://${name}`, own), name).toBe(403);
+    const ownHost = `${name}:${server.port}`;
+    expect(await statusOf(server, `http://${ownHost}`, ownHost), name).toBe(200);
+    expect(await statusOf(server, `https://${ownHost}`, ownHost), name).toBe(403);
+    expect(await statusOf(server, `http://${name}:${server.port + 1}`, ownHost), name).toBe(403);
+    expect(await statusOf(server, `http://${name}`, ownHost), name).toBe(403);
   }
   expect(await statusOf(server, 'null')).toBe(403);
   expect(await statusOf(server, 'http://evil.example', 'evil.example')).toBe(403);

@@ -37,14 +37,14 @@ test('an unknown API key is counted when its request arrives', async ({ serve })
 
 test('rejected API keys use up the attempt limit, and accepted keys are not limited', async ({ serve }) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 2 }, stoppedClock);
-  const good = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
-  for (const key of good) expect((await post(key)).status).toBe(200);
+  const acceptedKeys = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
+  for (const key of acceptedKeys) expect((await post(key)).status).toBe(200);
   for (const number of [1, 2]) expect((await post(`svc_live_guess.${number}`)).status).toBe(200);
   const refused = await post('svc_live_guess.3');
   expect(refused).toMatchObject({ status: 429, json: { error: { message: expect.stringContaining('unknown keys') } } });
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   expect((await post('svc_live_good.5')).status).toBe(429);
-  for (const key of good) expect((await post(key)).status).toBe(200);
+  for (const key of acceptedKeys) expect((await post(key)).status).toBe(200);
 });
 
 test('a key attempt is counted before the request body arrives', async ({ serve }) => {
@@ -77,8 +77,8 @@ test('a key attempt is counted even if the client disconnects', async ({ serve }
     itemType: 'ads',
     itemId: deriveUuid('a'),
   });
-  const sent = connection.send({ headers: validHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
-  sent.catch(() => {});
+  const abortedRequest = connection.send({ headers: validHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
+  abortedRequest.catch(() => {});
   await waitUntil(() => held.length === 1);
   await connection.close();
   held[0]?.writeHead(401).end();
@@ -89,12 +89,12 @@ test('a key attempt is counted even if the client disconnects', async ({ serve }
 test.for([
   ['a wrong argument', toolCall('whoami', { wrong: true })],
   ['a tool that does not exist', toolCall('no_such_tool')],
-] as const)('a key attempt stays counted if another call fails because of %s', async ([_, other], { serve }) => {
+] as const)('a key attempt stays counted if another call fails because of %s', async ([_, failingCall], { serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
   const guess = post('svc_live_guess.1');
   await waitUntil(() => held.length === 1);
-  expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
+  expect((await post('svc_live_guess.1', failingCall)).json).toMatchObject({ result: { isError: true } });
   held[0]?.writeHead(401).end();
   await guess;
   expect((await post('svc_live_guess.2')).status).toBe(429);
@@ -132,8 +132,10 @@ test('tools without API calls serve only accepted API keys', async ({ serve, ups
 
 test('reading the board page with an unknown API key counts as an attempt', async ({ serve }) => {
   const { post } = await serve(createUnansweringService().behaviour, { refusalsPerMinute: 5 }, stoppedClock);
-  const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
-  const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, read)));
+  const readBoard = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, readBoard)),
+  );
   const statuses = answers.map(({ status }) => status).toSorted();
   expect(statuses).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
   expect((await post('svc_live_guess.99')).status).toBe(429);

@@ -25,7 +25,7 @@ test('browsers get a welcome page with the endpoint URL', async ({ serve }) => {
 test('the welcome page shows the public URL and the hosts that can sign in', async ({ serve }) => {
   const open = await serve(documentedResponse, {
     publicUrl,
-    signInSecret: signInSecret,
+    signInSecret,
     trustedProxy: { ...loopback },
   });
   const signIn = (await open.get('/', { ...browserHeaders, host: 'ads.example.com' })).text;
@@ -41,10 +41,10 @@ const loopback = { address: '127.0.0.1', prefix: 32, family: 'ipv4' } as const;
 
 test('the output parameter in the URL overrides the setting', async ({ serve }) => {
   const { server } = await serve(documentedResponse, { output: 'text' });
-  const ask = (query: string, body: object = toolCall('whoami')) =>
+  const sendCall = (query: string, body: object = toolCall('whoami')) =>
     openConnection(server.origin).send({ path: `/mcp${query}`, headers: validHeaders(), body: JSON.stringify(body) });
   const formOf = async (query: string) => {
-    const { structuredContent, content } = (await ask(query)).json.result;
+    const { structuredContent, content } = (await sendCall(query)).json.result;
     return [structuredContent !== undefined, content[0].text.includes('Credits:')];
   };
   expect(await formOf('')).toEqual([false, true]);
@@ -53,10 +53,10 @@ test('the output parameter in the URL overrides the setting', async ({ serve }) 
   expect(await formOf('?output=structured')).toEqual([true, false]);
   expect(await formOf('?output=text')).toEqual([false, true]);
   const hasSchemas = async (query: string) =>
-    (await ask(query, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).text.includes('"outputSchema"');
+    (await sendCall(query, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).text.includes('"outputSchema"');
   expect([await hasSchemas(''), await hasSchemas('?output=both')]).toEqual([false, true]);
   for (const query of ['?output=', '?output=xml', '?output=text&output=both']) {
-    const { status, json } = await ask(query);
+    const { status, json } = await sendCall(query);
     expect([query, status]).toEqual([query, 400]);
     expect(json.error.message).toBe('output takes one of auto, both, text, structured, as in /mcp?output=text.');
   }

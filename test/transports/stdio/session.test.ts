@@ -111,12 +111,13 @@ describe('The limit of concurrent calls over stdio', () => {
     const lists = Array.from({ length: 200 }, (_, id) => request(id + 1, 'tools/list'));
     send(...lists);
     // After this many event-loop turns, the server has written all it can without a reader.
-    for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
-    const held = stdout.readableLength + stdout.writableLength;
+    for (let eventLoopTurn = 0; eventLoopTurn < 500; eventLoopTurn++)
+      await new Promise((resolve) => setImmediate(resolve));
+    const bufferedBytes = stdout.readableLength + stdout.writableLength;
     stdout.resume();
     stdin.end();
     await waitUntil(() => lines.length === lists.length);
-    expect(held).toBeLessThan(JSON.stringify(lines).length / 10);
+    expect(bufferedBytes).toBeLessThan(JSON.stringify(lines).length / 10);
   });
 });
 
@@ -150,10 +151,10 @@ test('large files are sent over stdio only as fast as the client reads', async (
   send(...Array.from({ length: 12 }, (_, id) => request(id + 10, 'resources/read', { uri })));
   await waitUntil(() => stdout.readableLength > 0);
   await sleep(200);
-  const held = stdout.readableLength + stdout.writableLength;
+  const bufferedBytes = stdout.readableLength + stdout.writableLength;
   stdout.resume();
   await waitUntil(() => lines.length === 12);
-  expect(held).toBeLessThan(6 * bytes);
+  expect(bufferedBytes).toBeLessThan(6 * bytes);
   for (const { result } of lines) expect(result?.contents?.[0]?.text).toHaveLength(bytes - 2);
 });
 
@@ -169,12 +170,12 @@ describe('The end of standard input', () => {
     const calls = ['query_ads', 'view_ads', 'get_credits'].map(
       (name) => ['tools/call', { name, arguments: {} }] as const,
     );
-    const asked = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
+    const requests = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
     stdin.end(
-      asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
+      requests.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
     );
     await waitFor(ended, 'the session to end');
-    expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
+    expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(requests.keys()));
   });
 
   test('a paid call is answered after stdin ends, even after drainMs', async () => {

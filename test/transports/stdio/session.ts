@@ -61,24 +61,24 @@ export async function openSession({
   const { catalog, credentials } = app;
   const { opened: stopRequested, open: stop } = createGate();
   const streams = { stdin, stdout, stopRequested, drainMs };
-  const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
+  const sessionEnd = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
   onTestFinished(() => void stdin.end());
   const lines: ReturnType<typeof JSON.parse>[] = [];
   let text = '';
   stdout.on('data', (more) => {
-    const parts = (text + more).split('\n');
-    text = parts.pop() ?? '';
-    lines.push(...parts.map((part) => JSON.parse(part)));
+    const textLines = (text + more).split('\n');
+    text = textLines.pop() ?? '';
+    lines.push(...textLines.map((part) => JSON.parse(part)));
   });
   const send = (...values: object[]) => stdin.write(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
-  const ask = async (message: ReturnType<typeof request>) => {
+  const sendRequest = async (message: ReturnType<typeof request>) => {
     const { length } = lines;
     send(message);
     const find = () => lines.find(({ id }, at) => at >= length && id === message.id);
     await waitUntil(() => find() !== undefined);
     return find();
   };
-  if (revision) await ask(initialize(revision));
+  if (revision) await sendRequest(initialize(revision));
   lines.length = 0;
-  return { upstream, stdin, stdout, send, ask, lines, logged, ended, stop };
+  return { upstream, stdin, stdout, send, ask: sendRequest, lines, logged, ended: sessionEnd, stop };
 }

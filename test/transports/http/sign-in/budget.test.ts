@@ -9,15 +9,15 @@ import { goodKey, startSignInServer, signInTest as withUpstream } from '../../..
 const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) => {
   const service = serveAds(upstream, 200, () => 2);
   const server = await startSignInServer({ baseUrl: upstream.baseUrl, cacheSeconds: 0, ...config });
-  const search = async (token: string, words = 'x') =>
-    (await server.call(token, 'search_ads', { filters: { query: words }, limit: 5 })).result;
+  const search = async (token: string, query = 'x') =>
+    (await server.call(token, 'search_ads', { filters: { query }, limit: 5 })).result;
   return { service, server, search };
 });
 
 test('a sign-in connection spends at most its own credit budget', async ({ serve }) => {
   const { service, server, search } = await serve();
   const [bounded, free] = [await server.signIn('5'), await server.signIn()];
-  for (const words of ['a', 'b']) expect((await search(bounded.access, words)).isError).toBe(false);
+  for (const query of ['a', 'b']) expect((await search(bounded.access, query)).isError).toBe(false);
   const refused = await search(bounded.access, 'c');
   expect(refused.error).toMatchObject({ kind: 'credit_budget', retryable: false });
   expect(refused.text).toMatch(/that the user gave this connection(.|\n)*Budget of 5 credits: 4 spent/);
@@ -74,12 +74,12 @@ test('a shared call is still sent if the budget of one connection is too small',
   // The next call of this connection waits until this search reveals the price. Then the budget refuses it.
   const first = search(poor.access, 'first');
   await waitUntil(() => service.searches.length === 1);
-  const same = [search(poor.access, 'same'), search(rich.access, 'same'), search(goodKey, 'same')];
+  const sharedCalls = [search(poor.access, 'same'), search(rich.access, 'same'), search(goodKey, 'same')];
   gate.open();
   await first;
-  const [refused, ...others] = await Promise.all(same);
+  const [refused, ...otherResults] = await Promise.all(sharedCalls);
   expect(refused?.error).toMatchObject({ kind: 'credit_budget' });
-  expect(others.map(({ isError }) => isError)).toEqual([false, false]);
+  expect(otherResults.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
 test('a call that exceeds the budget only because of running calls is retryable', async ({ serve }) => {

@@ -53,8 +53,8 @@ type Host = ReturnType<typeof createHost>;
 
 /** Submits the API key on the sign-in page, like a user. Returns the URL to which the browser is redirected. */
 async function submitKey(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
-  const shown = await (await fetch(page ?? '')).text();
-  const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
+  const pageHtml = await (await fetch(page ?? '')).text();
+  const hidden = [...pageHtml.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
   const request = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
   return readLocation(await server.submit(request, { api_key: goodKey, budget }));
 }
@@ -127,9 +127,9 @@ test.for(clientKinds)(
     const first = clients[kind](server, host);
     await expect(first.open()).rejects.toThrow();
     expect(host.page()?.searchParams.get('client_id')).toBe(id);
-    const shown = await (await fetch(host.page() ?? '')).text();
+    const pageHtml = await (await fetch(host.page() ?? '')).text();
     for (const text of ['A chat', '<dd>chat.example.com</dd>', '<dd>host.example.com</dd>'])
-      expect(shown).toContain(text);
+      expect(pageHtml).toContain(text);
     await first.finish(await submitKey(server, host.page(), ''));
     expect(await (await connectSignedIn(kind, server, host))()).toMatchObject(identityResult);
     expect(requests).toEqual(['chat.example.com/oauth/client.json']);
@@ -143,11 +143,11 @@ test('sign-in passes the official MCP conformance suite', async ({ server }) => 
   const port = await freePort();
   const clientId = await server.register(`http://127.0.0.1:${port}/callback`);
   const args = ['--url', server.origin, '--client-id', clientId, '--resource', server.url, '--port', String(port)];
-  const whole = [
+  const suiteArgs = [
     ...['--import', conformance('conformance/glob-sync.mjs')],
     ...[conformance('../node_modules/@modelcontextprotocol/conformance/dist/index.js'), 'authorization', ...args],
   ];
-  const run = execFile(process.execPath, whole, { cwd: tmpdir() });
+  const run = execFile(process.execPath, suiteArgs, { cwd: tmpdir() });
   let output = '';
   // The suite prints the URL of the sign-in page and waits for the redirect.
   run.stdout?.on('data', (text: string) => {

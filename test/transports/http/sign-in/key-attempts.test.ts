@@ -51,8 +51,14 @@ test('a trusted proxy determines the IP address of a key attempt', async ({ serv
   let number = 0;
   const first = ['203.0.113.1', '1.1.1.1, 203.0.113.2', '203.0.113.3:4711', '[2001:db8::1]:443', '2001:db8:0:1::1'];
   for (const address of [...first, undefined]) expect(await from(address, number++)).toBe(400);
-  const same = ['9.9.9.9, 203.0.113.1', '::ffff:203.0.113.2', '203.0.113.3', '2001:db8::abcd:1', '2001:DB8:0:1:8::'];
-  for (const address of [...same, 'unknown', '']) expect(await from(address, number++)).toBe(429);
+  const knownAddresses = [
+    '9.9.9.9, 203.0.113.1',
+    '::ffff:203.0.113.2',
+    '203.0.113.3',
+    '2001:db8::abcd:1',
+    '2001:DB8:0:1:8::',
+  ];
+  for (const address of [...knownAddresses, 'unknown', '']) expect(await from(address, number++)).toBe(429);
   const plain = await serve({ refusalsPerMinute: 1 });
   expect((await submitKey(plain.server, plain.request, 'svc_live_a', '203.0.113.1')).status).toBe(400);
   expect((await submitKey(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
@@ -77,11 +83,11 @@ test('attempts from one IP address do not use up all slots for key checks', asyn
     submitKey(server, request, `svc_live_guess.${number}`, '203.0.113.1'),
   );
   await waitUntil(() => upstream.requests.length === 4);
-  const other = submitKey(server, request, 'svc_live_other', '203.0.113.2');
+  const otherAttempt = submitKey(server, request, 'svc_live_other', '203.0.113.2');
   await waitUntil(() => upstream.requests.length === 5);
   upstream.respondWith((_, response) => void response.writeHead(401).end());
   for (const answer of answerFunctions) answer();
-  for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
+  for (const { status } of await Promise.all([...guesses, otherAttempt])) expect(status).toBe(400);
 });
 
 test('a failed key check does not count as an attempt', async ({ serve }) => {

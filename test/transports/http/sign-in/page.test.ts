@@ -63,9 +63,9 @@ inChromium('The sign-in page', () => {
     const { page, complaints } = await openPage();
     await page.goto(createPageUrl(server, request));
     expect(await findPageProblems(page)).toEqual(noProblems);
-    const facts = await page.locator('dl').innerText();
-    expect(facts).toContain('a program on your own computer');
-    expect(facts).toMatch(/Key of\s+127\.0\.0\.1:\d+/);
+    const shownFacts = await page.locator('dl').innerText();
+    expect(shownFacts).toContain('a program on your own computer');
+    expect(shownFacts).toMatch(/Key of\s+127\.0\.0\.1:\d+/);
     await page.keyboard.type('svc_live_wrong');
     await page.keyboard.press('Tab');
     await page.keyboard.type('250');

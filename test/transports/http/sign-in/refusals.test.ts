@@ -23,8 +23,8 @@ const otherApp = 'https://other.example.com/callback';
 
 test('all sign-in responses have the required security headers', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
-  const shown = await requestPage(server, request);
-  expect(Object.fromEntries(shown.headers)).toMatchObject({
+  const signInPage = await requestPage(server, request);
+  expect(Object.fromEntries(signInPage.headers)).toMatchObject({
     'x-frame-options': 'DENY',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
@@ -32,7 +32,7 @@ test('all sign-in responses have the required security headers', async ({ server
       /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; frame-ancestors 'none'$/,
     ),
   });
-  expect(await shown.text()).not.toMatch(/<script|<img|src=|https?:\/\/(?!host\.example\.com|127)/);
+  expect(await signInPage.text()).not.toMatch(/<script|<img|src=|https?:\/\/(?!host\.example\.com|127)/);
   const challenged = await server.send('/mcp', { method: 'POST' });
   expect(challenged.headers.get('www-authenticate')).toBe(
     `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource/mcp"`,
@@ -56,29 +56,29 @@ test('a server without sign-in settings serves none of its paths', async ({ upst
 
 test('an invalid sign-in request never redirects', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
-  const pagesOf = async (wrong: Record<string, string>) => {
+  const pagesOf = async (invalidFields: Record<string, string>) => {
     const answers = [
-      await requestPage(server, { ...request, ...wrong }),
-      await server.submit({ ...request, ...wrong }, validFields),
+      await requestPage(server, { ...request, ...invalidFields }),
+      await server.submit({ ...request, ...invalidFields }, validFields),
     ];
     for (const { status, headers } of answers) expect([status, headers.get('location')]).toEqual([400, null]);
     return Promise.all(answers.map((answer) => answer.text()));
   };
   const paths = ['/../evil', '?next=evil', '#fragment'].map((more) => redirectUri + more);
-  const others = ['@evil.example.com/callback', '/Callback'].map((path) => `https://host.example.com${path}`);
+  const otherUris = ['@evil.example.com/callback', '/Callback'].map((path) => `https://host.example.com${path}`);
   const hosts = ['https://evil.example.com/callback', 'https://HOST.example.com/callback'];
-  for (const uri of [...paths, ...others, ...hosts, 'javascript:alert(1)', ''])
-    for (const shown of await pagesOf({ redirect_uri: uri })) expect(shown).not.toContain('href=');
+  for (const uri of [...paths, ...otherUris, ...hosts, 'javascript:alert(1)', ''])
+    for (const pageHtml of await pagesOf({ redirect_uri: uri })) expect(pageHtml).not.toContain('href=');
   // For an error of the app, the page offers a link, so that the user can decide to return to the app.
-  for (const [wrong, error] of [
+  for (const [invalidFields, error] of [
     [{ response_type: 'token' }, 'unsupported_response_type'],
     [{ response_type: '' }, 'invalid_request'],
     [{ code_challenge_method: 'plain' }, 'invalid_request'],
     [{ code_challenge: 'short' }, 'invalid_request'],
     [{ resource: 'https://other.example.com/mcp' }, 'invalid_target'],
   ] as const)
-    for (const shown of await pagesOf(wrong))
-      expect(shown).toContain(`href="${redirectUri}?error=${error}&amp;state=a+state&amp;iss=`);
+    for (const pageHtml of await pagesOf(invalidFields))
+      expect(pageHtml).toContain(`href="${redirectUri}?error=${error}&amp;state=a+state&amp;iss=`);
   expect((await requestPage(server, { ...request, resource: '' })).status).toBe(200);
   const twice = await server.send(`/authorize?${new URLSearchParams(request)}&redirect_uri=https://evil.example.com`);
   expect(twice.status).toBe(400);
@@ -126,8 +126,8 @@ test('a registration with too many or too long redirect URIs is rejected', async
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
   expect((await registerUris(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
-  for (const wrong of [uris(11, 40), uris(5, 450), [], 'https://host.example.com/'])
-    expect((await registerUris(server, wrong))[0]).toBe(400);
+  for (const invalidUris of [uris(11, 40), uris(5, 450), [], 'https://host.example.com/'])
+    expect((await registerUris(server, invalidUris))[0]).toBe(400);
 });
 
 test('a loopback redirect URI may differ from the registered one only in its port', async ({ server }) => {
@@ -140,52 +140,53 @@ test('a loopback redirect URI may differ from the registered one only in its por
 });
 
 test('an authorization code is valid once, for one client, redirect URI and verifier', async ({ server }) => {
-  const good = await server.withCode();
+  const validGrant = await server.withCode();
   const errorOf = async (fields: Record<string, string>) => (await server.token(fields)).body.error;
-  for (const [wrong, error] of [
+  for (const [invalidFields, error] of [
     [{ code_verifier: 'w'.repeat(43) }, 'invalid_grant'],
     [{ redirect_uri: `${redirectUri}/other` }, 'invalid_grant'],
     [{ client_id: await server.register(otherApp) }, 'invalid_grant'],
-    [{ code: `${good.code.slice(0, -2)}xx` }, 'invalid_grant'],
-    [{ code: `${good.code}=` }, 'invalid_grant'],
+    [{ code: `${validGrant.code.slice(0, -2)}xx` }, 'invalid_grant'],
+    [{ code: `${validGrant.code}=` }, 'invalid_grant'],
     [{ resource: 'https://other.example.com/mcp' }, 'invalid_target'],
     [{ client_id: 'made up' }, 'invalid_client'],
     [{ grant_type: 'password' }, 'unsupported_grant_type'],
-    ...Object.keys(good).map((name) => [{ [name]: '' }, 'invalid_request'] as const),
+    ...Object.keys(validGrant).map((name) => [{ [name]: '' }, 'invalid_request'] as const),
   ] as const)
-    expect([wrong, await errorOf({ ...good, ...wrong })]).toEqual([wrong, error]);
-  const first = await server.token(good);
+    expect([invalidFields, await errorOf({ ...validGrant, ...invalidFields })]).toEqual([invalidFields, error]);
+  const first = await server.token(validGrant);
   expect(first).toMatchObject({ status: 200, body: { token_type: 'Bearer', expires_in: 3600 } });
   const { access_token: access = '', refresh_token: refresh = '' } = first.body;
   expect(Math.max(access.length, refresh.length)).toBeLessThan(1024);
   expect((await server.call(access, 'whoami')).status).toBe(200);
   // A code that is used twice may have been stolen, so its connection ends.
-  expect(await errorOf(good)).toBe('invalid_grant');
+  expect(await errorOf(validGrant)).toBe('invalid_grant');
   expect((await server.call(access, 'whoami')).status).toBe(401);
-  expect((await server.refreshTokens(refresh, good.client_id)).status).toBe(400);
+  expect((await server.refreshTokens(refresh, validGrant.client_id)).status).toBe(400);
 });
 
 test('using a refresh token twice ends its connection', async ({ server }) => {
-  const [one, other] = [await server.signIn(), await server.signIn()];
-  const renew = (refresh: string, clientId = one.clientId) => server.refreshTokens(refresh, clientId);
-  expect((await renew(one.refresh, await server.register(otherApp))).status).toBe(400);
-  const { access_token: access = '', refresh_token: refresh = '' } = (await renew(one.refresh)).body;
+  const [connection, otherConnection] = [await server.signIn(), await server.signIn()];
+  const renew = (refresh: string, clientId = connection.clientId) => server.refreshTokens(refresh, clientId);
+  expect((await renew(connection.refresh, await server.register(otherApp))).status).toBe(400);
+  const { access_token: access = '', refresh_token: refresh = '' } = (await renew(connection.refresh)).body;
   expect((await server.call(access, 'whoami')).status).toBe(200);
   const atOnce = await Promise.all(Array.from({ length: 8 }, () => renew(refresh)));
   expect(atOnce.filter(({ status }) => status === 200)).toHaveLength(1);
   expect((await server.call(access, 'whoami')).status).toBe(401);
-  expect((await server.call(other.access, 'whoami')).status).toBe(200);
+  expect((await server.call(otherConnection.access, 'whoami')).status).toBe(200);
 });
 
 test('a token is rejected where another kind of token is required', async ({ server }) => {
-  const good = await server.withCode();
+  const validGrant = await server.withCode();
   const { clientId, access, refresh } = await server.signIn();
-  for (const token of [refresh, good.code, clientId, 'x'.repeat(500), ''])
+  for (const token of [refresh, validGrant.code, clientId, 'x'.repeat(500), ''])
     expect((await server.call(token, 'whoami')).status).toBe(401);
-  for (const token of [access, good.code, clientId])
+  for (const token of [access, validGrant.code, clientId])
     expect((await server.refreshTokens(token, clientId)).status).toBe(400);
-  for (const code of [access, refresh, clientId]) expect((await server.token({ ...good, code })).status).toBe(400);
-  for (const id of [access, refresh, good.code])
+  for (const code of [access, refresh, clientId])
+    expect((await server.token({ ...validGrant, code })).status).toBe(400);
+  for (const id of [access, refresh, validGrant.code])
     expect((await requestPage(server, createAuthorizationRequest(id).request)).status).toBe(400);
 });
 
@@ -243,8 +244,8 @@ test('the sign-in form is rejected from other web pages', async ({ server }) => 
 
 test('an invalid credit budget is reported beside its field', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
-  const wrong = '-1|1.5|1e3|0x10|ten|١٢|1 000|99999999999|1000000001|"><script>|NaN|1\u0000'.split('|');
-  for (const budget of wrong) {
+  const invalidBudgets = '-1|1.5|1e3|0x10|ten|١٢|1 000|99999999999|1000000001|"><script>|NaN|1\u0000'.split('|');
+  for (const budget of invalidBudgets) {
     const answer = await server.submit(request, { api_key: goodKey, budget });
     expect([budget, answer.status]).toEqual([budget, 400]);
     const html = await answer.text();
@@ -257,8 +258,9 @@ test('no page, URL, log line or token contains the API key in readable form', as
   const server = await startSignInServer({ baseUrl: upstream.baseUrl });
   const clientId = await server.register();
   const { request } = createAuthorizationRequest(clientId);
-  const seen: string[] = [];
-  const look = async (answer: Response) => void seen.push(await answer.text(), JSON.stringify([...answer.headers]));
+  const seenTexts: string[] = [];
+  const look = async (answer: Response) =>
+    void seenTexts.push(await answer.text(), JSON.stringify([...answer.headers]));
   const wrongKey = 'svc_live_wrong.key';
   for (const fields of [
     { api_key: wrongKey, budget: '' },
@@ -276,16 +278,16 @@ test('no page, URL, log line or token contains the API key in readable form', as
   upstream.respondWith((_, response) => void response.destroy());
   await look(await server.submit(request, validFields));
   upstream.respondWith(errorResponse(401));
-  seen.push(JSON.stringify((await server.call(access, 'whoami')).result.raw));
-  seen.push(JSON.stringify(await server.refreshTokens(refresh, clientId)));
+  seenTexts.push(JSON.stringify((await server.call(access, 'whoami')).result.raw));
+  seenTexts.push(JSON.stringify(await server.refreshTokens(refresh, clientId)));
   const tokens = [readCode(agreed), access, refresh, clientId];
   expect(tokens).not.toContain('');
   expect(server.logged.join()).toContain('sign_in');
   const sealed = tokens.map((token) => Buffer.from(token, 'base64url').toString('latin1'));
-  const whole = [...seen, ...server.logged, ...tokens, ...sealed].join('\n');
+  const allTexts = [...seenTexts, ...server.logged, ...tokens, ...sealed].join('\n');
   const encoded = Buffer.from(goodKey).toString('base64url').slice(2, -2);
   for (const secret of [goodKey, wrongKey, 'no key at all', 'good.key', 'wrong.key', encoded])
-    expect(whole).not.toContain(secret);
+    expect(allTexts).not.toContain(secret);
 });
 
 test('every path rejects an API key in its URL', async ({ upstream: { baseUrl } }) => {
@@ -334,13 +336,13 @@ test('an invalid client metadata document is rejected', async ({ upstream: { bas
   });
   const server = await startSignInServer({ baseUrl }, web);
   const paths = Object.keys(answers);
-  const ask = (path: string) => requestPage(server, createAuthorizationRequest(`${chat}${path}`).request);
-  for (const shown of await Promise.all(paths.map(ask))) {
-    expect(shown.status, shown.url).toBe(400);
-    expect(await shown.text()).toContain('chat.example.com');
+  const requestMetadata = (path: string) => requestPage(server, createAuthorizationRequest(`${chat}${path}`).request);
+  for (const errorPage of await Promise.all(paths.map(requestMetadata))) {
+    expect(errorPage.status, errorPage.url).toBe(400);
+    expect(await errorPage.text()).toContain('chat.example.com');
   }
   expect(requests.toSorted()).toEqual(paths.toSorted());
-  expect((await ask('/good')).status).toBe(200);
+  expect((await requestMetadata('/good')).status).toBe(200);
 });
 
 test('a client metadata document on an internal host is never fetched', async ({ upstream: { baseUrl } }) => {
@@ -349,12 +351,12 @@ test('a client metadata document on an internal host is never fetched', async ({
     baseUrl,
     mediaHosts: { public: true, listed: hosts.map((host) => ({ host })) },
   });
-  const ask = async (host: string) => {
+  const requestMetadata = async (host: string) => {
     const started = performance.now();
-    const shown = await requestPage(server, createAuthorizationRequest(`https://${host}/client.json`).request);
-    return [shown.status, /could not be read/.test(await shown.text()), performance.now() - started > 1900];
+    const errorPage = await requestPage(server, createAuthorizationRequest(`https://${host}/client.json`).request);
+    return [errorPage.status, /could not be read/.test(await errorPage.text()), performance.now() - started > 1900];
   };
-  expect(await Promise.all(hosts.map(ask))).toEqual(hosts.map(() => [400, true, true]));
+  expect(await Promise.all(hosts.map(requestMetadata))).toEqual(hosts.map(() => [400, true, true]));
 });
 
 test('a client id with an invalid URL is rejected without a fetch', async ({ upstream: { baseUrl } }) => {
@@ -373,15 +375,15 @@ test('a client id with an invalid URL is rejected without a fetch', async ({ ups
 
 test('the number of metadata fetches is limited per IP address', async ({ upstream: { baseUrl } }) => {
   const open: { url: string; end(): void }[] = [];
-  const begun: string[] = [];
+  const startedFetches: string[] = [];
   const web = await startFakeWeb(({ url = '' }, response) => {
-    begun.push(url);
+    startedFetches.push(url);
     open.push({ url, end: () => response.end(createDocument(url)) });
   });
   const clock = { now: 1_000_000 };
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const server = await startSignInServer({ baseUrl, trustedProxy }, { ...web, elapsed: () => clock.now });
-  const ask = (name: string, address = 'a') => {
+  const requestMetadata = (name: string, address = 'a') => {
     const search = new URLSearchParams(createAuthorizationRequest(`${chat}/${name}`).request);
     const forwarded = { a: '203.0.113.1', b: '203.0.113.2', c: '203.0.113.3' }[address] ?? '';
     return server.send(`/authorize?${search}`, { headers: { 'x-forwarded-for': forwarded } });
@@ -391,32 +393,32 @@ test('the number of metadata fetches is limited per IP address', async ({ upstre
   };
   // Request forty slow documents from each of two IP addresses.
   const slow = ['a', 'b'].flatMap((address) =>
-    Array.from({ length: 40 }, (_, index) => ask(`${address}-${index}`, address)),
+    Array.from({ length: 40 }, (_, index) => requestMetadata(`${address}-${index}`, address)),
   );
   await waitUntil(() => open.length === 4);
-  expect(new Set(begun.map((url) => url.slice(0, 2)))).toEqual(new Set(['/a', '/b']));
-  const other = ask('other', 'c');
+  expect(new Set(startedFetches.map((url) => url.slice(0, 2)))).toEqual(new Set(['/a', '/b']));
+  const otherRequest = requestMetadata('other', 'c');
   const answering = setInterval(answerAll, 20);
   onTestFinished(() => clearInterval(answering));
-  expect((await other).status).toBe(200);
+  expect((await otherRequest).status).toBe(200);
   // The third IP address got a slot before the first two had finished.
-  expect(begun.indexOf('/other')).toBeLessThan(30);
+  expect(startedFetches.indexOf('/other')).toBeLessThan(30);
   const statuses = (await Promise.all(slow)).map(({ status }) => status);
   expect([statuses.filter((status) => status === 200), statuses.filter((status) => status === 429)]).toEqual([
     Array(40).fill(200),
     Array(40).fill(429),
   ]);
-  expect((await ask('a-40')).headers.get('retry-after')).toMatch(/^[1-9]/);
-  expect((await ask('a-0')).status).toBe(200);
-  expect(begun).toHaveLength(41);
+  expect((await requestMetadata('a-40')).headers.get('retry-after')).toMatch(/^[1-9]/);
+  expect((await requestMetadata('a-0')).status).toBe(200);
+  expect(startedFetches).toHaveLength(41);
   // A document that is older than ten minutes is fetched again.
   for (const [minutes, fetched] of [
     [9, 41],
     [2, 42],
   ] as const) {
     clock.now += minutes * 60_000;
-    expect((await ask('other', 'c')).status).toBe(200);
-    expect(begun).toHaveLength(fetched);
+    expect((await requestMetadata('other', 'c')).status).toBe(200);
+    expect(startedFetches).toHaveLength(fetched);
   }
 });
 

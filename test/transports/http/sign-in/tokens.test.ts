@@ -34,12 +34,12 @@ test('codes expire after a minute, access tokens after an hour and refresh token
 test('reusing a code or refresh token ends its connection even after its expiry', async ({
   timed: { clock, server },
 }) => {
-  const good = await server.withCode();
-  const first = await server.token(good);
-  const second = await server.refreshTokens(first.body.refresh_token ?? '', good.client_id);
+  const validGrant = await server.withCode();
+  const first = await server.token(validGrant);
+  const second = await server.refreshTokens(first.body.refresh_token ?? '', validGrant.client_id);
   clock.now += 2 * minute;
   expect(await statusOf(server, second.body.access_token)).toBe(200);
-  expect((await server.token(good)).status).toBe(400);
+  expect((await server.token(validGrant)).status).toBe(400);
   expect(await statusOf(server, second.body.access_token)).toBe(401);
   const { refresh, clientId } = await server.signIn();
   const next = await server.refreshTokens(refresh, clientId);
@@ -56,11 +56,14 @@ test('tokens are rejected by a server with another secret or URL', async ({ upst
   const { access, refresh, clientId } = await server.signIn();
   const { baseUrl } = upstream;
   const signInSecret = 'another secret, at least 32 characters';
-  const others = [await startSignInServer({ baseUrl }), await startSignInServer({ baseUrl, publicUrl, signInSecret })];
+  const otherServers = [
+    await startSignInServer({ baseUrl }),
+    await startSignInServer({ baseUrl, publicUrl, signInSecret }),
+  ];
   await server.close(0);
-  for (const other of [...others, await startSignInServer({ baseUrl, publicUrl, port })]) {
-    expect(await statusOf(other, access)).toBe(401);
-    expect((await other.refreshTokens(refresh, clientId)).body.error).toMatch(/^invalid_(grant|client)$/);
+  for (const otherServer of [...otherServers, await startSignInServer({ baseUrl, publicUrl, port })]) {
+    expect(await statusOf(otherServer, access)).toBe(401);
+    expect((await otherServer.refreshTokens(refresh, clientId)).body.error).toMatch(/^invalid_(grant|client)$/);
   }
 });
 
