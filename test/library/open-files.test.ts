@@ -1,11 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { strToU8, zipSync } from 'fflate';
 import { expect } from 'vitest';
 import { formatProgress } from '../../src/cli/library.ts';
 import { openWorkbook, type SheetCell } from '../../src/dataset/workbook.ts';
 import { importFiles } from '../../src/library/commands/commands.ts';
+import { openFile } from '../../src/library/import/sources/open-files.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 
@@ -65,8 +67,65 @@ test('library import reports a damaged entry of a ZIP archive', async ({ folder,
   });
   await writeFile(archive, bytes.subarray(0, bytes.length / 2));
   const { files } = await importPaths(database, [archive]);
-  expect(files).toMatchObject([{ skipped: 1 }]);
+  expect(files).toMatchObject([{ skipped: 1 }, { skipped: 1 }]);
   expect(files[0]?.problems.at(-1)?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
+  expect(files[1]?.problems.at(-1)?.problem).toMatch(/the ZIP archive is cut off/);
+});
+
+test('library import reads the other entries of a ZIP archive if one entry is compressed in an unknown way', async ({
+  folder,
+  database,
+}) => {
+  const archive = join(folder, 'ads.zip');
+  const bytes = Buffer.from(zipSync({ 'a.csv': strToU8(toCsv('One')), 'b.csv': strToU8(toCsv('Two')) }));
+  const bzip2 = 12;
+  bytes.writeUInt16LE(bzip2, 8);
+  await writeFile(archive, bytes);
+  const { files } = await importPaths(database, [archive]);
+  expect(files).toMatchObject([
+    { ads: 0, skipped: 1 },
+    { ads: 1, skipped: 0 },
+  ]);
+  expect(files[0]?.problems[0]?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
+});
+
+test('no cut-off ZIP archive is taken for a complete one', async ({ folder }) => {
+  const entries = Array.from({ length: 3 }, (_, index) => [`${index}.csv`, strToU8(toCsv(`Ad ${index}`))] as const);
+  const archive = zipSync(Object.fromEntries(entries), { level: 0 });
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: archive.length - 1 }), async (length) => {
+      const files: string[] = [];
+      const hasProblem = await (async () => {
+        try {
+          async function* readCutArchive() {
+            yield archive.subarray(0, length);
+          }
+          for await (const { name, bytes } of openFile({ name: join(folder, 'ads.zip'), bytes: readCutArchive() })) {
+            files.push(name);
+            for await (const _ of bytes);
+          }
+          return false;
+        } catch {
+          return true;
+        }
+      })();
+      // The first bytes of an archive are not recognized as an archive. They are no record of any format either.
+      expect(hasProblem || (length < 34 && files.length === 1)).toBe(true);
+    }),
+  );
+});
+
+test('a ZIP archive that lost its later entries marks no ad of a question as gone', async ({ folder, database }) => {
+  const [complete, cutOff] = [join(folder, 'complete.zip'), join(folder, 'cut-off.zip')];
+  const archive = zipSync({ 'a.csv': strToU8(toCsv('One')), 'b.csv': strToU8(toCsv('Two')) }, { level: 0 });
+  const secondEntry = Buffer.from(archive).indexOf('PK\x03\x04', 4);
+  await writeFile(complete, archive);
+  await writeFile(cutOff, archive.subarray(0, secondEntry));
+  const options = { question: 'tea', isComplete: true };
+  expect(await importPaths(database, [complete], options)).toMatchObject({ question: { listed: 2, gone: 0 } });
+  const { files, question } = await importPaths(database, [cutOff], options);
+  expect(files).toMatchObject([{ skipped: 0 }, { skipped: 1, ads: 0 }]);
+  expect(question).toBeUndefined();
 });
 
 test('library import reads the first sheet of a workbook and rejects rounded ids', async ({ folder, database }) => {

@@ -99,7 +99,8 @@ class Import {
   /** The error that stopped the reading of the source, and the line where it occurred. */
   #sourceError: { line: number; error: Error } | undefined;
   #hasAdText = false;
-  #ignoredCount = 0;
+  /** The number of ignored rows for each reason. */
+  readonly #ignoredCounts = new Map<string, number>();
 
   constructor(target: ImportTarget, { format, run, question, onProgress }: ImportOptions) {
     this.#target = target;
@@ -165,7 +166,7 @@ class Import {
     const record = 'cells' in entry ? this.#readRow?.(entry.cells) : SourceRecord.fromObject(entry.value);
     const format = this.#table?.format ?? (record && this.#detector.detectRecordFormat(record));
     if (!record || !format) return { line, path, problem: unknownFormatProblem };
-    if (format.isIgnored?.(record)) return entry;
+    if (format.getIgnoreReason?.(record) !== undefined) return entry;
     try {
       format.toPage?.(record, this.#parser) ?? format.toAd(record, this.#parser);
     } catch {}
@@ -200,8 +201,8 @@ class Import {
     if (this.#sourceError)
       this.#reporter.countSkipped({ line: this.#sourceError.line, path: '' }, this.#sourceError.error);
     if (this.#table && this.#table.titleLineCount > 0) report.notes.push(describeTitleLines(this.#table));
-    if (this.#ignoredCount > 0)
-      report.notes.push(`ignored, because they name no ad (rows of totals): ${formatCount(this.#ignoredCount, 'row')}`);
+    for (const [reason, count] of this.#ignoredCounts)
+      report.notes.push(`ignored, because ${reason}: ${formatCount(count, 'row')}`);
     if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
     if (report.ads + report.pages + report.repeated + report.skipped === 0)
       this.#reporter.addProblem('the source contains no ad and no page');
@@ -239,8 +240,9 @@ class Import {
     if (!record) return;
     const format = this.#table?.format ?? this.#detector.detectRecordFormat(record);
     if (!format) throw new Error(unknownFormatProblem);
-    if (format.isIgnored?.(record)) {
-      this.#ignoredCount++;
+    const ignoreReason = format.getIgnoreReason?.(record);
+    if (ignoreReason !== undefined) {
+      this.#ignoredCounts.set(ignoreReason, (this.#ignoredCounts.get(ignoreReason) ?? 0) + 1);
       return;
     }
     const text = kind === 'text' ? String(content) : undefined;

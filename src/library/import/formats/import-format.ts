@@ -42,9 +42,10 @@ export interface ImportFormat {
    */
   toPage?(record: SourceRecord, parser: ColumnValueParser): JsonObject | Page | undefined;
   /**
-   * Returns true for a row that is not an ad, e.g. a row of totals. The import skips such rows and only counts them.
+   * Returns why a row is neither an ad nor a page, e.g. `they name no ad (rows of totals)`. The import ignores such rows
+   * and reports their number with the reason. Returns undefined for all other rows.
    */
-  isIgnored?(record: SourceRecord): boolean;
+  getIgnoreReason?(record: SourceRecord): string | undefined;
   /**
    * Combines two ads or pages with the same id from one import, for formats whose records may contain only a part of an
    * ad or page. Without this function, the newer record replaces the older one.

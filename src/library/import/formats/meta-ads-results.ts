@@ -63,8 +63,9 @@ export const metaAdsManagerFormat: ImportFormat = {
     record.hasAny(['adname', 'adid']) &&
     record.hasAny(['reportingstarts', 'reportingends', 'amountspent']) &&
     !record.hasAny(['adarchiveid', 'libraryid', 'adcreativebodies']),
-  // The export starts or ends with a row of totals, which belongs to no ad.
-  isIgnored: (record) => isEmpty(record.get('adid')) && isEmpty(record.get('adname')),
+  // The export begins or ends with a row of totals, which names no ad.
+  getIgnoreReason: (record) =>
+    isEmpty(record.get('adid')) && isEmpty(record.get('adname')) ? 'they name no ad (rows of totals)' : undefined,
   toAd,
   combineParts,
 };

@@ -25,7 +25,10 @@ const ranges: readonly RangeRule[] = [['adSpend', ['amountspent'], true]];
 /**
  * The table of advertisers in Meta's Ad Library Report, with the spend of each page and disclaimer. Each row becomes a
  * part of an advertiser page. Small amounts are written as `≤100`, and the column name `Amount spent (EUR)` contains
- * the currency. The report's tables of locations and regions have no page ids, so they cannot be imported.
+ * the currency.
+ *
+ * The ZIP archive of a report also contains a table of locations, which has no page ids, and a folder `regions` with the
+ * spend of the same pages in each region. A table of a region is recognized because it lacks the number of ads.
  */
 export const metaAdvertiserReportFormat: ImportFormat = {
   name: 'meta-advertiser-report',
@@ -35,6 +38,10 @@ export const metaAdvertiserReportFormat: ImportFormat = {
   keysByField: listKeysByField(fields, ranges),
   matches: (record) =>
     record.has('pageid') && record.has('amountspent') && record.hasAny(['disclaimer', 'numberofadsinlibrary']),
+  getIgnoreReason: (record) =>
+    record.hasAny(['numberofadsinlibrary', 'numberofads', 'adsinlibrary'])
+      ? undefined
+      : 'they hold the spend of a page in one region; the table of advertisers holds its whole spend',
   toAd() {
     throw new Error('a row of the Ad Library Report describes a page and not an ad');
   },

@@ -59,7 +59,16 @@ export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> 
  * file is yielded itself. The caller must read each file before requesting the next one.
  */
 export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
-  const { head, allBytes } = await readHead(bytes);
+  const opened = await readHead(bytes).catch((error: unknown) => {
+    if (error instanceof UnreadableSourceError) return error;
+    throw error;
+  });
+  // An entry whose first bytes cannot be read costs that entry, and the import continues with the next one.
+  if (opened instanceof UnreadableSourceError) {
+    yield { name, bytes: failToRead(opened.message) };
+    return;
+  }
+  const { head, allBytes } = opened;
   const firstEntryName = readFirstEntryName(head);
   if (firstEntryName === undefined) {
     yield { name, bytes: head.readUInt32BE(0) === oldWorkbookMark ? failToRead(oldWorkbookProblem) : allBytes };
@@ -69,12 +78,16 @@ export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGe
     yield { name, bytes: failToRead('too many ZIP archives inside each other; unpack them first') };
   } else {
     let hasEntries = false;
-    for await (const entry of readZipEntries(allBytes)) {
+    const ending = new ZipEnding();
+    for await (const entry of readZipEntries(ending.observe(allBytes))) {
+      ending.entryCount++;
       if (!isReadableName(entry.name)) continue;
       hasEntries = true;
       yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes }, depth + 1);
     }
-    if (!hasEntries) yield { name, bytes: failToRead('a ZIP archive without CSV, JSON or Excel files') };
+    const problem = ending.findProblem();
+    if (problem !== undefined) yield { name, bytes: failToRead(problem) };
+    else if (!hasEntries) yield { name, bytes: failToRead('a ZIP archive without CSV, JSON or Excel files') };
   }
 }
 
@@ -110,6 +123,43 @@ function readFirstEntryName(head: Buffer): string | undefined {
   return head.toString('utf8', 30, 30 + head.readUInt16LE(26));
 }
 
+/**
+ * Checks that a ZIP archive is complete. An archive that is cut off between two entries reads like a smaller archive, but
+ * its end record, which states the number of entries, is missing.
+ */
+class ZipEnding {
+  /** The number of files and folders that were read from the archive. */
+  entryCount = 0;
+  #lastBytes = Buffer.alloc(0);
+
+  /** Passes the bytes of the archive on, and remembers the last of them. */
+  async *observe(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of bytes) {
+      const lastBytes =
+        chunk.length >= maxEndRecordBytes ? Buffer.from(chunk) : Buffer.concat([this.#lastBytes, chunk]);
+      this.#lastBytes = lastBytes.subarray(-maxEndRecordBytes);
+      yield chunk;
+    }
+  }
+
+  /** Returns what is missing from the archive, or undefined if the archive is complete. */
+  findProblem(): string | undefined {
+    const start = this.#lastBytes.lastIndexOf(endRecordSignature);
+    if (start < 0 || start + endRecordBytes > this.#lastBytes.length)
+      return 'the ZIP archive is cut off: its end is missing, so files may be missing, too';
+    const statedCount = this.#lastBytes.readUInt16LE(start + 10);
+    if (statedCount === unknownEntryCount || statedCount <= this.entryCount) return undefined;
+    return `the ZIP archive is damaged: it lists ${statedCount} entries, but only ${this.entryCount} can be read`;
+  }
+}
+
+/** The signature, the size and the largest size, with a comment, of the record at the end of a ZIP archive. */
+const endRecordSignature = Buffer.from('PK\x05\x06');
+const endRecordBytes = 22;
+const maxEndRecordBytes = endRecordBytes + 0xffff;
+/** Archives with more entries state this number, and store the true number in another record. */
+const unknownEntryCount = 0xffff;
+
 /** An entry of a ZIP archive. Its bytes arrive while the archive is being read. */
 interface PendingEntry {
   name: string;
@@ -124,7 +174,7 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   const entries: PendingEntry[] = [];
   const unzip = new Unzip((file) => {
     const entry: PendingEntry = { name: file.name, chunks: [], isComplete: false, error: undefined };
-    if (!file.name.endsWith('/')) entries.push(entry);
+    entries.push(entry);
     file.ondata = (error, data, isFinal) => {
       if (error) entry.error = error;
       if (data && data.length > 0) entry.chunks.push(data);
@@ -143,13 +193,16 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   /** Reads the next chunk of the archive. Returns false at the end of the archive. */
   async function readChunk(): Promise<boolean> {
     if (failure) return false;
-    const { value, done } = await archiveChunks.next();
     try {
+      const { value, done } = await archiveChunks.next();
       unzip.push(done ? new Uint8Array() : value, done);
+      return !done;
     } catch (error) {
+      // An error of the file system has a code such as `EIO`. It ends the import.
+      if (typeof (error as NodeJS.ErrnoException).code === 'string') throw error;
       failure = error as Error;
+      return false;
     }
-    return !done && !failure;
   }
   async function* readEntry(entry: PendingEntry): AsyncGenerator<Uint8Array> {
     for (;;) {
