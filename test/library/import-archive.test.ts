@@ -323,3 +323,18 @@ test.for<[query: string, storedQuery: string]>([
     );
   },
 );
+
+test('a table of one region does not replace the whole spend of a page', async ({ libraryServer }) => {
+  const wholeSpend =
+    'Page ID,Page name,Disclaimer,Amount spent (EUR),Number of ads in Library\n7001,Park,Friends,1200,12\n';
+  const regionSpend = 'Page ID,Page name,Disclaimer,Amount spent (EUR)\n7001,Park,Friends,300\n';
+  await libraryServer.importRecords(wholeSpend);
+  const { pages, notes, problems } = await libraryServer.importRecords(regionSpend);
+  expect(pages).toBe(0);
+  expect(notes).toContain(
+    'ignored, because they hold the spend of a page in one region; the table of advertisers holds its whole spend: 1 row',
+  );
+  expect(problems).toMatchObject([{ problem: 'the source contains no ad and no page' }]);
+  const { items } = await libraryServer.searchAll({}, 'pages');
+  expect(items).toMatchObject([{ pageId: '7001', adSpendMin: 1200, adSpendMax: 1200 }]);
+});
