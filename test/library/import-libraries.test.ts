@@ -20,8 +20,9 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
     fixed: { adUrl: 'https://www.linkedin.com/ad-library/detail/1' },
   },
   'meta-advertiser-report': {
-    keys: ['Page name', 'Disclaimer', 'Number of ads in Library'],
-    fixed: { 'Page ID': '1', 'Amount spent (EUR)': '≤100', disclaimer: 'Tea' },
+    keys: ['Page name', 'Disclaimer', 'Number of ads'],
+    // Without the number of ads, the record would be a row of one region, which the import ignores.
+    fixed: { 'Page ID': '1', 'Amount spent (EUR)': '≤100', disclaimer: 'Tea', 'Number of ads in Library': '3' },
   },
   'meta-ads-manager': {
     keys: ['Ad name', 'Impressions', 'Reach', 'Ends', 'Starts', 'Age', 'Page name', 'Headline (ad settings)'],
