@@ -83,8 +83,11 @@ type KindSpecificFailure =
 /** The limit that a call would exceed. The error text gives different advice for each kind of limit. */
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
-  /** The user declined to confirm the spending (`isAnswered`), or did not reply. */
-  | { limit: 'confirmation'; isAnswered: boolean }
+  /**
+   * The user declined to confirm the spending (`isAnswered`), or did not reply. `cost` states the price of the call, as a
+   * sentence.
+   */
+  | { limit: 'confirmation'; isAnswered: boolean; cost: string }
   | {
       limit: 'connection' | 'server';
       /**

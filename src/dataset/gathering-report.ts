@@ -104,6 +104,8 @@ const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
   maxAds: 'To continue, call again with a larger maxAds. Ads that were already read are not charged again.',
+  firstPage:
+    'The person chose to read the first page only. To read the rest, ask the user, and then call again with the same question. Ads that were already read are not charged again.',
   maxCredits:
     'The next page may cost more than the rest of maxCredits. To continue, call again with the same question.',
   budget:

@@ -4,6 +4,7 @@ import { AdLibraryError } from '../api/errors.ts';
 export const stopReasons = [
   'end',
   'maxAds',
+  'firstPage',
   'maxCredits',
   'budget',
   'usage_limit',

@@ -15,7 +15,7 @@ import { joinLines } from '../views/safe-text.ts';
 import { clampLines, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
 import type { OpenCalls } from './caller-context.ts';
-import { confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
+import { type ConfirmedInput, confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
@@ -112,10 +112,14 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   if (keyMasker(call.apiKey)(input) !== input)
     throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
   const running = { server, call, tool, form };
-  const confirmedInput = isGated(tool) ? await confirmInput(running, input) : input;
+  const confirmed = isGated(tool) ? await confirmInput(running, input) : { input, isFirstPageOnly: false };
   return withCallDeadline(running, async (signal) => {
-    const { context, notes } = await createToolContext(running, { signal, receipts });
-    const work = () => runTool(tool, confirmedInput, context);
+    const { context, notes } = await createToolContext(running, {
+      signal,
+      receipts,
+      isFirstPageOnly: confirmed.isFirstPageOnly,
+    });
+    const work = () => runTool(tool, confirmed.input, context);
     const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
     const finished = form.links ? completed : withoutLinks(completed);
     const cost = receipts.buildCost(tool);
@@ -153,6 +157,8 @@ interface ContextOptions {
   receipts: Receipts;
   /** True if the tool must not send a paid request. See `Caller.storedOnly`. */
   storedOnly?: boolean;
+  /** The person allowed the first page only. */
+  isFirstPageOnly?: boolean;
 }
 
 /**
@@ -161,7 +167,7 @@ interface ContextOptions {
  */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
-  { signal, receipts, storedOnly = false }: ContextOptions,
+  { signal, receipts, storedOnly = false, isFirstPageOnly = false }: ContextOptions,
 ) {
   const { apiKey, tenantId, connection, onProgress } = call;
   const notes: { unconfirmed?: string } = {};
@@ -184,6 +190,7 @@ async function createToolContext(
     deadline: now + remainingMs(server, call),
     signal,
     isEstimate: storedOnly,
+    isFirstPageOnly,
     isDemo: server.notice !== undefined,
     wantsHtml: call.wantsHtml === true,
     cacheMs: server.cacheMs,
@@ -208,11 +215,12 @@ async function createToolContext(
  * the user answers does not count against the deadline.
  * @returns the arguments to run the tool with; the user may have limited the call to its first page
  */
-async function confirmInput(running: RunningCall, input: Record<string, unknown>): Promise<Record<string, unknown>> {
+async function confirmInput(running: RunningCall, input: Record<string, unknown>): Promise<ConfirmedInput> {
   const { server, call, tool } = running;
   const { confirmCredits } = server;
   const { person, apiKey, tenantId, signal } = call;
-  if (confirmCredits === undefined || person === undefined || apiKey === undefined) return input;
+  if (confirmCredits === undefined || person === undefined || apiKey === undefined)
+    return { input, isFirstPageOnly: false };
   const { price, balance } = await withCallDeadline(running, async (deadline) => {
     const receipts = new Receipts();
     const { context } = await createToolContext(running, { signal: deadline, receipts, storedOnly: true });
@@ -225,7 +233,7 @@ async function confirmInput(running: RunningCall, input: Record<string, unknown>
     const isCheap = price.atMost <= confirmCredits;
     return { price, balance: isCheap ? undefined : await readBalance(context) };
   });
-  if (price.atMost <= confirmCredits) return input;
+  if (price.atMost <= confirmCredits) return { input, isFirstPageOnly: false };
   return confirmSpend(
     { tool, input, owner: { apiKey, tenantId }, price, balance, firstPage: limitToFirstPage(tool, input) },
     {

@@ -79,13 +79,20 @@ interface ConfirmOptions {
   useOnce: UseOnce;
 }
 
+/** The arguments that the person has accepted. */
+export interface ConfirmedInput {
+  input: Record<string, unknown>;
+  /** True if the person allowed the first page only. */
+  isFirstPageOnly: boolean;
+}
+
 /**
  * Asks the user whether a call may spend credits.
  * @returns the arguments to run the tool with; the user may have limited the call to its first page
  * @throws AdLibraryError `credit_budget` if the user declines or does not answer
  * @throws FormNeeded if the client must repeat the call with the answer
  */
-export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<Record<string, unknown>> {
+export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<ConfirmedInput> {
   const { person, signal } = options;
   const form = createForm(question);
   if (person.asks === 'duringCall') {
@@ -99,12 +106,12 @@ export async function confirmSpend(question: SpendQuestion, options: ConfirmOpti
   return acceptedInput(question, answered.answer);
 }
 
-function createForm({ tool, price, balance, firstPage }: SpendQuestion): PersonForm {
-  const cost = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
+function createForm(question: SpendQuestion): PersonForm {
+  const { balance, firstPage } = question;
   const balanceText = balance === undefined ? '' : ` You have ${formatCreditNumber(balance)} credits.`;
   const offered = firstPage === undefined ? [choices.all, choices.none] : Object.values(choices);
   return {
-    message: `${tool.title} (${tool.name}) ${cost}.${balanceText}`,
+    message: `${describeCost(question)}${balanceText}`,
     requestedSchema: {
       type: 'object',
       properties: { choice: { type: 'string', title: 'Spend the credits?', enum: offered } },
@@ -113,17 +120,25 @@ function createForm({ tool, price, balance, firstPage }: SpendQuestion): PersonF
   };
 }
 
+/** Says which tool costs how much, for example `Search ads (search_ads) costs 3 credits.` */
+function describeCost({ tool, price }: Pick<SpendQuestion, 'tool' | 'price'>): string {
+  const cost = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
+  return `${tool.title} (${tool.name}) ${cost}.`;
+}
+
 const describeUnknownPrice = ({ atLeast, atMost }: PriceBounds): string =>
   Number.isFinite(atMost) ? formatPrice({ atLeast, atMost }) : 'an unknown number of credits';
 
-function acceptedInput({ input, firstPage }: SpendQuestion, answer: FormAnswer | undefined): Record<string, unknown> {
+function acceptedInput(question: SpendQuestion, answer: FormAnswer | undefined): ConfirmedInput {
+  const { input, firstPage } = question;
   const choice = answer?.action === 'accept' ? answer.content?.choice : choices.none;
-  if (choice === choices.all) return input;
-  if (choice === choices.firstPage && firstPage !== undefined) return firstPage;
+  if (choice === choices.all) return { input, isFirstPageOnly: false };
+  if (choice === choices.firstPage && firstPage !== undefined) return { input: firstPage, isFirstPageOnly: true };
   throw new AdLibraryError({
     kind: 'credit_budget',
     limit: 'confirmation',
     isAnswered: answer !== undefined,
+    cost: describeCost(question),
     sent: false,
   });
 }

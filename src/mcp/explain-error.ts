@@ -156,7 +156,8 @@ const markCostlyRetry = <Text extends { retry: Retry }>(failure: Failure, explan
 
 function explainLimit(exceeded: ExceededLimit) {
   if (exceeded.limit === 'tool call') return overMaxCredits;
-  if (exceeded.limit === 'confirmation') return exceeded.isAnswered ? declinedSpending : unansweredForm;
+  if (exceeded.limit === 'confirmation')
+    return exceeded.isAnswered ? declinedSpending : explainUnansweredForm(exceeded);
   return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.transient && budgetReserved) };
 }
 
@@ -226,10 +227,10 @@ const declinedSpending = {
   happened: 'The person declined to spend the credits of this call.',
   next: 'Do not repeat the call, and do not work around this decision. Ask the user how to go on.',
 };
-const unansweredForm = {
-  happened: 'The host showed a form about the price of this call, and nobody answered it.',
-  next: 'Tell the user what the call would cost, and ask whether to repeat it.',
-};
+const explainUnansweredForm = ({ cost }: { cost: string }) => ({
+  happened: `The host showed a form about the price of this call, and nobody answered it. ${cost}`,
+  next: 'Tell the user this price, and ask whether to repeat the call. Lower maxAds, maxCredits or limit costs less. If the host shows no form, the user can raise AD_LIBRARY_CONFIRM_CREDITS ("Confirm credits") and restart this server.',
+});
 const budgetReserved = {
   retry: 'later' as const,
   next: 'Credits are reserved for calls in progress: once those end, this call may fit.',

@@ -28,6 +28,7 @@ import {
   openGathering,
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
+import type { Stop } from '../dataset/stops.ts';
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
@@ -97,13 +98,16 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     return {
       ...result,
       ...(incomplete && { incomplete }),
-      ...buildStopFields(stop, context),
+      ...buildStopFields(context.isFirstPageOnly ? nameFirstPage(stop) : stop, context),
       ...(next && { next }),
       ...(gathered.hasStartedOver && { note: restartNote }),
       ...(rest && (maxCredits === 0 || rest.pages !== 0) && !stop.deadEnd && { estimate: rest }),
     };
   });
 }
+
+/** Names the choice of the person as the reason to stop. The limit of the first page is a lowered `maxAds`. */
+const nameFirstPage = (stop: Stop): Stop => (stop.reason === 'maxAds' ? { ...stop, reason: 'firstPage' } : stop);
 
 /**
  * Describes which ads of a gathering are missing and what reading them costs. Returns undefined if the gathering is

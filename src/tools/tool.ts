@@ -177,6 +177,8 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   isDemo: boolean;
   /** True if the call only estimates a price. Such a call sends no paid request and changes nothing. */
   isEstimate: boolean;
+  /** True if the person allowed this call to read the first page only. Its `maxAds` is lowered accordingly. */
+  isFirstPageOnly: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
   /** Lifetime of cached responses, in milliseconds. */

@@ -75,12 +75,19 @@ describe('Spending confirmation before revision 2026-07-28', () => {
       expect(service.countPaidRequests()).toBe(0);
     });
 
-  test('the error says that nobody answered if the client cannot show a form', async ({ service, server }) => {
+  test('the error repeats the price and says that nobody answered if the client cannot show a form', async ({
+    service,
+    server,
+  }) => {
     const broken = createPerson(() => {
       throw new Error('no screen');
     });
     const { call } = await connectWithForms(server, service.createKey(), broken);
-    expect((await call('search_ads', threeAds)).text).toContain('nobody answered');
+    const { text } = await call('search_ads', threeAds);
+    expect(text).toContain('nobody answered');
+    // The assistant can tell the person the price that the form has shown.
+    expect(text).toContain(broken.forms[0]?.message.split(' You have')[0]);
+    expect(text).toContain('Tell the user this price, and ask whether to repeat the call.');
     expect(service.countPaidRequests()).toBe(0);
   });
 
@@ -107,11 +114,13 @@ describe('Spending confirmation before revision 2026-07-28', () => {
   test('a gathering of unknown size is confirmed by its maxCredits', async ({ service, server }) => {
     const person = choose('first page only');
     const { call } = await connectWithForms(server, service.createKey(), person);
-    const { data } = await call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 40 });
+    const { data, text } = await call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 40 });
     expect(person.forms).toHaveLength(1);
     expect(person.forms[0]?.message).toContain('40 credits');
     expect(person.forms[0]?.requestedSchema.properties.choice.enum).toEqual(['spend', 'first page only', 'cancel']);
-    expect(data.read).toBe(100);
+    expect(data).toMatchObject({ read: 100, stopped: 'firstPage' });
+    expect(text).toContain('The person chose to read the first page only.');
+    expect(text).not.toContain('maxAds');
   });
 
   test('waiting for the confirmation does not count against the timeout', async ({ service, start }) => {
