@@ -182,6 +182,12 @@ function describeGeminiExtension(manifest: Manifest): PluginDescription {
             description: 'Maximum credits to spend until Gemini CLI is restarted; leave empty for no limit',
             envVar: 'AD_LIBRARY_CREDIT_BUDGET',
           },
+          {
+            name: 'Confirm credits',
+            description:
+              'Ask you before a call that may cost more credits than this, if Gemini CLI can show a form; leave empty to be asked before no call',
+            envVar: 'AD_LIBRARY_CONFIRM_CREDITS',
+          },
         ],
       },
     },

@@ -97,11 +97,19 @@ describe('The desktop manifest', () => {
     }
   });
 
+  test('the form of the desktop manifest offers every setting that has a title', () => {
+    const titledSettings = Object.entries(settings).filter(([, setting]) => 'title' in setting);
+    expect(Object.keys(form).map(toSettingName).sort()).toEqual(titledSettings.map(([name]) => name).sort());
+  });
+
   test('the budget field of the desktop manifest accepts the same numbers as the setting', () => {
     const { default: budget, min, max } = form.credit_budget;
     const parseBudget = (value: number) => settings.creditBudget.parse(String(value));
     expect([budget, min, max].map(parseBudget)).toEqual([200, min, max]);
     for (const value of [min - 1, max + 1, 2.5]) expect(() => parseBudget(value)).toThrow();
+    // No call is confirmed by default.
+    expect(form.confirm_credits).toMatchObject({ type: 'number', min, max });
+    expect(form.confirm_credits).not.toHaveProperty('default');
   });
 });
 
