@@ -236,7 +236,10 @@ export class AdRowReader {
       [...adIds].flatMap((id) => [parsedAds.get(id)?.orderValues ?? []]);
     return {
       orders: new Map(
-        incompleteGatherings.map((gathering) => [gathering.id, findListingOrder(listOrderValues(gathering))]),
+        incompleteGatherings.map((gathering) => [
+          gathering.id,
+          findListingOrder(listOrderValues(gathering), gathering.filters ?? {}),
+        ]),
       ),
       ranges: await findSeenRanges(gatherings, (id) => parsedAds.get(id)?.lastSeenAt),
       lastGatherings: await findLastGatherings({ gatherings }),

@@ -10,6 +10,14 @@ export interface ListingOrder {
   /** The smallest and the largest value among the listed ads. Dates are ISO days. */
   from: string | number;
   to: string | number;
+  /** True if the requested order has reached the ads without a value, which come last. All other ads were listed. */
+  endsWithoutValue: boolean;
+}
+
+/** The order that a question requests, with the keys of a local library. Other services may ignore or reject them. */
+export interface RequestedOrder {
+  sort?: unknown;
+  order?: unknown;
 }
 
 type OrderField = (typeof orderFields)[number];
@@ -58,22 +66,59 @@ const maxInversionShare = 0.01;
 const minSurprise = Math.log(1000);
 
 /**
- * Finds the field by which the listed ads are sorted. Returns undefined if no field matches the order. A value may have
+ * Finds the field by which the listed ads are sorted. If the question requests an order, the values only have to agree
+ * with it. Otherwise the values have to show an order. Returns undefined if no field matches the order. A value may have
  * changed since the ad was listed, so 1 % of neighboring ads may be out of order.
  * @param listing the values of each ad, in the order in which the service listed the ads
  */
-export function findListingOrder(listing: readonly OrderValues[]): ListingOrder | undefined {
-  for (const [index, field] of orderFields.entries()) {
-    const values = listing.flatMap((ad) => ad[index] ?? []);
-    if (values.length < minKnownShare * listing.length || measureSurprise(values) < minSurprise) continue;
-    const [rising, falling] = countSteps(values);
-    const maxInversions = Math.floor(maxInversionShare * (values.length - 1));
-    if (Math.min(rising, falling) > maxInversions) continue;
-    const [from, to] = findRange(values).map((value) =>
-      dateFields.has(field) ? formatIsoTime(value).slice(0, 10) : value,
-    );
-    return { field, isDescending: rising <= falling, from: from ?? '', to: to ?? '' };
+export function findListingOrder(
+  listing: readonly OrderValues[],
+  { sort, order }: RequestedOrder = {},
+): ListingOrder | undefined {
+  const requestedField = orderFields.find((field) => field === sort);
+  const requestedOrder = requestedField && describeListing(listing, requestedField);
+  if (requestedOrder && agreesWith(requestedOrder, order))
+    return toListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
+  // Without a request, nothing shows where the service lists ads without a value.
+  for (const field of orderFields) {
+    const described = describeListing(listing, field);
+    if (!described || described.values.length < minKnownShare * listing.length) continue;
+    if (measureSurprise(described.values) >= minSurprise)
+      return toListingOrder({ ...described, endsWithoutValue: false });
   }
+}
+
+interface DescribedListing {
+  field: OrderField;
+  /** The values of the ads that have one. At least one ad has a value. */
+  values: readonly number[];
+  /** Undefined if all values are equal. */
+  isDescending: boolean | undefined;
+  endsWithoutValue: boolean;
+}
+
+/** Describes how the values of a field run through a listing. Returns undefined if the values are not in order. */
+function describeListing(listing: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
+  const index = orderFields.indexOf(field);
+  const values = listing.flatMap((ad) => ad[index] ?? []);
+  const hasValue = (ad: OrderValues | undefined) => (ad?.[index] ?? null) !== null;
+  const endsWithoutValue = !hasValue(listing.at(-1)) && listing.slice(0, values.length).every(hasValue);
+  const [rising, falling] = countSteps(values);
+  const maxInversions = Math.floor(maxInversionShare * (values.length - 1));
+  if (values.length === 0 || Math.min(rising, falling) > maxInversions) return undefined;
+  const isDescending = rising === falling ? undefined : rising < falling;
+  return { field, values, isDescending, endsWithoutValue };
+}
+
+/** Returns whether a listing has the requested direction. A local library sorts in descending order by default. */
+const agreesWith = ({ isDescending }: DescribedListing, order: unknown): boolean =>
+  isDescending === undefined || order === undefined || isDescending === (order !== 'asc');
+
+function toListingOrder({ field, values, isDescending = true, endsWithoutValue }: DescribedListing): ListingOrder {
+  const [from, to] = findRange(values).map((value) =>
+    dateFields.has(field) ? formatIsoTime(value).slice(0, 10) : value,
+  );
+  return { field, isDescending, from: from ?? '', to: to ?? '', endsWithoutValue };
 }
 
 /** Counts how often a value is larger, and how often it is smaller, than the value before it. */

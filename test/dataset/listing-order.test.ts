@@ -35,5 +35,54 @@ test('the sort field of a listing is detected even if one value is out of order'
     orderFields.map((field) => (field === 'duplicates' ? index : null)),
   );
   const changed = ads.map((ad, index) => (index === 50 ? ad.map((value) => value && 900) : ad));
-  expect(findListingOrder(changed)).toEqual({ field: 'duplicates', isDescending: false, from: 0, to: 900 });
+  expect(findListingOrder(changed)).toEqual({
+    field: 'duplicates',
+    isDescending: false,
+    from: 0,
+    to: 900,
+    endsWithoutValue: false,
+  });
+});
+
+const createListing = (field: string, values: readonly (number | null)[]): OrderValues[] =>
+  values.map((own, index) => orderFields.map((name) => (name === field ? own : (index * 37) % 101)));
+
+test('a requested order is found although all values are equal or most ads have none', () => {
+  const day = Date.UTC(2026, 10, 20);
+  const equalDays = createListing(
+    'lastSeenAt',
+    Array.from({ length: 40 }, () => day),
+  );
+  expect(findListingOrder(equalDays, { sort: 'lastSeenAt' })).toEqual({
+    field: 'lastSeenAt',
+    isDescending: true,
+    from: '2026-11-20',
+    to: '2026-11-20',
+    endsWithoutValue: false,
+  });
+  expect(findListingOrder(equalDays)).toBeUndefined();
+  const fewEnds = createListing(
+    'endDate',
+    Array.from({ length: 40 }, (_, index) => (index < 5 ? day - index : null)),
+  );
+  expect(findListingOrder(fewEnds, { sort: 'endDate', order: 'desc' })).toMatchObject({
+    field: 'endDate',
+    isDescending: true,
+    endsWithoutValue: true,
+  });
+  expect(findListingOrder(fewEnds)).toBeUndefined();
+});
+
+test('a requested order is ignored if the values contradict it', () => {
+  const rising = createListing(
+    'duplicates',
+    Array.from({ length: 40 }, (_, index) => index),
+  );
+  expect(findListingOrder(rising, { sort: 'duplicates', order: 'asc' })).toMatchObject({ isDescending: false });
+  expect(findListingOrder(rising, { sort: 'lastSeenAt' })).toMatchObject({ field: 'duplicates' });
+  const mixed = createListing(
+    'duplicates',
+    Array.from({ length: 40 }, (_, index) => (index * 53) % 67),
+  );
+  expect(findListingOrder(mixed, { sort: 'duplicates' })).toBeUndefined();
 });
