@@ -32,6 +32,17 @@ test('library import reads the example table from the guide', async ({ librarySe
   expect(await findAds(libraryServer, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
+test('columns for the payer and the beneficiary are read however they are capitalized', async ({ libraryServer }) => {
+  const table = 'Advertiser,Headline,Payer,Beneficiary\nShop,Hats,Hat Ltd,Hat Brand\n';
+  expect(await libraryServer.importRecords(table)).toMatchObject({ ads: 1, skipped: 0 });
+  const otherTable = 'advertiser,headline,payer,Paid for by\nShop,Caps,Cap Ltd,\n';
+  expect(await libraryServer.importRecords(otherTable)).toMatchObject({ ads: 1, skipped: 0 });
+  expect(await findAds(libraryServer, { query: 'hats' })).toMatchObject([
+    { payer: 'Hat Ltd', beneficiary: 'Hat Brand' },
+  ]);
+  expect(await findAds(libraryServer, { query: 'caps' })).toMatchObject([{ payer: 'Cap Ltd' }]);
+});
+
 test('rows without an id are the same ad if their texts are equal', async ({ libraryServer }) => {
   const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });

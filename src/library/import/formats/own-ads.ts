@@ -36,6 +36,8 @@ const columnNames: Record<string, string> = {
   revenueMin: 'revenuemin',
   revenueMax: 'revenuemax',
   currency: 'currency',
+  payer: 'payer paidby paidforby',
+  beneficiary: 'beneficiary',
   picture: 'picture image imageurl pictureurl',
 };
 
