@@ -132,8 +132,8 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
   const atMost = sumIfAllKnown(await Promise.all(maxCharges));
   const atLeast = Math.min(sumOf([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
-  const storedAds = sumOf(
-    watchesToRead.map((watch) => countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents)),
+  const storedAds = watchesToRead.map((watch) =>
+    countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents),
   );
   const text =
     selectedWatches.length === 0
@@ -147,26 +147,38 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
 /**
  * Returns how many ads of a question are already in the dataset. If a gathering of this question exists, counts the ads
  * of the newest one. Otherwise returns `ads` if a complete gathering of a broader question covers the question, and 0
- * if none does.
+ * if none does. Returns undefined if a broader gathering covers the question and the number of ads is unknown.
  * @param ads number of ads that match the question, if known
  */
 function countStoredAds(
   question: GatheringQuestion,
   ads: number | null | undefined,
   contents: DatasetContents,
-): number {
+): number | undefined {
   const [newest] = findGatherings(contents, question);
-  return newest?.adIds.size ?? (findBroaderGathering(contents, question) ? (ads ?? 0) : 0);
+  if (newest !== undefined) return newest.adIds.size;
+  return findBroaderGathering(contents, question) ? (ads ?? undefined) : 0;
 }
 
 /**
  * Explains why a check costs credits even though the dataset already has the ads. Returns undefined if the check is
  * free.
+ * @param storedAds number of stored ads of each watch; undefined if some are stored and their number is unknown
  */
-function explainRepeatedReading(storedAds: number, { atMost }: Pick<EstimateView, 'atMost'>): string | undefined {
-  if (storedAds === 0 || atMost === 0) return undefined;
-  const be = storedAds === 1 ? 'is' : 'are';
-  return `${formatNumber(storedAds)} of these ads ${be} in the dataset already. A check reads them again, because only a reading of the same question shows what is new.`;
+function explainRepeatedReading(
+  storedAds: readonly (number | undefined)[],
+  price: Pick<EstimateView, 'atLeast' | 'atMost'>,
+): string | undefined {
+  const knownCount = sumOf(storedAds.map((ads) => ads ?? 0));
+  const isUnknown = storedAds.includes(undefined);
+  if (price.atMost === 0 || (knownCount === 0 && !isUnknown)) return undefined;
+  const subject = isUnknown
+    ? knownCount === 0
+      ? 'Ads of these watches are'
+      : `At least ${formatNumber(knownCount)} of these ads are`
+    : `${formatNumber(knownCount)} of these ads ${knownCount === 1 ? 'is' : 'are'}`;
+  const priceText = price.atMost === undefined ? '' : ` for ${formatPrice(price)}`;
+  return `${subject} in the dataset already. A check reads them again${priceText}, because only a reading of the same question shows what is new.`;
 }
 
 function formatChecksEstimate({

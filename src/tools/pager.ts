@@ -87,6 +87,9 @@ const PriceView = z
 const viewPrice = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
+/** The day of an answer with ads. A list of ads always has it. */
+export const dayOfAnswer = z.string().describe('Day of this answer. Days ago are counted from this day.');
+
 export const paging = {
   cursor: z.string().nullable().describe('Cursor of the next page. null at the end.'),
   hasMore: z.boolean().describe('true if there is a next page.'),
@@ -101,7 +104,7 @@ export const paging = {
     .optional()
     .describe('Which items are shown, if the page was cut to fit.'),
   nextPage: PriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
-  asOf: z.string().optional().describe('Day of this answer. Days ago are counted from this day.'),
+  asOf: dayOfAnswer.optional(),
   appUrlPattern: z.string().optional().describe('URL of an item in the app of the service. <id> stands for the id.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
 };

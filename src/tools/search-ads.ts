@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ListedAd } from '../views/ad.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
-import { createAdViews, listForBoard, paginate, paging } from './pager.ts';
+import { createAdViews, dayOfAnswer, listForBoard, paginate, paging } from './pager.ts';
 import { defineTool, readOnly } from './tool.ts';
 
 export const searchAds = defineTool({
@@ -18,7 +18,7 @@ export const searchAds = defineTool({
   showsBoard: true,
   forBoard: listForBoard,
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
-  output: z.looseObject({ items: z.array(ListedAd).describe('The matching ads.'), ...paging }),
+  output: z.looseObject({ items: z.array(ListedAd).describe('The matching ads.'), ...paging, asOf: dayOfAnswer }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     paginate(
       {
