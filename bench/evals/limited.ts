@@ -45,10 +45,15 @@ const gather = async ({ call }: Session, advertiserExact: string | undefined) =>
 };
 const findLine = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start)) ?? '';
 
+/** Matches the sentence that says how many ads of one advertiser have a field. */
+const createGapPattern = (advertiser: string | undefined, field: string) =>
+  new RegExp(`^Known for some of the \\d+ ads of "${advertiser}" only: .*\\b${field} \\(\\d+\\)`);
+
 const questions: readonly LimitedQuestion[] = [
   {
     question: `How many ads of ${oneDay} still run?`,
-    limit: /\d+ unknown/,
+    // Nobody has seen these ads since that day, so whether they still run is unknown for all of them.
+    limit: /^Last seen on one day: (\d+) of \1 ads of .* on \d{4}-\d\d-\d\d\. /,
     ask: async (session) => (await gather(session, oneDay)).split('\n')[0] ?? '',
   },
   {
@@ -68,12 +73,12 @@ const questions: readonly LimitedQuestion[] = [
   },
   {
     question: `In which language does ${placeholders} advertise?`,
-    limit: /^Known for some of the .* ads only: language \(/,
+    limit: createGapPattern(placeholders, 'language'),
     ask: ({ query }) => query(`SELECT language, count(*) ${by(placeholders)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
   },
   {
     question: `Where does ${someCountries} advertise?`,
-    limit: /^Known for some of the .* ads only: country \(/,
+    limit: createGapPattern(someCountries, 'country'),
     ask: async (session) => {
       await gather(session, someCountries);
       return session.query(
@@ -83,7 +88,7 @@ const questions: readonly LimitedQuestion[] = [
   },
   {
     question: `Which picture does ${someCountries} use most?`,
-    limit: /^Known for some of the .* ads only: pictureGroup \(0\)/,
+    limit: createGapPattern(someCountries, 'pictureGroup'),
     ask: ({ query }) => query(`SELECT count(DISTINCT pictureGroup) ${by(someCountries)}`),
   },
   {

@@ -4,7 +4,7 @@ import { joinNames, quote } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
 import type { ListingOrder } from './listing-order.ts';
 import type { OneDayAdvertiser } from './one-day.ts';
-import type { ReadFields } from './sql/statement.ts';
+import type { ReadField, ReadFields } from './sql/statement.ts';
 
 /*
  * Notes that warn readers about gaps in the data: ads missing from a gathering, advertisers whose ads were nearly all
@@ -79,22 +79,26 @@ const dateOrders: Partial<Record<ListingOrder['field'], readonly [string, string
     ['the most recently seen first', 'Ads that were last seen earlier are missing.'],
     ['the longest unseen first', 'Ads that were last seen later are missing.'],
   ],
+  // Many ads have no end date, and ads without a value come last in any order.
   endDate: [
-    ['the latest end first', 'Ads that ended earlier are missing.'],
-    ['the earliest end first', 'Ads that end later are missing.'],
+    ['the latest end first', 'Ads that ended earlier or have no end date are missing.'],
+    ['the earliest end first', 'Ads that end later or have no end date are missing.'],
   ],
 };
 
 function describeOrder(order: ListingOrder | undefined) {
   if (order === undefined)
     return { phrase: ', in no order that the fields show', missing: 'The missing ads may differ from these.' };
-  const { field, isDescending, from, to } = order;
+  const { field, isDescending, from, to, endsWithoutValue } = order;
   const range = from === to ? String(from) : `${formatValue(from)} to ${formatValue(to)}`;
   const [name, missing] = dateOrders[field]?.[isDescending ? 0 : 1] ?? [
     `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`,
-    `Ads with ${isDescending ? 'lower' : 'higher'} values are missing.`,
+    `Ads with ${isDescending ? 'lower' : 'higher'} values or without one are missing.`,
   ];
-  return { phrase: `, ${name}: ${range}`, missing };
+  return {
+    phrase: `, ${name}: ${range}`,
+    missing: endsWithoutValue ? `Ads without ${field} are missing.` : missing,
+  };
 }
 
 const formatValue = (value: string | number): string => (typeof value === 'number' ? formatNumber(value) : value);
@@ -110,6 +114,10 @@ function formatRest({ isStuck, rest }: Pick<IncompleteReading, 'isStuck' | 'rest
 
 const maxNamedAdvertisers = 3;
 const nameTokens = 20;
+
+/** Quotes the name of an advertiser, or its id if no ad names it. */
+export const quoteAdvertiser = ({ pageName, pageId }: Pick<OneDayAdvertiser, 'pageName' | 'pageId'>): string =>
+  quote(truncateLine(pageName ?? pageId ?? '', nameTokens));
 
 /**
  * Names the advertisers whose ads were nearly all last seen on one day, and explains the consequence. Returns undefined
@@ -134,7 +142,7 @@ export function formatOneDayAdvertisers(
     .slice(0, maxNamedAdvertisers)
     .map(
       ({ pageName, pageId, seenOnDay, ads, day }) =>
-        `${formatNumber(seenOnDay)} of ${formatCount(ads, 'ad')} of ${quote(truncateLine(pageName ?? pageId ?? '', nameTokens))} on ${day}`,
+        `${formatNumber(seenOnDay)} of ${formatCount(ads, 'ad')} of ${quoteAdvertiser({ pageName, pageId })} on ${day}`,
     );
   const more = advertisers.length - named.length;
   const all = joinNames([...named, ...(more > 0 ? [`nearly all ads of ${formatNumber(more)} more`] : [])]);
@@ -144,21 +152,73 @@ export function formatOneDayAdvertisers(
 /** If fewer ads than this fraction have a value for a field, the field counts as a gap. */
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
+/**
+ * An advertiser is named beside a field if it has this many ads, and if the share of its ads with the field is at most
+ * this part of the share of all ads.
+ */
+const minAdsOfWorst = 10;
+const maxShareOfWorst = 0.8;
+const maxWorstAdvertisers = 2;
+
+/** The advertisers whose gaps a sentence states. Advertisers have the keys of `createAdvertiserKeyFinder`. */
+export interface GapScope {
+  /** The advertisers that the statement names, with the advertisers in its rows. Undefined: all ads count. */
+  named?: ReadonlySet<string> | undefined;
+  /** The advertisers in the rows, if the rows name any. Their gaps are stated even if all ads together have none. */
+  inRows?: ReadonlySet<string> | undefined;
+  /** Returns the name of an advertiser. A sentence without names leaves the function out. */
+  getName?: ((key: string) => string) | undefined;
+}
 
 /**
- * Lists the fields of a statement that many ads lack, the largest gap first. Example: `Known for some of the 5,437 ads
- * only: country (776), endDate (45) and 2 more fields.` Returns undefined if there is no gap.
+ * Formats which fields of a statement many ads lack, for example `Known for some of the 5,437 ads only: country (776; 0 of
+ * 1,963 of "EWA"), endDate (45) and 2 more fields.` The largest gap comes first. Returns undefined if there is no gap.
  */
-export function formatFieldGaps({ ads, fields }: ReadFields): string | undefined {
-  const gaps = fields
-    .filter((field) => field.ads < minKnownShare * ads)
-    .sort((left, right) => left.ads - right.ads || (left.name < right.name ? -1 : 1));
+export function formatFieldGaps(read: ReadFields, { named, inRows, getName }: GapScope = {}): string | undefined {
+  const total = named ? sumCounts(read.adsByAdvertiser, named) : read.ads;
+  const gaps = read.fields
+    .map((field) => {
+      const known = named ? total - sumCounts(field.missingByAdvertiser, named) : field.ads;
+      const hasGap = known < minKnownShare * total;
+      const candidates = hasGap ? (named ?? read.adsByAdvertiser.keys()) : (inRows ?? []);
+      const worst = getName && known > 0 ? findWorst([...candidates], known / total, field, read) : [];
+      return { name: field.name, known, hasGap, worst };
+    })
+    .filter(({ hasGap, worst }) => hasGap || worst.length > 0)
+    .sort((left, right) => left.known - right.known || (left.name < right.name ? -1 : 1));
   if (gaps.length === 0) return undefined;
-  const named = gaps.slice(0, maxNamedFields).map((field) => `${field.name} (${formatNumber(field.ads)})`);
-  const more = gaps.length - named.length;
-  const all = joinNames([...named, ...(more > 0 ? [formatCount(more, 'more field')] : [])]);
-  return `Known for some of the ${formatCount(ads, 'ad')} only: ${all}.`;
+  const texts = gaps.slice(0, maxNamedFields).map(({ name, known, worst }) => {
+    const worstTexts = worst.map(
+      ({ key, ads, missing }) => `${formatNumber(ads - missing)} of ${formatNumber(ads)} of ${getName?.(key)}`,
+    );
+    return `${name} (${[formatNumber(known), worstTexts.join(', ')].filter(Boolean).join('; ')})`;
+  });
+  const more = gaps.length - texts.length;
+  const all = joinNames([...texts, ...(more > 0 ? [formatCount(more, 'more field')] : [])]);
+  return `Known for some of the ${formatCount(total, 'ad')}${named ? formatOwners([...named], getName) : ''} only: ${all}.`;
 }
+
+const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string>): number =>
+  [...keys].reduce((sum, key) => sum + (counts.get(key) ?? 0), 0);
+
+/** Returns the advertisers whose ads lack a field more often than the others, the largest gap first. */
+function findWorst(
+  candidates: readonly string[],
+  knownShare: number,
+  { missingByAdvertiser }: ReadField,
+  { adsByAdvertiser }: ReadFields,
+) {
+  return candidates
+    .map((key) => ({ key, ads: adsByAdvertiser.get(key) ?? 0, missing: missingByAdvertiser.get(key) ?? 0 }))
+    .filter(({ ads, missing }) => ads >= minAdsOfWorst && (ads - missing) / ads <= maxShareOfWorst * knownShare)
+    .sort((left, right) => right.missing - left.missing || (left.key < right.key ? -1 : 1))
+    .slice(0, maxWorstAdvertisers);
+}
+
+const formatOwners = (keys: readonly string[], getName: GapScope['getName']): string =>
+  getName === undefined || keys.length > maxNamedAdvertisers
+    ? ` of ${formatCount(keys.length, 'advertiser')}`
+    : ` of ${joinNames(keys.map(getName))}`;
 
 /** Columns that are misleading for advertisers whose ads were nearly all last seen on one day. */
 const timeColumns = new Set(['startedAt', 'startedMonth', 'lastSeenAt', 'daysRunning', 'active', 'activeWhenLastRead']);
@@ -169,12 +229,16 @@ export const readsRunningTimes = ({ fields }: ReadFields): boolean => fields.som
 /** Merges the fields that several statements read. Each field is listed once. */
 export function mergeReadFields(all: readonly (ReadFields | undefined)[]): ReadFields | undefined {
   const known = all.filter((read) => read !== undefined);
-  if (known.length === 0) return undefined;
-  // Statements over `current_ads` read fewer ads. Use the statements that read the most ads: they describe the report
-  // best.
-  const ads = Math.max(...known.map((read) => read.ads));
-  const fields = new Map(
-    known.filter((read) => read.ads === ads).flatMap((read) => read.fields.map((one) => [one.name, one])),
-  );
-  return { ads, fields: [...fields.values()] };
+  const [first] = known;
+  if (first === undefined) return undefined;
+  // Statements over current_ads count fewer ads. The fields of all ads then describe the report best.
+  const widest = known.reduce((most, read) => (read.ads > most.ads ? read : most), first);
+  const merged = known.filter(({ ads }) => ads === widest.ads);
+  const fields = new Map(merged.flatMap((read) => read.fields.map((one) => [one.name, one])));
+  const isLimited = known.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);
+  return {
+    ...widest,
+    fields: [...fields.values()],
+    namedAdvertisers: new Set(isLimited ? known.flatMap((read) => [...read.namedAdvertisers]) : []),
+  };
 }

@@ -3,6 +3,7 @@ import { toCanonicalJson } from '../api/json.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
+import { groupBy } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { quote } from '../views/safe-text.ts';
 import { sanitizeId, truncateLine } from '../views/tokens.ts';
@@ -12,7 +13,9 @@ import {
   formatFieldGaps,
   formatIncompleteReading,
   formatOneDayAdvertisers,
+  type GapScope,
   type IncompleteReading,
+  quoteAdvertiser,
   type RestPrice,
   readsRunningTimes,
 } from './coverage-notes.ts';
@@ -135,10 +138,10 @@ export function viewCoverage(answered: CoverageInput): CoverageView {
   const unlisted = sumOf(selectTopLevelGatherings(contents).map(countUnlistedAds));
   const incomplete = selectIncompleteGatherings(contents);
   const advertisers = collectAdvertisers(answered);
-  const { named, others } = findUncovered(advertisers);
+  const { named, others } = findUncovered(answered, advertisers);
   const notes = [
     formatOneDayAdvertisers(listOneDayAdvertisers(answered, advertisers), { hasNames: true }),
-    answered.read && formatFieldGaps(answered.read),
+    answered.read && formatFieldGaps(answered.read, { ...findGapScope(answered.read, advertisers), ...advertisers }),
   ].filter((note) => note !== undefined);
   return {
     ads: ads.length,
@@ -155,6 +158,12 @@ export function viewCoverage(answered: CoverageInput): CoverageView {
   };
 }
 
+/** Builds the coverage of an answer that is not about ads, such as a list of gatherings. It states no gaps of ads. */
+export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
+  ads: ads.length,
+  gatherings: gatherings.length,
+});
+
 /** Returns the newest gathering of each question. Leaves out parts of other gatherings. */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   const newest = selectNewestGatherings(contents);
@@ -169,25 +178,34 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 
 /**
- * Returns the advertisers whose ads were nearly all last seen on one day. Returns an empty list if the statement does
- * not read how long ads ran.
+ * Returns the advertisers that were seen on one day only, if the statement reads how long ads ran. If the statement or
+ * its rows name advertisers, only these count.
  */
-function listOneDayAdvertisers({ facts, read }: CoverageInput, { byKey, isNamedInRows }: Advertisers) {
+function listOneDayAdvertisers({ facts, read }: CoverageInput, { inRows }: Advertisers) {
   if (read === undefined || !readsRunningTimes(read)) return [];
+  const scope = findGapScope(read, { inRows }).named ?? inRows;
   const found = [...findOneDayAdvertisers([...facts.values()])];
-  return found.flatMap(([key, advertiser]) => (isNamedInRows && !byKey.get(key)?.isInRows ? [] : advertiser));
+  return found.flatMap(([key, advertiser]) => (scope && !scope.has(key) ? [] : advertiser));
 }
+
+/**
+ * Returns whose ads a statement reads, as far as its literals show. Rows alone do not show this: a join or a condition may
+ * have dropped the very ads that lack a field.
+ */
+const findGapScope = ({ namedAdvertisers }: ReadFields, { inRows }: Pick<Advertisers, 'inRows'>): GapScope =>
+  namedAdvertisers.size === 0 ? { inRows } : { named: new Set([...namedAdvertisers, ...(inRows ?? [])]) };
 
 /** Returns the coverage notes for the caption of a chart. They do not name advertisers. */
 export function listCaptionNotes(answered: CoverageInput): string[] {
   const incomplete = selectIncompleteGatherings(answered.contents);
   const [newest] = incomplete;
   const more = incomplete.length - 1;
+  const advertisers = collectAdvertisers(answered);
   const notes = [
     newest && formatIncompleteReading({ ...describeReading(newest, answered), missingParts: [] }),
     more > 0 && `${formatCount(more, 'other gathering')} ${more === 1 ? 'is' : 'are'} not complete.`,
-    formatOneDayAdvertisers(listOneDayAdvertisers(answered, collectAdvertisers(answered)), { hasNames: false }),
-    answered.read && formatFieldGaps(answered.read),
+    formatOneDayAdvertisers(listOneDayAdvertisers(answered, advertisers), { hasNames: false }),
+    answered.read && formatFieldGaps(answered.read, findGapScope(answered.read, advertisers)),
   ];
   return notes.filter((note) => typeof note === 'string');
 }
@@ -202,14 +220,22 @@ export function describeGathering(gathering: Gathering, answered: CoverageInput)
   return {
     missing: complete ? undefined : formatIncompleteReading(describeReading(gathering, answered)),
     oneDay: formatOneDayAdvertisers([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
-    fieldGaps: formatFieldGaps({
-      ads: ads.length,
-      fields: chartedFields.map((name) => ({
-        name,
-        ads: ads.filter((ad) => ad.chartedFields.includes(name)).length,
-      })),
-    }),
+    fieldGaps: formatFieldGaps(countChartedFields(ads), collectAdvertisers(answered)),
   };
+}
+
+/** Counts how many of the ads have each field by which the board filters. */
+function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
+  const findAdvertiserKey = createAdvertiserKeyFinder(ads);
+  const countByAdvertiser = (counted: readonly KnownAdFacts[]) => {
+    const groups = groupBy(counted, findAdvertiserKey);
+    return new Map([...groups].flatMap(([key, group]) => (key === null ? [] : [[key, group.length]])));
+  };
+  const fields = chartedFields.map((name) => {
+    const missing = ads.filter((ad) => !ad.chartedFields.includes(name));
+    return { name, ads: ads.length - missing.length, missingByAdvertiser: countByAdvertiser(missing) };
+  });
+  return { ads: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
 }
 
 /** Describes how much of a gathering was read. */
@@ -241,13 +267,14 @@ function describeReading(
 function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
   const [first, ...others] = orders;
   if (first === undefined) return undefined;
-  let { from, to } = first;
+  let { from, to, endsWithoutValue } = first;
   for (const order of others) {
     if (order?.field !== first.field || order.isDescending !== first.isDescending) return undefined;
     if (order.from < from) from = order.from;
     if (order.to > to) to = order.to;
+    endsWithoutValue &&= order.endsWithoutValue;
   }
-  return { ...first, from, to };
+  return { ...first, from, to, endsWithoutValue };
 }
 
 const maxMissingParts = 3;
@@ -300,13 +327,13 @@ interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   ads: number;
   /** The number of the advertiser's ads that no complete gathering contains. */
   outside: number;
-  isInRows: boolean;
 }
 
 interface Advertisers {
   byKey: ReadonlyMap<string, Advertiser>;
-  /** True if the rows contain ids of ads, or ids or names of advertisers. */
-  isNamedInRows: boolean;
+  /** The keys of the advertisers in the rows. Undefined if the rows have no ids of ads and name no known advertiser. */
+  inRows: ReadonlySet<string> | undefined;
+  getName(key: string): string;
 }
 
 /** Groups the ads of the dataset by advertiser, and marks the advertisers that the rows mention. */
@@ -320,38 +347,42 @@ function collectAdvertisers({
   const coveredIds = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
-  const namesInRows = new Set(listCells('pageId', 'pageName'));
+  // A statement may write names in upper or lower case. Advertisers are compared without regard to case everywhere.
+  const namesInRows = new Set(listCells('pageId', 'pageName').map((cell) => String(cell).toLowerCase()));
   const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
   const findAdvertiserKey = createAdvertiserKeyFinder(facts.values());
-  const isInNames = (text: string | null) => text !== null && namesInRows.has(cleanCell(text, maxCellChars));
-  const advertisers = new Map<string, Advertiser>();
+  const isInNames = (text: string | null) =>
+    text !== null && namesInRows.size > 0 && namesInRows.has(cleanCell(text, maxCellChars).toLowerCase());
+  const byKey = new Map<string, Advertiser>();
+  const inRows = new Set<string>();
   for (const [key, { pageId, pageName }] of facts) {
     const advertiserKey = findAdvertiserKey({ pageId, pageName });
     if (advertiserKey === null) continue;
-    const advertiser = advertisers.get(advertiserKey) ?? { pageId, pageName, ads: 0, outside: 0, isInRows: false };
-    // Ads are sorted by the time of their newest version, so a renamed page gets its newest name.
+    const advertiser = byKey.get(advertiserKey) ?? { pageId, pageName, ads: 0, outside: 0 };
+    // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
     advertiser.pageId ??= pageId;
     advertiser.pageName = pageName ?? advertiser.pageName;
     advertiser.ads++;
     if (!coveredIds.has(key)) advertiser.outside++;
-    advertiser.isInRows ||= idsInRows.has(key) || isInNames(pageId) || isInNames(pageName);
-    advertisers.set(advertiserKey, advertiser);
+    if (idsInRows.has(key) || isInNames(pageId) || isInNames(pageName)) inRows.add(advertiserKey);
+    byKey.set(advertiserKey, advertiser);
   }
-  // The ids in a table such as `gatherings` are not ad ids, so they do not identify an advertiser.
-  const hasAdIds = columns.some((column) => column === 'id' || column === 'adId') && areAdIds(idsInRows, facts);
-  const isNamedInRows = hasAdIds || columns.some((column) => column === 'pageId' || column === 'pageName');
-  return { byKey: advertisers, isNamedInRows };
+  // The ids of a table such as `gatherings` are not ids of ads, so they do not point to an advertiser.
+  const hasAdIds = [...idsInRows].some((id) => facts.has(id));
+  const getName = (key: string) => quoteAdvertiser(byKey.get(key) ?? { pageId: null, pageName: null });
+  return { byKey, inRows: hasAdIds || inRows.size > 0 ? inRows : undefined, getName };
 }
 
 /**
  * Finds advertisers with ads that no complete gathering contains. If the rows mention ads or advertisers, only these
  * advertisers are considered, and they are named. Otherwise all advertisers of the dataset are counted, without names.
  */
-function findUncovered({ byKey, isNamedInRows }: Advertisers) {
-  const uncovered = [...byKey.values()].filter(({ outside }) => outside > 0);
-  if (!isNamedInRows) return { named: [], others: uncovered.length };
+function findUncovered({ columns = [], rows = [] }: CoverageInput, { byKey, inRows }: Advertisers) {
+  const uncovered = [...byKey].filter(([, { outside }]) => outside > 0);
+  const isEmptyList = rows.length === 0 && columns.some((column) => advertiserColumns.has(column));
+  if (inRows === undefined) return { named: [], others: isEmptyList ? 0 : uncovered.length };
   const uncoveredInRows = uncovered
-    .filter(({ isInRows }) => isInRows)
+    .flatMap(([key, advertiser]) => (inRows.has(key) ? advertiser : []))
     .sort((left, right) => right.outside - left.outside);
   return {
     named: uncoveredInRows.slice(0, maxAdvertisers),
@@ -359,9 +390,8 @@ function findUncovered({ byKey, isNamedInRows }: Advertisers) {
   };
 }
 
-/** Returns true if the ids in the rows are ad ids. An empty set counts as ad ids. */
-const areAdIds = (ids: ReadonlySet<string>, facts: CoverageInput['facts']): boolean =>
-  ids.size === 0 || [...ids].some((id) => facts.has(id));
+/** Columns that name the ads or the advertisers of the rows. */
+const advertiserColumns = new Set(['id', 'adId', 'pageId', 'pageName']);
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
   ...(pageId !== null && { pageId: sanitizeId(pageId) }),
@@ -370,10 +400,13 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
   outside,
 });
 
-/** Formats the coverage as text for a result. */
-export const formatCoverage = (coverage: CoverageView): string =>
+/**
+ * Formats the coverage for the text of a result.
+ * @param statedNotes the sentences on incomplete gatherings with which the result begins; they are not repeated
+ */
+export const formatCoverage = (coverage: CoverageView, statedNotes: readonly string[] = []): string =>
   [
-    `${formatGatherings(coverage)}${formatCurrent(coverage)}${formatUncovered(coverage)}`,
+    `${formatGatherings(coverage, statedNotes)}${formatCurrent(coverage)}${formatUncovered(coverage)}`,
     ...(coverage.notes ?? []),
   ].join(' ');
 
@@ -398,7 +431,7 @@ export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageV
   return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
-function formatGatherings(coverage: CoverageView): string {
+function formatGatherings(coverage: CoverageView, statedNotes: readonly string[]): string {
   const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, unlisted = 0, removedAds = 0 } = coverage;
   const start = `Coverage: ${formatCount(ads, 'ad')}`;
   const unlistedText =
@@ -409,13 +442,13 @@ function formatGatherings(coverage: CoverageView): string {
   const outside = outsideAds > 0 ? `, ${formatOutside(outsideAds)}` : '';
   if (partial.length === 0) return `${start}${outside}; every gathering is complete.${notes}`;
   const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
-  return `${start}${outside}. Not complete: ${partial.map(formatPartial).join(' ')}${more}${notes}`;
+  return `${start}${outside}. Not complete: ${partial.map((one) => formatPartial(one, statedNotes)).join(' ')}${more}${notes}`;
 }
 
 const formatOutside = (ads: number) => `${formatNumber(ads)} of them only from searches or earlier gatherings`;
 
-const formatPartial = ({ gathering, about, gatheredAt, note }: PartialView): string =>
-  `${gathering} ${quote(about)}, ${gatheredAt}: ${note}`;
+const formatPartial = ({ gathering, about, gatheredAt, note }: PartialView, statedNotes: readonly string[]): string =>
+  `${gathering} ${quote(about)}, ${gatheredAt}${statedNotes.includes(note) ? ', as stated above.' : `: ${note}`}`;
 
 /**
  * Returns the notes that come first in an empty result, because the rows may be among the missing ads. Skips gatherings

@@ -29,6 +29,8 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
   truncatedCells: number;
   /** The ad fields that the statement reads. */
   read: SqlExport['read'];
+  /** False if the statement reads nothing but the list of gatherings or months. */
+  isAboutAds: boolean;
   /**
    * The distinct values of the column `id` or `adId`. They are not necessarily ad ids. Undefined if there is no such
    * column.
@@ -73,6 +75,7 @@ export async function writeExport(statements: readonly Statement[], { format, me
       firstRows: [],
       truncatedCells: 0,
       read: undefined,
+      isAboutAds: true,
       ids: undefined,
     };
     return { counts, run: (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) })) };
@@ -92,11 +95,11 @@ export async function writeExport(statements: readonly Statement[], { format, me
 
 const maxFirstRows = 3;
 
-/** Counts rows while passing them on. Starts counting again on each call, because a statement may run twice. */
-async function* countRows({ columns, rows, read }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
+/** Passes rows on and counts them. A statement may run twice, so the counts start again at the first row. */
+async function* countRows({ columns, rows, read, isAboutAds }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
   const column = columns.findIndex((name) => name === 'id' || name === 'adId');
   const ids: ExportCounts['ids'] = column < 0 ? undefined : new Set();
-  Object.assign(counts, { columns, read, rowCount: 0, firstRows: [], ids } satisfies Partial<ExportCounts>);
+  Object.assign(counts, { columns, read, isAboutAds, rowCount: 0, firstRows: [], ids } satisfies Partial<ExportCounts>);
   for await (const batch of rows) {
     counts.firstRows.push(...batch.slice(0, maxFirstRows - counts.firstRows.length));
     counts.rowCount += batch.length;

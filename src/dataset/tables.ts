@@ -82,12 +82,11 @@ export const tables = {
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /**
- * Views over the tables. `current_ads` contains the ads of the newest complete gathering of each question. The table
+ * Views over `ads`, as conditions. `current_ads` contains the ads of the newest complete gathering of each question. The table
  * `ads` also contains ads that are no longer listed, with their last known values.
  */
 export const views = {
-  current_ads: `SELECT ads.* FROM ads WHERE id IN (
-    SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)`,
+  current_ads: 'id IN (SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)',
 } as const;
 
 /**
@@ -113,6 +112,8 @@ const meanings: { [Name in keyof typeof tables.ads]?: string } = {
 type ColumnType = 'text' | 'numeric';
 /** The name of a table. */
 export type TableName = keyof typeof tables;
+/** The name of a view. */
+export type ViewName = keyof typeof views;
 /** A cell of a table or of a query result. */
 export type Cell = string | number | null;
 
@@ -129,8 +130,8 @@ export type PageRow = Row<'pages'> & { pageId: string };
 /** The names of all tables. */
 export const tableNames = Object.keys(tables) as TableName[];
 /** The names of all views. */
-export const viewNames = Object.keys(views);
-/** Returns the column names of a table, in order. */
+export const viewNames = Object.keys(views) as ViewName[];
+/** Returns the names of a table's columns in order. */
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 
 /** Returns the columns of `ads` that are not API fields, with their explanations. */

@@ -1,6 +1,12 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
-import { FileCoverageView, formatCoverage, listNotesOfEmptyResult, viewCoverage } from '../dataset/coverage.ts';
+import {
+  FileCoverageView,
+  formatCoverage,
+  listNotesOfEmptyResult,
+  viewCounts,
+  viewCoverage,
+} from '../dataset/coverage.ts';
 import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import {
   allAdsSql,
@@ -85,8 +91,9 @@ export const exportAds = defineTool({
       const adIds = collectAdIds(exported, coverageInput.facts);
       const listed = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
       const read = mergeReadFields(exported.map((one) => one.read));
-      const coverage = viewCoverage({ ...coverageInput, ...listed, read });
-      return { coverage, note: buildMethodNote({ contents, coverage, exported, adIds, now, version }) };
+      const isAboutAds = exported.some((one) => one.isAboutAds);
+      const coverage = isAboutAds ? viewCoverage({ ...coverageInput, ...listed, read }) : viewCounts(contents);
+      return { coverage, isAboutAds, note: buildMethodNote({ contents, coverage, exported, adIds, now, version }) };
     };
     const exports = context.exports();
     let counts: ExportCounts[] = [];
@@ -105,7 +112,8 @@ export const exportAds = defineTool({
         counts = await writeExport(statements, { format, method, write: take, maxBytes });
       },
     });
-    const { coverage, note: parts } = describeExport(counts);
+    const { coverage, isAboutAds, note: parts } = describeExport(counts);
+    const firstLines = sumOf(counts.map((one) => one.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
     const note = await exports
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${noteFileEnding}`,
@@ -134,13 +142,13 @@ export const exportAds = defineTool({
         ...(cut > 0 && { cut }),
       },
       text: joinLines([
-        ...(rows === 0 ? listNotesOfEmptyResult(coverage) : []),
+        ...firstLines,
         `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
         ...sheetViews.map((one) =>
           formatFirstRows(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`),
         ),
         cut > 0 && cutText,
-        formatCoverage(coverage),
+        isAboutAds && formatCoverage(coverage, firstLines),
       ]),
       attachments: [createResourceLink(file), createResourceLink(note)],
     };

@@ -6,6 +6,7 @@ import {
   formatCoverage,
   listCaptionNotes,
   listNotesOfEmptyResult,
+  viewCounts,
   viewCoverage,
 } from '../dataset/coverage.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
@@ -13,7 +14,7 @@ import { isEmptyResult } from '../dataset/sql/statement.ts';
 import { type Cell, describeColumns } from '../dataset/tables.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
-import { isWord, quote, quoteUnlessWord } from '../views/safe-text.ts';
+import { isWord, joinLines, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { RowView } from './first-rows.ts';
@@ -53,17 +54,18 @@ export const queryAds = defineTool({
   async run({ sql, limit = 50, cell = 160, chart }, context) {
     const { resultTokens, signal, isDemo } = context;
     const contents = await (await context.dataset()).readContents();
-    const { columns, rows, rowCount, truncated, read } = await context.sql().query(contents, {
+    const { columns, rows, rowCount, truncated, read, isAboutAds } = await context.sql().query(contents, {
       sql,
       limit,
       maxCellChars: cell,
       signal,
     });
     const coverageInput = { ...(await readCoverageInput(contents, context)), columns, rows, maxCellChars: cell, read };
-    const coverage = viewCoverage(coverageInput);
+    const coverage = isAboutAds ? viewCoverage(coverageInput) : viewCounts(contents);
     const firstLines = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
+    const coverageText = isAboutAds ? formatCoverage(coverage, firstLines) : undefined;
     const render = (shown: readonly Cell[][]) =>
-      [...firstLines, formatRows({ columns, rows: shown, rowCount, limit }), formatCoverage(coverage)].join('\n');
+      joinLines([...firstLines, formatRows({ columns, rows: shown, rowCount, limit }), coverageText]);
     const readableRows = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
     const budget = dataTokensPerTextToken * resultTokens;
     const shown = readableRows.slice(0, countFittingItems({ items: readableRows, budget, render: JSON.stringify }));
@@ -76,7 +78,7 @@ export const queryAds = defineTool({
       return { data: { ...data, chart: note }, text: withNote(note) };
     };
     const readAt = getLaunchesKnownUntil(contents)?.complete;
-    const notes = listCaptionNotes(coverageInput);
+    const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
     const drawing = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo, notes });
     if ('problem' in drawing) return withoutChart(drawing.problem);
     const picture = await (await context.pictures()).chart(drawing, {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
+import { listNotesOfEmptyResult, viewCoverage } from '../dataset/coverage.ts';
 import { type FetchedPicture, failedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
@@ -15,6 +16,7 @@ import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { clampLines, fitsWithin } from '../views/tokens.ts';
 import { type Fields, readId } from '../views/view.ts';
+import { readCoverageInput } from './coverage-input.ts';
 import { formatReasons } from './picture-reasons.ts';
 import { createJpegContent, defineTool, getRemainingDrawingMs, readOnly, type ToolContext } from './tool.ts';
 
@@ -156,7 +158,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const contents = await dataset.readContents();
   const tilesToDraw = new Set(await selectIds(sql, contents, context));
   const items = contents.ads.filter(({ id }) => tilesToDraw.has(normalizeAdId(id)));
-  if (items.length === 0) throw invalidRequest('The SELECT gives no id of an ad in the dataset.');
+  if (items.length === 0) throw await createNoAdsError(contents, context);
   const perceptualHashes = context.adRows().readPerceptualHashes(contents);
   const chosenAds = items.map((item) => ({ item, picture: selectPicture(parseItem(item), { now }) }));
   const hasPicture = (id: string) =>
@@ -214,6 +216,14 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     pictures: counts,
     formatText: createComparisonFormatter(counts, plainCount, missingReasons),
   };
+}
+
+/** Returns the error of a SELECT without ads. The missing ads of an incomplete gathering may be the reason. */
+async function createNoAdsError(contents: DatasetContents, context: ToolContext) {
+  const coverage = viewCoverage(await readCoverageInput(contents, context));
+  return invalidRequest(
+    [...listNotesOfEmptyResult(coverage), 'The SELECT gives no id of an ad in the dataset.'].join(' '),
+  );
 }
 
 /** Pictures are fetched for comparison during this share of the remaining time. The rest is for drawing the sheet. */

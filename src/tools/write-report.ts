@@ -200,7 +200,10 @@ export const writeReport = defineTool({
         ...shown.map(formatSection),
         missingPictures.length > 0 &&
           `${formatCount(missingPictures.length, 'picture')} could not be shown. ${formatReasons(missingPictures)}.`,
-        formatCoverage(coverage),
+        formatCoverage(
+          coverage,
+          results.flatMap(({ statedNotes = [] }) => statedNotes),
+        ),
         note,
       ]),
       attachments: [createResourceLink(file)],
@@ -264,6 +267,8 @@ interface SectionResult {
   first?: { columns: readonly string[]; first: readonly (readonly Cell[])[] };
   /** Fields of ads that the SQL statement of the section reads. */
   read?: ReadFields | undefined;
+  /** Sentences on incomplete gatherings that the problem of the section states, because the section has no rows. */
+  statedNotes?: readonly string[];
   /** Cells of the table if it has exactly one row. Later reports compare with them. */
   row: ReturnType<typeof buildStoredRow>;
   /** Figures from an earlier report that measure the same things. */
@@ -290,18 +295,22 @@ async function makeSection(
   if (sql !== undefined) {
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
-      const { columns, rows, rowCount, read } = await context
+      const { columns, rows, rowCount, read, isAboutAds } = await context
         .sql()
         .query(contents, { sql, limit, maxCellChars: cell, signal });
       result.rows = rowCount;
       result.read = read;
-      if (isEmptyResult(rows, rowCount)) problems.push(...listNotesOfEmptyResult(viewCoverage(coverageInput)));
+      if (isAboutAds && isEmptyResult(rows, rowCount)) {
+        result.statedNotes = listNotesOfEmptyResult(viewCoverage(coverageInput));
+        problems.push(...result.statedNotes);
+      }
       result.first = { columns, first: rows.slice(0, 3) };
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const charted = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAt = getLaunchesKnownUntil(contents)?.complete;
-      const notes = chart ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars: cell, read }) : [];
+      const notes =
+        chart && isAboutAds ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars: cell, read }) : [];
       const wide = chart && buildChart(chart, charted, { readAt, isDemo, notes });
       const narrow = chart && buildChart(chart, charted, { readAt, isDemo, notes, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);

@@ -14,6 +14,7 @@ const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement =>
   run: (readRows) =>
     readRows({
       columns,
+      isAboutAds: true,
       rows: (async function* () {
         yield* batches;
       })(),

@@ -41,7 +41,7 @@ describe('Coverage of gatherings', () => {
     [
       'by duplicates',
       (ads) => ads.toSorted((left, right) => Number(right.duplicates) - Number(left.duplicates)),
-      /^Read 40 of 200 ads, by duplicates, highest first: 82 to 101\. Ads with lower values are missing\./,
+      /^Read 40 of 200 ads, by duplicates, highest first: 82 to 101\. Ads with lower values or without one are missing\./,
     ],
     [
       'in no order',
@@ -71,6 +71,46 @@ describe('Coverage of gatherings', () => {
       expect(readCoverage(reported).partial?.[0]?.note).toBe(note);
       expect((await server.readResource(String(reported.data.uri))).text).toContain(note);
       expect(readCoverage(await server.call('export_ads', {})).partial?.[0]?.note).toBe(note);
+    },
+  );
+
+  const requestedOrders: [sort: string, fields: (index: number) => object, sentence: RegExp][] = [
+    [
+      'endDate',
+      (index) => (index < 60 ? { endDate: `${toDay(index)}T00:00:00Z` } : {}),
+      /^Read 40 of 200 ads, the latest end first: .* Ads that ended earlier or have no end date are missing\./,
+    ],
+    [
+      'endDate',
+      (index) => (index < 20 ? { endDate: `${toDay(index)}T00:00:00Z` } : {}),
+      /^Read 40 of 200 ads, the latest end first: .* Ads without endDate are missing\./,
+    ],
+    [
+      'lastSeenAt',
+      () => ({ startedAt: null }),
+      /^Read 40 of 200 ads, the most recently seen first: 2026-11-20\. Ads that were last seen earlier are missing\./,
+    ],
+    [
+      'audienceReach',
+      (index) => (index < 60 ? { audienceReach: 1000 - index } : {}),
+      /^Read 40 of 200 ads, by audienceReach, highest first: 961 to 1,000\. Ads with lower values or without one are missing\./,
+    ],
+  ];
+
+  test.for(requestedOrders)(
+    'an incomplete gathering with the requested order %s states this order and the missing ads',
+    async ([sort, fields, sentence], { upstream, server }) => {
+      const service = serveAds(upstream, 0);
+      const ads = createAds(200);
+      // The starts are in no order, so that only the requested order explains the listing.
+      service.ads = ads.map((ad, index) => ({
+        ...ad,
+        startedAt: ads[(index * 37) % ads.length]?.startedAt,
+        ...fields(index),
+      }));
+      await server.call('gather_ads', { filters: { sort, order: 'desc' }, maxAds: 40, maxCredits: 100 });
+      const { data } = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
+      expect((data.coverage as Coverage).partial?.[0]?.note).toMatch(sentence);
     },
   );
 

@@ -9,15 +9,16 @@ import {
   type TableName,
   tableNames,
   tables,
+  type ViewName,
   viewNames,
   views,
 } from '../tables.ts';
 import { FieldCounts, ReadColumns } from './field-counts.ts';
+import { readLiterals } from './literals.ts';
 import {
   cleanCell,
   engineLimits,
   type QueryOptions,
-  type ReadFields,
   regexpLimits,
   resultLimits,
   SqlFailure,
@@ -50,6 +51,8 @@ export class SqlEngine {
   /** The columns that the last prepared statement reads. */
   #readColumns = new ReadColumns();
   readonly #fieldCounts = new FieldCounts();
+  /** The tables by the first pages of their rows and of their indexes. */
+  #tablesByRootPage: ReadonlyMap<number, string> = new Map();
   /** The ids in `current_ads`. Read when they are first needed. */
   #currentIds: ReadonlySet<string> | undefined;
 
@@ -66,7 +69,6 @@ export class SqlEngine {
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#run('PRAGMA journal_mode = OFF');
     for (const name of tableNames) engine.#run(buildTableSql(name));
-    for (const [name, sql] of Object.entries(views)) engine.#run(`CREATE VIEW "${name}" AS ${sql}`);
     engine.#addRegexp();
     engine.#run('BEGIN');
     return engine;
@@ -115,6 +117,9 @@ export class SqlEngine {
     for (const writer of this.#writers.values()) writer.close();
     this.#run('COMMIT');
     for (const sql of indexes) this.#run(sql);
+    for (const name of viewNames) this.#run(buildViewSql(name, json));
+    const pages = this.#database.selectArrays('SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0');
+    this.#tablesByRootPage = new Map(pages.map(([page, table]) => [Number(page), String(table)]));
     this.#run('PRAGMA query_only = ON');
     this.#run(`PRAGMA hard_heap_limit = ${this.readMemoryUsed() + this.#limits.workingBytes}`);
     capi.sqlite3_drop_modules(this.#db, 0);
@@ -124,15 +129,12 @@ export class SqlEngine {
     capi.sqlite3_set_authorizer(
       this.#db,
       (_, code, first, second, _database, reader) => {
-        const isActionAllowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
-        // A view reads all columns of its table, even if the statement uses only some of them.
-        const isOfView = viewNames.includes(String(reader));
+        const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
         if (code === capi.SQLITE_READ && isDatasetTable(first))
           this.#readColumns.add(String(first), second || '', String(reader || ''));
-        const isJsonMissing =
-          !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first) && !isOfView;
-        if (isActionAllowed && !isJsonMissing) return capi.SQLITE_OK;
-        this.#denialReason ??= isActionAllowed ? 'json' : 'refused';
+        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first);
+        if (allowed && !missing) return capi.SQLITE_OK;
+        this.#denialReason ??= allowed ? 'json' : 'refused';
         return capi.SQLITE_DENY;
       },
       0,
@@ -149,10 +151,15 @@ export class SqlEngine {
    * @throws SqlFailure if the text contains no statement or more than one; nothing has run in this case
    */
   prepare(sql: string): RowReader {
+    this.#readColumns = new ReadColumns();
+    return this.#compile(sql, (statements) => this.#createReader(statements));
+  }
+
+  /** Compiles statements and passes them to `createReader`. If anything fails, the statements are released. */
+  #compile(sql: string, createReader: (statements: readonly number[]) => RowReader): RowReader {
     const { capi, wasm } = this.#sqlite;
     this.#denialReason = undefined;
     this.#interruptionReason = undefined;
-    this.#readColumns = new ReadColumns();
     const bytes = encoder.encode(sql);
     const start = wasm.alloc(bytes.length + 1);
     const pointer = wasm.alloc(16);
@@ -172,7 +179,7 @@ export class SqlEngine {
           throw new SqlFailure({ reason: 'tail' });
         position = next;
       }
-      return this.#createReader(statements);
+      return createReader(statements);
     } catch (error) {
       for (const statement of statements) capi.sqlite3_finalize(statement);
       throw error;
@@ -196,12 +203,47 @@ export class SqlEngine {
     return createRowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
   }
 
-  /** Returns the ad fields that the last prepared statement reads, and how many ads have a value for each. */
-  countReadFields(): ReadFields | undefined {
-    return this.#fieldCounts.countFields(this.#readColumns, () => {
+  /**
+   * Returns the fields of ads that the last prepared statement reads, and how many ads have them.
+   * @param sql the text of this statement
+   */
+  describeReading(sql: string): Pick<SqlResult, 'read' | 'isAboutAds'> {
+    const readColumns = this.#readColumns;
+    for (const table of this.#listOpenedTables(sql)) readColumns.addJoinedTable(table);
+    const readCurrentIds = () => {
       this.#currentIds ??= new Set(this.#readFirstColumn('SELECT id FROM current_ads'));
       return this.#currentIds;
-    });
+    };
+    return {
+      read: this.#fieldCounts.countFields(readColumns, readLiterals(sql), readCurrentIds),
+      isAboutAds: readColumns.isAboutAds(),
+    };
+  }
+
+  /**
+   * Returns the tables that a statement opens. SQLite does not report the columns of `USING` as read, so a table that a
+   * statement only joins is found in the compiled program.
+   */
+  #listOpenedTables(sql: string): string[] {
+    const failure = () => this.#createFailure();
+    const tableNames = new Set<string>();
+    let reader: RowReader | undefined;
+    try {
+      reader = this.#compile(`EXPLAIN ${sql}`, ([statement = 0]) =>
+        createRowReader({ ...this.#sqlite, statement, failure, interruption: () => undefined }),
+      );
+      while (reader.step()) {
+        const [, opcode, , rootPage] = reader.row((text) => text);
+        const table = opcode === 'OpenRead' ? this.#tablesByRootPage.get(Number(rootPage)) : undefined;
+        if (table !== undefined) tableNames.add(table);
+      }
+    } catch (error) {
+      // A statement after a semicolon cannot be explained. Its joined tables then stay unknown.
+      if (!(error instanceof SqlFailure)) throw error;
+    } finally {
+      reader?.close();
+    }
+    return [...tableNames];
   }
 
   #readFirstColumn(sql: string): string[] {
@@ -310,6 +352,17 @@ function buildTableSql(name: TableName): string {
   return `CREATE TABLE "${name}" (${columns.join(', ')})`;
 }
 
+/**
+ * Returns the SQL of a view. Where `json` was not loaded, the view does not read it: SQLite reports the columns of a view
+ * and of a common table expression with the same name alike, so a reader of `json` is always the statement.
+ */
+function buildViewSql(name: ViewName, json: boolean): string {
+  const columns = getColumnNames('ads').map((column) =>
+    column === 'json' && !json ? 'NULL AS json' : `ads."${column}"`,
+  );
+  return `CREATE VIEW "${name}" AS SELECT ${columns.join(', ')} FROM ads WHERE ${views[name]}`;
+}
+
 const buildInsertSql = (name: TableName): string =>
   `INSERT OR REPLACE INTO "${name}" VALUES (${getColumnNames(name)
     .map(() => '?')
@@ -409,8 +462,8 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
   };
 }
 
-/** Reads the result of a statement. Stops early once the number of rows exceeds `countedRows`. */
-export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'read'> {
+/** Runs a statement to its end, or until more rows are counted than a result states. */
+export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'read' | 'isAboutAds'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.chars;
   let count = 0;

@@ -1,6 +1,9 @@
+import { adFields } from '../../views/fields.ts';
 import { groupBy } from '../../views/lists.ts';
+import { createAdvertiserKeyFinder } from '../advertisers.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
-import type { ReadFields } from './statement.ts';
+import { type Literals, matchesPattern } from './literals.ts';
+import type { ReadField, ReadFields } from './statement.ts';
 
 /**
  * The tables that contain ad fields. The value is the column that represents the table if a statement only counts its
@@ -20,6 +23,17 @@ const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumns
 /** Columns that are set in every row. They do not count as fields of an ad. */
 const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
+/** Tables that do not describe ads. */
+const tablesWithoutAds = new Set(['gatherings', 'months']);
+
+/** The fields of the API that are columns of other tables or have another name in `ads`. */
+const columnsOfJsonFields: Record<string, readonly [table: AdTable, column: string]> = {
+  countries: ['ad_countries', 'country'],
+  publisherPlatform: ['ad_platforms', 'platform'],
+  cards: ['ad_cards', 'number'],
+  page: ['ads', 'pageName'],
+};
+
 /** If a statement reads only ads of this view, fields are counted over the view instead of all ads. */
 const viewName = 'current_ads';
 /** A column that is read only by the definition of the view. */
@@ -27,6 +41,8 @@ const columnOfView = 'gathered.adId';
 
 /** The columns that a statement reads, as SQLite reports them while compiling the statement. */
 export class ReadColumns {
+  /** The tables and views that the statement reads, in lower case. */
+  readonly #tables = new Set<string>();
   /** Columns such as `ads.headline`. The entry `ads.` means that the rows of the table are only counted. */
   readonly #columns = new Set<string>();
   /** Columns that are read by the view, or by a common table expression with the same name. */
@@ -34,7 +50,18 @@ export class ReadColumns {
 
   /** Adds a column. `reader` is the name of the view or common table expression that reads the column. */
   add(table: string, column: string, reader: string): void {
+    this.#tables.add(table.toLowerCase());
     (reader === viewName ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
+  }
+
+  /** Adds a table that the statement joins. A view opens `ads` as well, so only the other tables count. */
+  addJoinedTable(table: string): void {
+    if (isAdTable(table) && table !== 'ads') this.add(table, '', '');
+  }
+
+  /** Returns whether the statement reads a table that describes ads or pages. */
+  isAboutAds(): boolean {
+    return [...this.#tables].some((table) => !tablesWithoutAds.has(table));
   }
 
   /**
@@ -62,12 +89,18 @@ interface AdField {
   column: string;
 }
 
-/** Returns the ad fields among the columns that a statement reads, without duplicates. */
-function listFields(readColumns: ReadonlyMap<string, readonly string[]>): AdField[] {
+/**
+ * Returns the fields of ads among the columns that a statement reads, each once. If it reads the column `json`, the paths
+ * of the statement say which fields of the ads it reads.
+ */
+function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonFields }: Literals): AdField[] {
   const adColumns = ['ads', viewName].flatMap((table) => readColumns.get(table) ?? []);
+  const columnsInJson = adColumns.includes('json') ? [...jsonFields].flatMap(findColumnOfJsonField) : [];
   return (Object.keys(mainColumns) as AdTable[]).flatMap((table) => {
-    const columns = table === 'ads' ? adColumns : readColumns.get(table);
-    if (columns === undefined) return [];
+    const namedColumns = table === 'ads' ? adColumns : readColumns.get(table);
+    const jsonColumns = columnsInJson.flatMap((one) => (one.table === table ? one.column : []));
+    if (namedColumns === undefined && jsonColumns.length === 0) return [];
+    const columns = [...(namedColumns ?? []), ...jsonColumns];
     const fields = columns.filter((column) => Object.hasOwn(tables[table], column) && !keyColumns.has(column));
     const mainColumn = mainColumns[table];
     const columnsOfFields = fields.length === 0 && mainColumn !== undefined ? [mainColumn] : [...new Set(fields)];
@@ -80,14 +113,40 @@ function listFields(readColumns: ReadonlyMap<string, readonly string[]>): AdFiel
   });
 }
 
+/** Returns the column for a field of the API. Derived columns are not in the JSON of an ad. */
+function findColumnOfJsonField(field: string): Pick<AdField, 'table' | 'column'>[] {
+  const [table, column] = Object.hasOwn(columnsOfJsonFields, field) ? (columnsOfJsonFields[field] ?? []) : [];
+  if (table !== undefined && column !== undefined) return [{ table, column }];
+  return sentColumns.has(field) ? [{ table: 'ads', column: field }] : [];
+}
+
+const sentColumns = new Set(
+  ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
+);
+
+/** An ad in the counts. */
+interface CountedAd {
+  /** One bit for each column of `ads` that has a value. */
+  values: bigint;
+  advertiser: AdvertiserNames;
+}
+
+/** The id and the name of an advertiser, as some of its ads state them. Ads with the same values share the object. */
+interface AdvertiserNames {
+  pageId: string | null;
+  pageName: string | null;
+}
+
 /**
  * Counts how many ads have a value for each field. Values are counted while the tables are loaded. Counting with SQL
  * would take seconds, because SQLite stores these columns behind long texts.
  */
 export class FieldCounts {
-  /** For each ad, the bits of the columns of `ads` that have a value. */
-  readonly #valuesById = new Map<string, bigint>();
-  /** For each column of the other tables: the ids of the ads that have a value. */
+  readonly #adsById = new Map<string, CountedAd>();
+  readonly #advertisers = new Map<string, AdvertiserNames>();
+  /** The keys of the advertisers, once they were needed. */
+  #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
+  /** The ids of the ads with a value, by table and column of the other tables. */
   readonly #idsByColumn = new Map<string, Set<string>>();
 
   /** Adds rows of a table. The cells of a row are in the order of the table's columns. */
@@ -95,16 +154,25 @@ export class FieldCounts {
     if (!isAdTable(table)) return;
     const columns = getColumnNames(table);
     const idIndex = columns.indexOf('id');
+    const [pageIdIndex, pageNameIndex] = [columns.indexOf('pageId'), columns.indexOf('pageName')];
     for (const row of rows) {
       const id = String(row[idIndex]);
       if (table === 'ads') {
         let values = 0n;
         for (const [index, cell] of row.entries()) if (cell !== null) values |= columnBits[index] ?? 0n;
-        this.#valuesById.set(id, values);
+        this.#adsById.set(id, { values, advertiser: this.#addAdvertiser(row[pageIdIndex], row[pageNameIndex]) });
       } else
         for (const [index, cell] of row.entries())
           if (cell !== null && index !== idIndex) this.#getIds(table, columns[index] ?? '').add(id);
     }
+  }
+
+  #addAdvertiser(pageId: Cell = null, pageName: Cell = null): AdvertiserNames {
+    const [id, name] = [pageId, pageName].map((cell) => (cell === null ? null : String(cell)));
+    const key = JSON.stringify([id, name]);
+    const advertiser = this.#advertisers.get(key) ?? { pageId: id ?? null, pageName: name ?? null };
+    this.#advertisers.set(key, advertiser);
+    return advertiser;
   }
 
   #getIds(table: string, column: string): Set<string> {
@@ -114,26 +182,69 @@ export class FieldCounts {
     return ids;
   }
 
+  /** Returns the key of each advertiser. All ads are loaded when the first statement runs. */
+  #getAdvertiserKeys(): ReadonlyMap<AdvertiserNames, string | null> {
+    if (this.#advertiserKeys) return this.#advertiserKeys;
+    const advertisers = [...this.#advertisers.values()];
+    const findAdvertiserKey = createAdvertiserKeyFinder(advertisers);
+    this.#advertiserKeys = new Map(advertisers.map((one) => [one, findAdvertiserKey(one)]));
+    return this.#advertiserKeys;
+  }
+
   /**
    * Returns how many ads have a value for each field that a statement reads. Returns undefined if the statement reads
    * no table with ads.
    * @param readCurrentIds returns the ids in `current_ads`
    */
-  countFields(readColumns: ReadColumns, readCurrentIds: () => ReadonlySet<string>): ReadFields | undefined {
+  countFields(
+    readColumns: ReadColumns,
+    literals: Literals,
+    readCurrentIds: () => ReadonlySet<string>,
+  ): ReadFields | undefined {
     const columnsByTable = readColumns.groupByTable();
     if (columnsByTable.size === 0) return undefined;
     const readsOnlyView = columnsByTable.has(viewName) && !columnsByTable.has('ads');
-    const ids = readsOnlyView ? readCurrentIds() : new Set(this.#valuesById.keys());
-    const fields = listFields(columnsByTable).map((field) => ({ name: field.name, ads: this.#countAds(field, ids) }));
-    return { ads: ids.size, fields };
+    const currentIds = readsOnlyView ? readCurrentIds() : undefined;
+    const ads = [...this.#adsById].filter(([id]) => currentIds === undefined || currentIds.has(id));
+    const adsByAdvertiser = this.#countByAdvertiser(ads.map(([, ad]) => ad));
+    const fields = listFields(columnsByTable, literals).map(({ name, ...field }): ReadField => {
+      const hasValue = this.#createValueTest(field);
+      const missing = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
+      return { name, ads: ads.length - missing.length, missingByAdvertiser: this.#countByAdvertiser(missing) };
+    });
+    const namesAdvertisers = ['ads', viewName].some((table) =>
+      columnsByTable.get(table)?.some((column) => column === 'pageId' || column === 'pageName'),
+    );
+    const namedAdvertisers = namesAdvertisers ? this.#findNamedAdvertisers(literals) : [];
+    return { ads: ads.length, adsByAdvertiser, fields, namedAdvertisers: new Set(namedAdvertisers) };
   }
 
-  #countAds({ table, column }: AdField, ids: ReadonlySet<string>): number {
-    let count = 0;
-    if (table === 'ads') {
-      const bit = columnBits[getColumnNames('ads').indexOf(column)] ?? 0n;
-      for (const id of ids) if (((this.#valuesById.get(id) ?? 0n) & bit) !== 0n) count++;
-    } else for (const id of this.#getIds(table, column)) if (ids.has(id)) count++;
-    return count;
+  #countByAdvertiser(ads: readonly CountedAd[]): Map<string, number> {
+    const keys = this.#getAdvertiserKeys();
+    const counts = new Map<string, number>();
+    for (const { advertiser } of ads) {
+      const key = keys.get(advertiser) ?? null;
+      if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** Returns a function that tells whether an ad has a value in a column. */
+  #createValueTest({ table, column }: Pick<AdField, 'table' | 'column'>): (id: string, ad: CountedAd) => boolean {
+    if (table !== 'ads') {
+      const ids = this.#getIds(table, column);
+      return (id) => ids.has(id);
+    }
+    const bit = columnBits[getColumnNames('ads').indexOf(column)] ?? 0n;
+    return (_, { values }) => (values & bit) !== 0n;
+  }
+
+  /** Returns the keys of the advertisers whose id or name is among the literals of a statement. */
+  #findNamedAdvertisers({ comparedTexts, namePatterns }: Literals): string[] {
+    return [...this.#getAdvertiserKeys()].flatMap(([{ pageId, pageName }, key]) => {
+      const isCompared = [pageId, pageName].some((text) => text !== null && comparedTexts.has(text.toLowerCase()));
+      const isNamed = isCompared || namePatterns.some((pattern) => matchesPattern(pageName ?? '', pattern));
+      return isNamed && key !== null ? [key] : [];
+    });
   }
 }

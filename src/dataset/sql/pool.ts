@@ -41,6 +41,8 @@ export interface SqlExport {
   rows: AsyncIterable<Cell[][]>;
   /** The ad fields that the statement reads. */
   read?: Batch['read'];
+  /** False if the statement reads nothing but the list of gatherings or months. */
+  isAboutAds: boolean;
 }
 
 /** Options of a `SqlPool`. */
@@ -123,8 +125,13 @@ export class SqlPool {
         exportWorker = worker;
         return batch;
       });
-      const { columns, read: readFields } = first;
-      return await read({ columns, read: readFields, rows: this.#readBatches(tenantId, exportWorker, first, signal) });
+      const { columns, read: readFields, isAboutAds = true } = first;
+      return await read({
+        columns,
+        read: readFields,
+        isAboutAds,
+        rows: this.#readBatches(tenantId, exportWorker, first, signal),
+      });
     } finally {
       if (exportWorker?.isAlive) await this.#ask(exportWorker, ['close']).catch(() => exportWorker?.terminate());
       if (exportWorker) this.#workers.checkIn(exportWorker);

@@ -72,11 +72,21 @@ export interface QueryOptions {
 export interface ReadFields {
   /** The number of ads that the statement reads: all ads, or only those in `current_ads`. */
   ads: number;
-  /**
-   * The fields, each with the number of ads that have a value. An ad with several rows in another table is counted
-   * once.
-   */
-  fields: readonly { name: string; ads: number }[];
+  /** The number of these ads of each advertiser, by the keys of `createAdvertiserKeyFinder`. */
+  adsByAdvertiser: ReadonlyMap<string, number>;
+  /** The fields. A field of another table has its ads counted once. */
+  fields: readonly ReadField[];
+  /** The advertisers whose names or ids the statement compares with something. */
+  namedAdvertisers: ReadonlySet<string>;
+}
+
+/** A field of ads that a statement reads. */
+export interface ReadField {
+  name: string;
+  /** The number of ads that have a value. */
+  ads: number;
+  /** The number of ads without a value, for each advertiser that has such ads. */
+  missingByAdvertiser: ReadonlyMap<string, number>;
 }
 
 /** The result of a statement. */
@@ -88,6 +98,8 @@ export interface SqlResult {
   truncated: boolean;
   /** Undefined if the statement reads no table with ads. */
   read: ReadFields | undefined;
+  /** False if the statement reads nothing but the list of gatherings or months. Ads say nothing about such a result. */
+  isAboutAds: boolean;
 }
 
 /** Returns true if a result has no rows, or a single row that contains only zeros and nulls. */
@@ -113,8 +125,9 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of rows of an export. `done` is true for the last batch. `read` is set in the first batch. */
-export type Batch = Pick<SqlResult, 'columns' | 'rows'> & Partial<Pick<SqlResult, 'read'>> & { done: boolean };
+/** A batch of an export. `done` is true for the last one. The first one has `read` and `isAboutAds`. */
+export type Batch = Pick<SqlResult, 'columns' | 'rows'> &
+  Partial<Pick<SqlResult, 'read' | 'isAboutAds'>> & { done: boolean };
 
 /**
  * Removes invisible characters from a text and cuts it to `max` characters, stating how many characters are missing.
@@ -138,7 +151,7 @@ const formatMegabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
 const selectOnlyText =
   'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
 const reduceHint =
-  'Take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).';
+  'Filter rows first (WHERE), take the distinct rows first (SELECT DISTINCT in a subquery), and compute a subquery once (WITH name AS MATERIALIZED (SELECT …)).';
 
 const problemTexts = {
   refused: () => [selectOnlyText, listTables()],

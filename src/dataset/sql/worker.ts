@@ -43,19 +43,19 @@ const methods = {
   lockDown: (json: boolean) => engine.lockDown(interruption, json),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
-    let result: Omit<SqlResult, 'read'>;
+    let result: ReturnType<typeof readResult>;
     try {
       result = readResult(reader, options);
     } finally {
       reader.close();
     }
-    return { ...result, read: engine.countReadFields() };
+    return { ...result, ...engine.describeReading(sql) };
   },
   export(sql: string): Batch {
     const reader = engine.prepare(sql);
     runningExport = { reader, spentMs: 0 };
-    const read = engine.countReadFields();
-    return { ...readNextBatch(), read };
+    const reading = engine.describeReading(sql);
+    return { ...readNextBatch(), ...reading };
   },
   next: readNextBatch,
   close: closeExport,

@@ -1,0 +1,233 @@
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import { createAd, type ServedAd, serveAds } from '../support/ad-service.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import type { Result, TestServer } from '../support/server.ts';
+
+const now = Date.parse('2026-11-20T12:00:00Z');
+const test = freshUpstreamTest({ now: () => now });
+
+const readNotes = ({ data }: Result) => (data.coverage as { notes?: string[] }).notes ?? [];
+const queryNotes = async (server: TestServer, sql: string) => readNotes(await server.call('query_ads', { sql }));
+const queryGaps = async (server: TestServer, sql: string) =>
+  (await queryNotes(server, sql)).filter((note) => note.startsWith('Known'));
+
+interface Owner {
+  name: string;
+  ads: number;
+  withCountry: number;
+}
+
+/** Ads of several advertisers, of which some name their countries. */
+const createOwnedAds = (owners: readonly Owner[], fields: object = {}): ServedAd[] =>
+  owners.flatMap(({ name, ads, withCountry }, owner) =>
+    Array.from({ length: ads }, (_, index) =>
+      createAd(1000 * owner + index, {
+        ...{ pageId: `page ${owner}`, page: { pageName: name }, ...fields },
+        ...(index < withCountry && { countries: ['DE'] }),
+      }),
+    ),
+  );
+
+const [complete, partial, empty]: Owner[] = [
+  { name: 'Complete', ads: 900, withCountry: 900 },
+  { name: "Partial's", ads: 60, withCountry: 20 },
+  { name: 'Empty', ads: 240, withCountry: 0 },
+] as const;
+const countries = 'country, count(*) FROM ads LEFT JOIN ad_countries USING (id)';
+
+describe('Gaps of fields for each advertiser', () => {
+  test.beforeEach(async ({ upstream, server }) => {
+    serveAds(upstream, 0).ads = createOwnedAds([complete, partial, empty].filter((one) => one !== undefined));
+    await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 5000, maxCredits: 1000 });
+  });
+
+  for (const condition of [
+    "pageName = 'Partial''s'",
+    "lower(pageName) = 'partial''s'",
+    "pageId = 'page 1'",
+    "pageId IN ('page 1', 'page of nobody')",
+    "pageName LIKE 'partial%'",
+    "ads.pageName IS 'PARTIAL''S' -- 'Complete'",
+    "pageName = 'Partial''s' AND pageId <> 'page 0'",
+  ])
+    test(`a statement with the condition ${condition} states the gap of this advertiser`, async ({ server }) => {
+      expect(await queryGaps(server, `SELECT ${countries} WHERE ${condition}\nGROUP BY 1`)).toEqual([
+        'Known for some of the 60 ads of "Partial\'s" only: country (20).',
+      ]);
+    });
+
+  test('a statement about an advertiser with complete data states no gap of other advertisers', async ({ server }) => {
+    for (const condition of ["pageName = 'Complete'", "pageName LIKE '%omplet%'", "pageId IN ('page 0')"])
+      expect(await queryGaps(server, `SELECT ${countries} WHERE ${condition} GROUP BY 1`)).toEqual([]);
+  });
+
+  test('a statement about several advertisers names the advertiser with the largest gap', async ({ server }) => {
+    expect(
+      await queryGaps(
+        server,
+        `SELECT ${countries} WHERE pageName IN ('Complete', 'Empty') AND country = 'DE' GROUP BY 1`,
+      ),
+    ).toEqual(['Known for some of the 1,140 ads of "Complete" and "Empty" only: country (900; 0 of 240 of "Empty").']);
+  });
+
+  test('a statement that does not show whose ads it reads states the gap of all ads and the worst advertisers', async ({
+    server,
+  }) => {
+    const sentence =
+      'Known for some of the 1,200 ads only: country (920; 0 of 240 of "Empty", 20 of 60 of "Partial\'s").';
+    for (const sql of [
+      `SELECT ${countries} GROUP BY 1`,
+      `SELECT ${countries} WHERE pageName <> 'Complete' GROUP BY 1`,
+      `SELECT ${countries} WHERE pageName NOT IN ('Complete') GROUP BY 1`,
+      `SELECT ${countries} WHERE body LIKE '%complete%' OR pageName IS NULL GROUP BY 1`,
+      // The join drops the advertiser that has no country at all.
+      'SELECT pageName, count(*) FROM ads JOIN ad_countries USING (id) GROUP BY 1',
+    ])
+      expect(await queryGaps(server, sql)).toEqual([sentence]);
+  });
+
+  test('reports and exports state the gaps of the advertisers that their statements name', async ({ server }) => {
+    const sql = `SELECT ${countries} WHERE pageName = 'Empty' GROUP BY 1`;
+    const sentence = 'Known for some of the 240 ads of "Empty" only: country (0).';
+    expect(readNotes(await server.call('export_ads', { sql }))).toEqual([sentence]);
+    const sections = [{ heading: 'Countries', sql, chart: 'bar' }];
+    const report = await server.call('write_report', { title: 'Countries', sections });
+    expect(readNotes(report)).toEqual([sentence]);
+    expect((await server.readResource(String(report.data.uri))).text).toContain(
+      'Known for some of the 240 ads of 1 advertiser only: country (0).',
+    );
+  });
+});
+
+test('the rows state an advertiser that often lacks a field although nearly all other ads have it', async ({
+  upstream,
+  server,
+}) => {
+  serveAds(upstream, 0).ads = createOwnedAds([
+    { name: 'Complete', ads: 900, withCountry: 900 },
+    { name: 'Partial', ads: 30, withCountry: 10 },
+    { name: 'Small', ads: 5, withCountry: 0 },
+  ]);
+  await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 5000, maxCredits: 1000 });
+  expect(await queryGaps(server, `SELECT pageName, ${countries} GROUP BY 1, 2`)).toEqual([
+    'Known for some of the 935 ads only: country (910; 10 of 30 of "Partial").',
+  ]);
+  expect(await queryGaps(server, `SELECT ${countries} GROUP BY 1`)).toEqual([]);
+});
+
+test('the gap of a named advertiser is counted correctly for any advertisers and ads', async ({ upstream, start }) => {
+  const service = serveAds(upstream, 0);
+  const owner = fc.record({ ads: fc.integer({ min: 1, max: 30 }), shared: fc.double({ min: 0, max: 1, noNaN: true }) });
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(owner, { minLength: 1, maxLength: 4 }), async (list) => {
+      // A new key for each run gives an empty dataset.
+      const server = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
+      const owners = list.map(({ ads, shared }, index) => ({
+        name: `Owner ${index}`,
+        ads,
+        withCountry: Math.round(shared * ads),
+      }));
+      service.ads = createOwnedAds(owners);
+      await server.call('gather_ads', { filters: { round }, maxCredits: 100 });
+      for (const { name, ads, withCountry } of owners) {
+        const noun = ads === 1 ? '1 ad' : `${ads} ads`;
+        const expected = `Known for some of the ${noun} of "${name}" only: country (${withCountry}).`;
+        expect(await queryGaps(server, `SELECT ${countries} WHERE pageName = '${name}' GROUP BY 1`)).toEqual(
+          withCountry < 0.95 * ads ? [expected] : [],
+        );
+      }
+    }),
+    { numRuns: 10 },
+  );
+});
+
+describe('Advertisers that were seen on one day only', () => {
+  test.beforeEach(async ({ upstream, server }) => {
+    serveAds(upstream, 0).ads = [
+      ...createOwnedAds([{ name: 'Once', ads: 20, withCountry: 20 }], { lastSeenAt: '2026-08-01T00:00:00Z' }),
+      ...createOwnedAds([{ name: 'Daily', ads: 20, withCountry: 20 }], { lastSeenAt: '2026-11-20T00:00:00Z' }).map(
+        (ad, index) => ({ ...ad, id: createAd(5000 + index).id, pageId: 'daily' }),
+      ),
+    ];
+    await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 1000 });
+  });
+  const queryDays = async (server: TestServer, sql: string) =>
+    (await queryNotes(server, sql)).filter((note) => note.startsWith('Last seen on one day: 20 of 20 ads of "Once"'));
+
+  test('the sentence appears although the statement changes the names in its rows, or has no rows', async ({
+    server,
+  }) => {
+    for (const sql of [
+      'SELECT upper(pageName) AS pageName, max(lastSeenAt) FROM ads GROUP BY 1',
+      "SELECT pageName || '!' AS pageName, max(lastSeenAt) FROM ads GROUP BY 1",
+      "SELECT pageName FROM ads WHERE lastSeenAt > '2030'",
+      "SELECT max(json_extract(json, '$.lastSeenAt')) FROM ads",
+      "SELECT max(json ->> 'lastSeenAt') FROM current_ads",
+    ])
+      expect(await queryDays(server, sql)).toHaveLength(1);
+  });
+
+  test('the sentence is left out if the statement is about another advertiser', async ({ server }) => {
+    for (const sql of [
+      "SELECT max(lastSeenAt) FROM ads WHERE pageName = 'Daily'",
+      "SELECT upper(pageName) AS pageName, max(lastSeenAt) FROM ads WHERE pageId = 'daily' GROUP BY 1",
+    ])
+      expect(await queryDays(server, sql)).toEqual([]);
+  });
+});
+
+test('a path inside the JSON of an ad counts as the field at its start', async ({ upstream, server }) => {
+  serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }], { ctaType: null });
+  await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+  for (const sql of [
+    "SELECT json_extract(json, '$.ctaType', '$.countries[0]') FROM ads",
+    "SELECT json ->> '$.ctaType', json -> 'countries' FROM current_ads",
+    `SELECT json_extract(json, '$."ctaType"') FROM ads WHERE json_extract(json, '$.countries') IS NOT NULL`,
+  ])
+    expect(await queryGaps(server, sql)).toEqual(['Known for some of the 40 ads only: ctaType (0) and country (10).']);
+  expect(await queryGaps(server, "SELECT json_extract(json, '$.headline', '$.unknown') FROM ads")).toEqual([]);
+  expect(await queryGaps(server, "SELECT '$.ctaType' FROM ads")).toEqual([]);
+});
+
+test('a result that is not about ads has no coverage of ads', async ({ upstream, server }) => {
+  serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
+  await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
+  for (const sql of ['SELECT 1', 'SELECT id FROM gatherings WHERE complete = 1', 'SELECT count(*) FROM months']) {
+    const { data, text } = await server.call('query_ads', { sql });
+    expect(data.coverage).toEqual({ ads: 20, gatherings: 1 });
+    expect(text).not.toMatch(/Coverage|Read 20/);
+    expect((await server.call('export_ads', { sql })).text).not.toMatch(/Coverage|Read 20/);
+  }
+  for (const sql of ['SELECT count(*) FROM gathered', 'SELECT count(*) FROM gatherings, ads'])
+    expect((await server.call('query_ads', { sql })).text).toContain('Coverage: 20 ads');
+});
+
+test('the sentence on an incomplete gathering appears once in an empty result', async ({ upstream, server }) => {
+  serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
+  await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
+  const sql = "SELECT id FROM ads WHERE pageName = 'Nobody'";
+  const sections = [{ heading: 'Nobody', sql }];
+  for (const { text } of [
+    await server.call('query_ads', { sql }),
+    await server.call('export_ads', { sql }),
+    await server.call('write_report', { title: 'Nobody', sections }),
+  ])
+    expect(text.match(/Read 20 of 40 ads/g)).toHaveLength(1);
+  const viewed = await server.call('view_ads', { sql });
+  expect(viewed.isError).toBe(true);
+  expect(viewed.text).toMatch(/Read 20 of 40 ads, .* The SELECT gives no id of an ad in the dataset\./);
+});
+
+test('a common table expression with the name of the view reads the JSON of ads', async ({ upstream, server }) => {
+  serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 4, withCountry: 4 }]);
+  await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
+  for (const sql of [
+    'WITH current_ads AS (SELECT json FROM ads) SELECT count(json) FROM current_ads',
+    "WITH current_ads AS (SELECT json_extract(json, '$.id') AS x FROM ads) SELECT count(x) FROM current_ads",
+    'SELECT count(json) FROM current_ads',
+    'SELECT count(x) FROM (SELECT json AS x FROM current_ads)',
+  ])
+    expect((await server.call('query_ads', { sql })).data.rows).toEqual([[4]]);
+});
