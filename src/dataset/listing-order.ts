@@ -15,7 +15,7 @@ export interface ListingOrder {
 }
 
 /** The order that a question requests, with the keys of a local library. Other services may ignore or reject them. */
-export interface RequestedOrder {
+interface RequestedOrder {
   sort?: unknown;
   order?: unknown;
 }

@@ -5,7 +5,7 @@
  */
 
 /** A text of a `LIKE` pattern, without the `%` at its ends. Upper and lower case do not matter. */
-export interface NamePattern {
+interface NamePattern {
   text: string;
   startsWithAny: boolean;
   endsWithAny: boolean;
