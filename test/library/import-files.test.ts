@@ -183,7 +183,7 @@ const expectedImports: Record<string, ExpectedImport> = {
     ads: [
       {
         ...{ headline: 'H', body: 'B', offerLink: 'https://x.example', currency: 'USD', audienceReach: 999 },
-        ...{ adSpendMin: 1234.5, adSpendMax: 1234.5, impressionsMin: 12_345, impressionsMax: 12_345, 'Ad name': 'x' },
+        ...{ adSpendMin: 1234.5, adSpendMax: 1234.5, impressionsMin: 12_345, impressionsMax: 12_345, adName: 'x' },
       },
     ],
   },
@@ -191,7 +191,13 @@ const expectedImports: Record<string, ExpectedImport> = {
     format: 'meta-ads-manager',
     ads: [
       {
-        ...{ adLibrary: 'own', adId: '123456789012345678', 'Ad name': 'Warm socks', currency: 'EUR' },
+        ...{
+          adLibrary: 'own',
+          adId: '123456789012345678',
+          adName: 'Warm socks',
+          campaignName: 'Winter',
+          currency: 'EUR',
+        },
         ...{ adSpendMin: 30.5, adSpendMax: 30.5, impressionsMin: 300, lastSeenAt: toDateTime('2026-01-31') },
         breakdown: [
           { values: { Age: '18-24' }, adSpend: 10.25, impressions: 100 },

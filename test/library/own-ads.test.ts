@@ -146,3 +146,55 @@ test('rows with the same id from different advertisers are different ads', async
   expect(await libraryServer.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 2 });
   expect(await findAds(libraryServer)).toHaveLength(4);
 });
+
+/** Imports an export of Ads Manager with these columns and rows. Returns the report and the stored ads. */
+async function importAdsManagerRows(libraryServer: LibraryServer, columns: string, rows: readonly string[]) {
+  const header = `${columns},Ad name,Amount spent (EUR),Impressions,Reporting ends`;
+  const report = await libraryServer.importRecords([header, ...rows].join('\n'));
+  return { report, ads: await findAds(libraryServer) };
+}
+
+test.for([
+  ['campaigns', 'Campaign name'],
+  ['ad sets', 'Ad set name'],
+  ['campaign ids', 'Campaign ID'],
+  ['ad set ids', 'Ad set ID'],
+] as const)(
+  'ads of Ads Manager without ids stay separate if their %s differ',
+  async ([_, column], { libraryServer }) => {
+    const { report, ads } = await importAdsManagerRows(libraryServer, column, [
+      '12,Video 1,100.00,5000,2026-01-31',
+      '13,Video 1,40.00,2000,2026-01-31',
+      '14,Video 1,60.00,900,2026-01-31',
+    ]);
+    expect(report).toMatchObject({ ads: 3, repeated: 0, skipped: 0 });
+    expect(ads.map(({ adSpendMin }: { adSpendMin: number }) => adSpendMin).sort()).toEqual([100, 40, 60]);
+  },
+);
+
+test.for([
+  ['without a breakdown', 'Note', 'a', 'b'],
+  ['with a breakdown by age', 'Age', '18-24', '18-24'],
+] as const)(
+  'library import skips a row of Ads Manager %s that only the ad id could tell apart from another ad',
+  async ([_, column, firstCell, secondCell], { libraryServer }) => {
+    const firstRow = `${firstCell},Video 1,100.00,5000,2026-01-31`;
+    const { report, ads } = await importAdsManagerRows(libraryServer, column, [
+      ...[firstRow, firstRow, `${secondCell},Video 1,40.00,2000,2026-01-31`],
+    ]);
+    expect(report).toMatchObject({ ads: 1, repeated: 1, skipped: 1 });
+    expect(report.problems).toMatchObject([{ line: 4, problem: expect.stringContaining('with the column Ad ID') }]);
+    expect(ads).toMatchObject([{ adSpendMin: 100 }]);
+  },
+);
+
+test('an Ads Manager report of a later month replaces the results of an ad without an id', async ({
+  libraryServer,
+}) => {
+  const { report, ads } = await importAdsManagerRows(libraryServer, 'Campaign name', [
+    'Winter,Video 1,100.00,5000,2026-01-31',
+    'Winter,Video 1,40.00,2000,2026-02-28',
+  ]);
+  expect(report).toMatchObject({ ads: 1, repeated: 1, skipped: 0 });
+  expect(ads).toMatchObject([{ adSpendMin: 40 }]);
+});

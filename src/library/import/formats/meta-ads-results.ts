@@ -1,8 +1,7 @@
 import { isObject } from '../../../views/view.ts';
-import { uuidFromName } from '../../service/request.ts';
+import { quoteValue, uuidFromName } from '../../service/request.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import {
-  decode,
   type FieldParser,
   parseConstant,
   parseCount,
@@ -21,6 +20,11 @@ const parseEnd: FieldParser = (value, name, parser) =>
 
 const fields: readonly FieldRule[] = [
   ['adId', parseId, 'adid'],
+  ['adName', parseText, 'adname'],
+  ['campaignId', parseId, 'campaignid'],
+  ['campaignName', parseText, 'campaignname'],
+  ['adSetId', parseId, 'adsetid'],
+  ['adSetName', parseText, 'adsetname'],
   ['pageId', parseId, 'pageid', 'accountid'],
   ['pageName', parseText, 'pagename', 'accountname'],
   ['headline', parseFirstText, 'headline', 'title'],
@@ -56,7 +60,6 @@ export const metaAdsManagerFormat: ImportFormat = {
   layouts: ['json', 'table'],
   keysByField: {
     ...listKeysByField(fields, ranges),
-    adName: ['adname'],
     ...Object.fromEntries(breakdownKeys.map((key) => [`breakdown by ${key}`, [key]])),
   },
   matches: (record) =>
@@ -87,7 +90,6 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     impressionsMin?: number;
   };
   const currency = /\(([A-Z]{3})\)\s*$/.exec(record.getSourceName('amountspent'))?.[1];
-  const adName = decode(parser.parseText(record.get('adname')));
   const values = Object.fromEntries(
     breakdownKeys.flatMap((key) => {
       const value = parser.parseText(record.get(key));
@@ -100,7 +102,10 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (ad.impressionsMin !== undefined) part.impressions = ad.impressionsMin;
   const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmpty(value));
   for (const { name } of otherCells) parser.unusedKeys.push(name);
-  const identity = adId ?? [pageName ?? pageId, record.get('campaignname'), record.get('adsetname'), adName];
+  // Advertisers use the same ad name in several ad sets. Without the column of ad ids, these ads are told apart by their
+  // campaigns and ad sets.
+  const { adName, campaignId, campaignName, adSetId, adSetName } = ad;
+  const identity = adId ?? [pageName ?? pageId, campaignId ?? campaignName, adSetId ?? adSetName, adName];
   return {
     ...Object.fromEntries(otherCells.map(({ name, value }) => [name, value])),
     ...ad,
@@ -122,14 +127,22 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  * Combines two rows of one ad. An export with a breakdown has a row for each value, e.g. for each country. Spend and
  * impressions are added up. Reach is removed, because the same person may be counted in several rows. Without a
  * breakdown, the later row replaces the earlier one.
+ * @throws Error if the rows have no ad id and belong to different ads
  */
 function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
   const readParts = ({ breakdown }: JsonObject) =>
     (Array.isArray(breakdown) ? breakdown.filter(isObject) : []) as unknown as BreakdownPart[];
-  if (readParts(earlier).length === 0 || readParts(later).length === 0) return { ...earlier, ...later };
-  const partByValues = new Map(
-    [...readParts(earlier), ...readParts(later)].map((part) => [JSON.stringify(part.values), part]),
-  );
+  const [earlierParts, laterParts] = [readParts(earlier), readParts(later)];
+  if (earlierParts.length === 0 || laterParts.length === 0) {
+    checkSameAd(earlier, later);
+    return { ...earlier, ...later };
+  }
+  const partByValues = new Map(earlierParts.map((part) => [JSON.stringify(part.values), part]));
+  for (const part of laterParts) {
+    const values = JSON.stringify(part.values);
+    checkSameAd({ ...earlier, ...partByValues.get(values) }, { ...later, ...part });
+    partByValues.set(values, part);
+  }
   const breakdown = [...partByValues.values()];
   const combined: JsonObject = { ...earlier, ...later, breakdown };
   for (const field of ['adSpend', 'impressions'] as const) {
@@ -141,4 +154,20 @@ function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
   }
   if (breakdown.length > 1) delete combined.audienceReach;
   return combined;
+}
+
+/**
+ * Checks that two rows with the same names describe the same ad. Rows with an ad id always do.
+ * @throws Error if the rows have different results for the same time, because they must then be two ads
+ */
+function checkSameAd(earlier: JsonObject, later: JsonObject): void {
+  if (later.adId !== undefined || earlier.lastSeenAt !== later.lastSeenAt) return;
+  const resultFields = later.values === undefined ? ['adSpendMin', 'impressionsMin'] : ['adSpend', 'impressions'];
+  const isDifferent = resultFields.some(
+    (field) => earlier[field] !== undefined && later[field] !== undefined && earlier[field] !== later[field],
+  );
+  if (!isDifferent) return;
+  throw new Error(
+    `Ad name: an earlier row has the same ad name ${quoteValue(later.adName)} and other results; export the table with the column Ad ID`,
+  );
 }
