@@ -12,6 +12,7 @@ import {
   fetchPictures,
   findKeyOptionProblem,
   type ImportedFile,
+  type ImportedFiles,
   type ImportProgress,
   importFiles,
   type KeyInfo,
@@ -104,11 +105,9 @@ async function importAndReport(
   for (const report of imported.files) writeToStderr(`${formatImportReport(report)}\n`);
   if (imported.files.length === 0)
     writeToStderr('nothing was read: the folder contains no file that an import reads\n');
-  if (isComplete) writeToStderr(`${formatQuestion(question ?? '', imported.question)}\n`);
-  // A file without any ad or page also counts as a failure.
-  const hasFailed = imported.files.some(
-    ({ ads, pages, repeated, skipped }) => skipped > 0 || ads + pages + repeated === 0,
-  );
+  if (isComplete) writeToStderr(`${formatQuestion(question ?? '', imported)}\n`);
+  // Each skipped record and each file without any ad or page is a problem.
+  const hasFailed = imported.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
   const exitCode = hasFailed || imported.files.length === 0 ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
   return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
@@ -131,9 +130,9 @@ function checkQuestion({ question, complete }: { question?: string; complete?: b
  * Formats the report line of `--complete`, which counts the ads that the question still lists and the ads that are
  * gone.
  */
-function formatQuestion(name: string, result: { listed: number; gone: number } | undefined): string {
+function formatQuestion(name: string, { question: result, gap }: ImportedFiles): string {
   if (!result)
-    return `question ${name}: no ad was marked as gone, because a record was skipped or nothing was read; the files may not be complete`;
+    return `question ${name}: no ad was marked as gone, because ${gap}; import all files of the download again`;
   return `question ${name}: ${formatCount(result.listed, 'ad')} listed, ${result.gone.toLocaleString('en-US')} gone`;
 }
 
@@ -321,7 +320,7 @@ export function formatImportReport({ name, columns, formats, ...report }: Import
   ];
   const imported = `${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
   const summary = [ads + pages + repeated === 0 ? `nothing was read, ${imported}` : imported, ...counts].join(', ');
-  const unlistedCount = skipped - problems.length;
+  const unlistedCount = Object.values(reasons).reduce((sum, count) => sum + count, 0);
   return [
     `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,
     ...formatFormats(formats),

@@ -375,4 +375,4 @@ function buildNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch): (
 }
 
 const formatReadingTime = ({ gatheredAt }: Gathering) =>
-  `Read at ${formatIsoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked.`;
+  `Read at ${formatIsoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked. To read the ads again now, set fresh: true.`;

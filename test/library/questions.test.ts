@@ -98,3 +98,53 @@ test('library import rejects --complete without --question', async ({ database }
     /--complete needs --question/,
   );
 });
+
+const firstAd = { id: '1', page_id: '7', ad_creative_link_titles: ['Warm'], ad_delivery_start_time: '2026-01-05' };
+const nextLink = 'https://graph.facebook.com/v23.0/ads_archive?after=c2';
+const paddedAds = Array.from({ length: 3000 }, () => ({ ...firstAd, ad_creative_bodies: ['x'.repeat(400)] }));
+
+test.for([
+  ['is empty', '', /second\.json was not read completely/],
+  ['contains no ad', 'advertiser,headline\n', /second\.json was not read completely/],
+  ['reports an error of Meta', '{"data":[],"error":{"code":190,"message":"expired"}}', /not read completely/],
+  ['reports an error beside an ad', JSON.stringify({ data: [firstAd], error: { code: 1 } }), /not read completely/],
+  ['reports an error of TikTok', '{"data":{"ads":[]},"error":{"code":"rate_limit_exceeded"}}', /not read completely/],
+  ['names a next page', JSON.stringify({ data: [firstAd], paging: { next: nextLink } }), /the last page is missing/],
+  ['has more pages', JSON.stringify({ data: { ads: [firstAd], has_more: true } }), /the last page is missing/],
+  [
+    'has more pages in a response of the website',
+    JSON.stringify({ data: { main: { edges: [{ node: firstAd }], page_info: { has_next_page: true } } } }),
+    /the last page is missing/,
+  ],
+  [
+    'names a next page after a megabyte of ads',
+    JSON.stringify({ data: paddedAds, paging: { next: nextLink } }),
+    /the last page is missing/,
+  ],
+] as const)('an import with a file that %s marks no ad as gone', async ([_, text, reason], { folder, database }) => {
+  const databaseFlag = ['--database', database];
+  const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
+  await run(['import', complete, ...question, ...databaseFlag]);
+  const [first, second] = [join(folder, 'first.json'), join(folder, 'second.json')];
+  await writeFile(first, JSON.stringify([firstAd]));
+  await writeFile(second, text);
+  const { err } = await run(['import', first, second, ...question, ...databaseFlag]);
+  expect(err).toMatch(/question socks: no ad was marked as gone, because /);
+  expect(err).toMatch(reason);
+  const last = await writeDownload(folder, 'last.json', { 1: 'Warm' });
+  expect((await run(['import', last, ...question, ...databaseFlag])).err).toContain('1 ad listed, 1 gone\n');
+});
+
+test.for([
+  ['with an ad', JSON.stringify({ data: [{ ...firstAd, id: '3' }], paging: { cursors: {} } }), '2 ads listed, 1 gone'],
+  ['without ads', '{"data":[]}', '1 ad listed, 1 gone'],
+  ['of TikTok', JSON.stringify({ data: { ads: [], has_more: false }, error: { code: 'ok' } }), '1 ad listed, 1 gone'],
+] as const)('a last page %s completes the pages before it', async ([_, text, line], { folder, database }) => {
+  const databaseFlag = ['--database', database];
+  const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
+  await run(['import', complete, ...question, ...databaseFlag]);
+  const [first, last] = [join(folder, 'page-1.json'), join(folder, 'page-2.json')];
+  await writeFile(first, JSON.stringify({ data: [firstAd], paging: { next: nextLink } }));
+  await writeFile(last, text);
+  expect((await run(['import', first, last, ...question, ...databaseFlag])).err).toContain(`question socks: ${line}\n`);
+});

@@ -81,7 +81,7 @@ test('check_watches reuses a recent gathering of the same search', async ({ upst
   const paidFor = service.chargedCredits;
   const first = await server.call('check_watches', enoughCredits);
   expect(readChecks(first)[0]).toMatchObject({ new: null, since: null, read: 30, complete: true });
-  expect(first.text).toContain('Read at 09:00 UTC; nothing was asked.');
+  expect(first.text).toContain('Read at 09:00 UTC; nothing was asked. To read the ads again now, set fresh: true.');
   expect(service.chargedCredits).toBe(paidFor);
 
   clock += day;
@@ -95,7 +95,7 @@ test('check_watches reuses a recent gathering of the same search', async ({ upst
   expect(secondResult.data.receipt).toMatchObject({ charged: 0, calls: 0 });
   const [{ note, ...same } = { note: '' }] = readChecks(secondResult) as (CheckView & { note?: string })[];
   expect(same).toEqual(readChecks(second)[0]);
-  expect(note).toBe('Read at 09:00 UTC; nothing was asked.');
+  expect(note).toBe('Read at 09:00 UTC; nothing was asked. To read the ads again now, set fresh: true.');
   const [fresh] = readChecks(await server.call('check_watches', { ...enoughCredits, fresh: true }));
   expect(fresh).toMatchObject({ new: [], read: 31 });
 });

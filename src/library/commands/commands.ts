@@ -77,7 +77,7 @@ export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgr
   stdin: AsyncIterable<Uint8Array>;
   /**
    * True if the files contain all ads of the question. Ads of the question that are not in the files are then marked as
-   * gone, unless a record was skipped.
+   * gone, unless a part of the files is missing (see `findGap`).
    */
   isComplete?: boolean | undefined;
   onProgress?: ((progress: ImportProgress) => void) | undefined;
@@ -98,6 +98,8 @@ export interface ImportedFiles {
    * gone.
    */
   question?: { listed: number; gone: number } | undefined;
+  /** The reason why no ads were marked as gone although `isComplete` was set. */
+  gap?: string | undefined;
 }
 
 /**
@@ -139,11 +141,35 @@ export async function importFiles(
         files.push({ name: file.name, ...report });
       }
     }
-    const hasSkipped = files.some(({ skipped }) => skipped > 0) || files.every(({ ads }) => ads === 0);
     const { question: name } = options;
-    if (!isComplete || name === undefined || hasSkipped) return { files };
+    if (!isComplete || name === undefined) return { files };
+    const gap = findGap(files);
+    if (gap !== undefined) return { files, gap };
     return { files, question: await library.completeQuestion({ run, question: name }) };
   });
+}
+
+/**
+ * Finds out whether the files of an import run lack a part of the results. Returns the reason, or undefined if nothing
+ * suggests a missing part.
+ *
+ * A file that was not read completely is such a reason, and so is a last page that is missing. An empty last page is
+ * none: some APIs name a next page although no results follow.
+ */
+function findGap(files: readonly ImportedFile[]): string | undefined {
+  const sumPages = (kind: keyof ImportReport['resultPages']) =>
+    files.reduce((sum, { resultPages }) => sum + resultPages[kind], 0);
+  const hasNextPages = sumPages('withNext') > 0;
+  const isEmptyLastPage = ({ ads, pages, repeated, problems, resultPages }: ImportedFile) =>
+    ads + pages + repeated === 0 && problems.length === 1 && resultPages.last > 0;
+  const incompleteFile = files.find(
+    (file) => file.problems.length > 0 && !(hasNextPages && isEmptyLastPage(file) && file.skipped === 0),
+  );
+  if (incompleteFile) return `${incompleteFile.name} was not read completely`;
+  if (files.every(({ ads }) => ads === 0)) return 'no ad was read';
+  if (hasNextPages && sumPages('last') === 0)
+    return 'each page of results says that more results follow, so the last page is missing';
+  return undefined;
 }
 
 /** Returns all formats that an import can read. */

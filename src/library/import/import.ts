@@ -8,6 +8,7 @@ import { SourceRecord } from './formats/source-record.ts';
 import { createRowReader } from './formats/table-rows.ts';
 import { type ImportReport, ImportReporter } from './report.ts';
 import { readSource } from './sources/read-source.ts';
+import type { ResultPage } from './sources/result-pages.ts';
 import { type SourceEntry, UnreadableSourceError } from './sources/source-entry.ts';
 import type { Table } from './sources/table.ts';
 import { Spool } from './spool.ts';
@@ -129,9 +130,12 @@ class Import {
         { line, path: '' },
         'NaN or Infinity: JSON does not allow this value, so it was read as null',
       );
+    const onResultPage = (page: ResultPage) => this.#reporter.countResultPage(page);
     const onWindows1252 = () => this.#reporter.report.notes.push('the text is not UTF-8 and was read as Windows-1252');
     try {
-      for await (const entries of readSource(source, { detector: this.#detector, onTable, onNaN, onWindows1252 })) {
+      for await (const entries of readSource(source, {
+        ...{ detector: this.#detector, onTable, onNaN, onResultPage, onWindows1252 },
+      })) {
         let pauseAt = performance.now() + transactionMs;
         for (const sourceEntry of entries) {
           const entry = this.#observeEntry(sourceEntry);

@@ -1,3 +1,4 @@
+import type { ResultPage } from './sources/result-pages.ts';
 import { countReason } from './stored-pictures.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
@@ -18,6 +19,11 @@ export type ImportReport = {
   formats: Record<string, { ads: number; pages: number }>;
   /** The number of records that were not stored. */
   skipped: number;
+  /**
+   * The number of result pages of an API in the source: pages that say that more results follow, and last pages. A
+   * source without such pages has neither.
+   */
+  resultPages: { withNext: number; last: number };
   /** Lists which columns of a table became which fields. */
   columns?: string;
   /** Keys and values that were not recognized in stored records, with the number of occurrences. */
@@ -48,7 +54,7 @@ const maxListedKeys = 20;
 export class ImportReporter {
   readonly report: ImportReport = {
     ...{ ads: 0, pages: 0, updated: 0, older: 0, repeated: 0, skipped: 0 },
-    ...{ formats: {}, notes: [], problems: [], reasons: {} },
+    ...{ formats: {}, resultPages: { withNext: 0, last: 0 }, notes: [], problems: [], reasons: {} },
   };
   readonly #unusedKeyCounts = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstPlace: Place; message: string }>();
@@ -75,9 +81,19 @@ export class ImportReporter {
     else countReason(this.report.reasons, problem.split(';', 1)[0] ?? '');
   }
 
+  /** Counts a page of results, and adds the error that the page reports to the problems. */
+  countResultPage({ hasList, hasNext, error }: ResultPage): void {
+    if (error !== undefined) {
+      const problem = `the source reports an error, so it may lack records: ${error}`;
+      this.addProblem(removeAccessTokens(problem).slice(0, maxProblemLength));
+    }
+    if (hasNext) this.report.resultPages.withNext++;
+    else if (hasList && error === undefined) this.report.resultPages.last++;
+  }
+
   /** Adds a problem that affects the whole source. */
   addProblem(problem: string): void {
-    this.report.problems.push({ line: 0, path: '', problem });
+    if (this.report.problems.length < maxProblems) this.report.problems.push({ line: 0, path: '', problem });
   }
 
   /** Counts a key that does not belong to any field of an ad. */

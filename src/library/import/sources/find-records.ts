@@ -1,5 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import type { FormatDetector } from '../formats/formats.ts';
+import { createResultPage, observeWrapper, type ResultPage } from './result-pages.ts';
 
 /** A value and its position in a JSON document. */
 export interface LocatedValue {
@@ -18,33 +19,62 @@ export const recordListKeys = ['data', 'items'];
  * Finds the records in a value. The value may be a record, or a structure of lists and objects that contains records at
  * any depth, such as the response of a service. If a list contains records, its other items are returned as well, so
  * that the import reports them.
- * @returns the records. If no value is certainly a record, `isCertain` is false and `records` has the values that were
+ * @param enclosingPage the page of results around the value, if there is one
+ * @returns the records, and the pages of results around them. If no value is certainly a record, `isCertain` is false and `records` has the values that were
  * probably meant to be records
  */
 export function findRecords(
   value: unknown,
   path: string,
   detector: FormatDetector,
-): { records: LocatedValue[]; isCertain: boolean } {
-  const records = collectRecords(value, path, 0, detector);
+  enclosingPage?: ResultPage,
+): { records: LocatedValue[]; isCertain: boolean; pages: ResultPage[] } {
+  const search: RecordSearch = { detector, pages: [] };
+  const records = collectRecords({ path, value }, { depth: 0, page: enclosingPage }, search);
   return records.length > 0
-    ? { records, isCertain: true }
-    : { records: guessRecords(value, path, 0), isCertain: false };
+    ? { records, isCertain: true, pages: search.pages }
+    : { records: guessRecords(value, path, 0), isCertain: false, pages: search.pages };
 }
 
-function collectRecords(value: unknown, path: string, depth: number, detector: FormatDetector): LocatedValue[] {
-  if (detector.isUnambiguousRecord(value)) return [{ path, value }];
+interface RecordSearch {
+  detector: FormatDetector;
+  /** The pages of results that the search has found. */
+  pages: ResultPage[];
+}
+
+/** The number of lists and objects around a value, and the page of results that contains the value. */
+interface Surroundings {
+  depth: number;
+  page: ResultPage | undefined;
+}
+
+function collectRecords(
+  { path, value }: LocatedValue,
+  { depth, page }: Surroundings,
+  search: RecordSearch,
+): LocatedValue[] {
+  if (search.detector.isUnambiguousRecord(value)) {
+    if (page) page.hasList = true;
+    return [{ path, value }];
+  }
   if (depth >= maxWrapperDepth) return [];
   if (Array.isArray(value)) {
-    const recordsByItem = value.map((item, index) => collectRecords(item, `${path}[${index}]`, depth + 1, detector));
+    const recordsByItem = value.map((item, index) =>
+      collectRecords({ path: `${path}[${index}]`, value: item }, { depth: depth + 1, page }, search),
+    );
     if (!recordsByItem.some((records) => records.length > 0)) return [];
     return recordsByItem.flatMap((records, index) =>
       records.length > 0 ? records : guessRecords(value[index], `${path}[${index}]`, depth + 1),
     );
   }
   if (!isObject(value)) return [];
+  const resultPage = page ?? createResultPage();
+  if (!page) search.pages.push(resultPage);
+  observeWrapper(resultPage, value);
   return Object.entries(value).flatMap(([key, child]) =>
-    typeof child === 'object' && child !== null ? collectRecords(child, joinPath(path, key), depth + 1, detector) : [],
+    typeof child === 'object' && child !== null
+      ? collectRecords({ path: joinPath(path, key), value: child }, { depth: depth + 1, page: resultPage }, search)
+      : [],
   );
 }
 

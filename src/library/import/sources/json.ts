@@ -4,6 +4,7 @@ import { parseJson, parseLiteral } from '../values/literals.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { findRecords, joinPath, maxWrapperDepth, recordListKeys } from './find-records.ts';
 import { JsonTokenizer, type Token } from './json-tokenizer.ts';
+import { createResultPage, observeWrapper, type ResultPage } from './result-pages.ts';
 import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entry.ts';
 
 /**
@@ -31,6 +32,8 @@ export interface JsonOptions {
   detector: FormatDetector;
   /** Called with the line number of each value that contains `NaN` or `Infinity`, which are read as null. */
   onNaN(line: number): void;
+  /** Called with each page of results around records. */
+  onResultPage?(page: ResultPage): void;
 }
 
 /** A list or an object that has started but not ended yet. */
@@ -52,6 +55,8 @@ interface Frame {
   isRecord: boolean;
   /** True if a record in the frame, or the problem of the frame, has already been added to the entries. */
   isReported: boolean;
+  /** The page of results that the frame is, if it is an opened object around records. */
+  resultPage?: ResultPage;
 }
 
 /** A value that the reader parses as a whole. */
@@ -252,6 +257,7 @@ class JsonReader {
     if (this.#frames.length < this.#openedCount) {
       this.#openedCount--;
       if (!frame.isReported) this.#addProblem(frame, frame.problem);
+      if (frame.resultPage && !frame.isRecord) this.#options.onResultPage?.(frame.resultPage);
     }
     this.#endValue();
   }
@@ -294,7 +300,8 @@ class JsonReader {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedCount;
     const frame = createFrame(unit.start, unit.line, this.#tokenizer.text[unit.start] === '[', path);
-    this.#frames.push({ ...frame, problem });
+    const isPage = !frame.isList && !this.#findEnclosingPage();
+    this.#frames.push({ ...frame, problem, ...(isPage && { resultPage: createResultPage() }) });
     this.#openedCount = this.#frames.length;
     this.#unit = undefined;
     this.#tokenizer.seek(unit.start + 1, unit.line);
@@ -344,6 +351,10 @@ class JsonReader {
     return this.#frames.slice(0, this.#openedCount).some((frame) => frame.isRecord);
   }
 
+  #findEnclosingPage(): ResultPage | undefined {
+    return this.#frames.find(({ resultPage }) => resultPage)?.resultPage;
+  }
+
   #getItemPath(): string {
     const parent = this.#frames[this.#openedCount - 1];
     if (!parent) return '';
@@ -365,8 +376,14 @@ class JsonReader {
    * `text` is the text of the value if it is a whole line.
    */
   #addRecords(value: unknown, place: { line: number; itemLine: number; path: string; text?: string }): void {
-    const { records, isCertain } = findRecords(value, place.path, this.#options.detector);
+    const enclosingPage = this.#findEnclosingPage();
+    const { records, isCertain, pages } = findRecords(value, place.path, this.#options.detector, enclosingPage);
+    for (const page of pages) this.#options.onResultPage?.(page);
     const parent = this.#frames[this.#openedCount - 1];
+    // An empty page of results is not a damaged record.
+    const isEmptyPage = !isCertain && pages.some(({ hasList }) => hasList) && records[0]?.path === place.path;
+    if (isEmptyPage) return;
+    if (enclosingPage && parent && !parent.isList) observeWrapper(enclosingPage, { [parent.key]: value });
     const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
     // Do not report other values in a wrapper object, because a wrapper usually contains more than records.
     if (!isCertain && parent && !parent.isList && !isRecordList) return;

@@ -1,0 +1,47 @@
+import { isObject } from '../../../views/view.ts';
+import { normalizeKey } from '../formats/source-record.ts';
+
+/** A page of results, as the API of an ad library or of a scraper returns it: an object around a list of records. */
+export interface ResultPage {
+  /** True if the page has a list of records. The list may be empty. */
+  hasList: boolean;
+  /** True if the page says that more results follow, e.g. with `paging.next` or `has_more`. */
+  hasNext: boolean;
+  /** The error that the page reports, e.g. an expired access token. Services may return an error beside records. */
+  error: string | undefined;
+}
+
+export const createResultPage = (): ResultPage => ({ hasList: false, hasNext: false, error: undefined });
+
+/** Adds what an object around the records of a page says about the page. */
+export function observeWrapper(page: ResultPage, wrapper: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(wrapper)) {
+    const key = normalizeKey(name);
+    if (Array.isArray(value) && value.length === 0 && emptyListKeys.has(key)) page.hasList = true;
+    if (nextPageKeys.has(key) && (value === true || (typeof value === 'string' && value !== ''))) page.hasNext = true;
+    if (pagingKeys.has(key) && isObject(value) && namesNextLink(value)) page.hasNext = true;
+    if (errorKeys.has(key)) page.error ??= describeError(value);
+  }
+}
+
+/** Keys of lists of records in the responses of the supported ad libraries. */
+const emptyListKeys = new Set(['data', 'items', 'ads', 'edges', 'elements', 'results', 'adcreatives']);
+const nextPageKeys = new Set(['hasmore', 'hasnextpage', 'nextpagetoken']);
+const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination']);
+const errorKeys = new Set(['error', 'errors']);
+
+/** Returns true for `{ next: … }`, and for LinkedIn's `{ links: [{ rel: 'next', … }] }`. */
+const namesNextLink = ({ next, links }: Record<string, unknown>): boolean =>
+  Boolean(next) || (Array.isArray(links) && links.some((link) => isObject(link) && link.rel === 'next'));
+
+/** Describes an error of a service. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each response. */
+function describeError(value: unknown): string | undefined {
+  if (typeof value === 'string') return value || undefined;
+  if (Array.isArray(value)) return value.length > 0 ? describeError(value[0]) : undefined;
+  if (!isObject(value) || Object.keys(value).length === 0) return undefined;
+  const { code, message } = value;
+  if (code === 'ok' || (code === 0 && !message)) return undefined;
+  return (
+    [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(' ') || 'no reason'
+  );
+}
