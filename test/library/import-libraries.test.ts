@@ -82,3 +82,98 @@ test('library import removes access tokens from the ads of every ad library', as
   expect(items).toHaveLength(3);
   expect(JSON.stringify(items)).not.toContain('SECRET');
 });
+
+test('a key with another value than the key in use is stored under its own name', async ({ libraryServer }) => {
+  await libraryServer.importRecords(
+    { ad_archive_id: '1', ad_id: '23', title: 'Top', snapshot: { title: 'T', page_name: 'Old' }, page_name: 'New' },
+    {
+      creative_id: 'CR1',
+      advertiser_disclosed_name: 'Tea',
+      advertiser_legal_name: 'Tea Ltd',
+      first_shown: '2026-01-02',
+    },
+    {
+      id: '9',
+      brand_names: ['Tea'],
+      creator: { username: 'tea' },
+      create_date: 20260102,
+      create_timestamp: 1767400000,
+    },
+    { ad_archive_id: '2', page_name: 'Tea', snapshot: { page_name: 'Tea' } },
+  );
+  const { items } = await libraryServer.searchAll({});
+  const findAd = (adArchiveId: string) => items.find((item) => item.adArchiveId === adArchiveId);
+  expect(findAd('1')).toMatchObject({ headline: 'T', adId: '23', title: 'Top', snapshot: { pageName: 'Old' } });
+  expect(findAd('CR1')).toMatchObject({ page: { pageName: 'Tea' }, advertiserLegalName: 'Tea Ltd' });
+  expect(findAd('9')).toMatchObject({ startedAt: '2026-01-02T00:00:00.000Z', createTimestamp: 1767400000 });
+  // A second key with the same value says nothing new.
+  expect(findAd('2')).not.toHaveProperty('snapshot');
+});
+
+test('all values of a region of a Google ad are stored, and unknown keys are reported', async ({ libraryServer }) => {
+  const region = {
+    ...{ region_code: 'DE', times_shown_start_date: '2026-01-05', times_shown_end_date: '2026-01-30' },
+    ...{
+      times_shown_availability_date: '2026-03-03',
+      impressions: { lower: 1000, upper: 2000 },
+      regionName: 'Germany',
+    },
+  };
+  const url = 'https://adstransparency.google.com/advertiser/AR1/creative/CR1';
+  const { notes } = await libraryServer.importRecords({
+    ...{ creative_id: 'CR1', creative_page_url: url, region_stats: [region, { times_shown_lower_bound: 5 }] },
+  });
+  expect(notes.join('\n')).toMatch(/region_stats: .* has no region_code/);
+  expect(notes.join('\n')).toContain('unknown keys, stored under their own names: region_stats.regionName (1)');
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([
+    {
+      ...{ impressionsMin: 1000, impressionsMax: 2000 },
+      regionStats: [
+        {
+          ...{ regionCode: 'DE', timesShownStartDate: '2026-01-05', timesShownEndDate: '2026-01-30' },
+          ...{ timesShownAvailabilityDate: '2026-03-03', regionName: 'Germany' },
+        },
+      ],
+    },
+  ]);
+});
+
+const objectColumns = [
+  ...['demographic_distribution', 'delivery_by_region', 'beneficiary_payers'],
+  ...['age_country_gender_reach_breakdown', 'total_reach_by_location'],
+];
+
+test.for(objectColumns)('library import reports a text in the column %s', async (column, { libraryServer }) => {
+  const { ads, notes } = await libraryServer.importRecords(`ad_archive_id,${column}\n1,nonsense & more\n`);
+  expect(ads).toBe(1);
+  expect(notes.join('\n')).toContain(`1 × ${column}: "nonsense & more" is not a list of objects (first: line 2)`);
+});
+
+test('library import reads objects that a table writes without quotation marks', async ({ libraryServer }) => {
+  await libraryServer.importRecords(
+    'ad_archive_id,demographic_distribution\n1,"{percentage: 0.5, age: 18-24, gender: male}, {percentage: 0.5, age: 65+, gender: male}"\n',
+  );
+  const { items } = await libraryServer.searchAll({});
+  expect(items[0].demographics).toEqual([
+    { percentage: 0.5, age: '18-24', gender: 'male' },
+    { percentage: 0.5, age: '65+', gender: 'male' },
+  ]);
+});
+
+test.for([
+  ['JSON', { ad: { id: 8, status: 'active' }, advertiser: { business_id: 5, business_name: 'Tea' } }],
+  ['a table', 'ad.id,ad.status,advertiser.business_id,advertiser.business_name\n8,active,5,Tea\n'],
+] as const)('a TikTok ad without dates and media in %s is an ad', async ([_, source], { libraryServer }) => {
+  expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ adArchiveId: '8', adLibrary: 'tiktok', pageId: 'tiktok:5', isActive: true }]);
+});
+
+test('a column and a JSON key of the same name become the same field', async ({ libraryServer }) => {
+  await libraryServer.importRecords(
+    'Creative_ID,Advertiser_ID,Ad_Type,First_Shown,Age_Targeting,Spend_USD\nCR1,AR1,T,,18,5\n',
+  );
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ ageTargeting: '18', spendUsd: '5' }]);
+});

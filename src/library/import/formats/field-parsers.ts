@@ -1,7 +1,9 @@
 import { isObject } from '../../../views/view.ts';
+import { quoteValue } from '../../service/request.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import { decodeCharacterReferences } from '../values/markup.ts';
 import { parseShare } from '../values/numbers.ts';
+import type { JsonObject } from './import-format.ts';
 
 /** Parses a value of a record. `name` is the original spelling of the key, used in messages. */
 export type FieldParser = (value: unknown, name: string, parser: ColumnValueParser) => unknown;
@@ -40,12 +42,28 @@ export const parseConstant: FieldParser = (value, _, parser) =>
     .toUpperCase()
     .replace(/[^\p{L}\p{N}]+/gu, '_') || undefined;
 
+/**
+ * Parses a list of objects. The value may also be a single object, or a text in which a program wrote the objects.
+ * @throws Error if the value is anything else
+ */
+export function parseObjects(value: unknown, name: string, parser: ColumnValueParser): JsonObject[] {
+  const parsed = parser.parseStructure(value, { allowsBareWords: true });
+  const items: unknown[] = Array.isArray(parsed)
+    ? parsed
+    : isObject(parsed) && Object.keys(parsed).length === 0
+      ? []
+      : [parsed];
+  const objects = items.filter(isObject) as JsonObject[];
+  if (objects.length < items.length) throw new Error(`${name}: ${quoteValue(value)} is not a list of objects`);
+  return objects;
+}
+
 /** Parses a list of objects with a `percentage`. Percentages become numbers from 0 to 1. */
-export const parseShares: FieldParser = (value, _, parser) => {
-  const shares = parser.parseStructure(value);
-  if (!Array.isArray(shares) || shares.length === 0) return undefined;
+export const parseShares: FieldParser = (value, name, parser) => {
+  const shares = parseObjects(value, name, parser);
+  if (shares.length === 0) return undefined;
   return shares.map((share) => {
-    if (!isObject(share) || !('percentage' in share)) return share;
+    if (!('percentage' in share)) return share;
     return { ...share, percentage: parseShare(share.percentage) ?? share.percentage };
   });
 };

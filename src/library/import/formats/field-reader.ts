@@ -62,10 +62,8 @@ export class FieldReader {
       try {
         const value = parse(sourceValue, source.getSourceName(key), this.#parser);
         if (value === undefined) continue;
-        for (const usedPath of paths) {
-          const [usedSource, usedKey] = this.#resolvePath(usedPath);
-          usedSource.markUsed(usedKey);
-        }
+        source.markUsed(key);
+        this.#markEqualValues(paths, parse, value);
         return value;
       } catch (error) {
         // An ad without a reliable id cannot be stored.
@@ -74,6 +72,26 @@ export class FieldReader {
       }
     }
     return undefined;
+  }
+
+  /**
+   * Marks the keys with the same value as used. Keys with another value stay unused, so that they are stored under
+   * their own names.
+   */
+  #markEqualValues(paths: readonly string[], parse: FieldParser, value: unknown): void {
+    // Before all records are observed, the import stores nothing, and these keys must not decide on any notation.
+    if (!this.#parser.isDecided) return;
+    for (const path of paths) {
+      const [source, key] = this.#resolvePath(path);
+      const otherValue = source.get(key);
+      if (isMissing(otherValue)) continue;
+      try {
+        const parsedValue = parse(otherValue, source.getSourceName(key), this.#parser);
+        if (JSON.stringify(parsedValue) === JSON.stringify(value)) source.markUsed(key);
+      } catch {
+        // A value that cannot be parsed is not equal.
+      }
+    }
   }
 
   /** Sets a field of the ad. Does nothing if the value is undefined. */

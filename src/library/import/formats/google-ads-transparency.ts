@@ -1,5 +1,6 @@
 import { isObject } from '../../../views/view.ts';
-import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import { quoteValue } from '../../service/request.ts';
+import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import {
   type FieldParser,
   parseCount,
@@ -10,11 +11,18 @@ import {
   parseText,
   parseUpperCaseText,
 } from './field-parsers.ts';
-import { type FieldReader, type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import {
+  type FieldReader,
+  type FieldRule,
+  isEmpty,
+  listKeysByField,
+  listOwnNames,
+  type RangeRule,
+} from './field-reader.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
-import { SourceRecord } from './source-record.ts';
+import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /** Parses an id such as `CR123`, or extracts it from the URL of the ad. */
 const parseCreativeId: FieldParser = (value, name, parser) =>
@@ -28,6 +36,8 @@ const parsePictureUrl: FieldParser = (value, _, parser) => {
   const url = parser.parseText(isObject(first) ? (first.link ?? first.url) : first);
   return url !== undefined && /^https?:/i.test(url) ? url : undefined;
 };
+
+const parseImpressions: FieldParser = (value, name, parser) => parser.parseRange(name, value, { isCount: true });
 
 const urlKeys = ['creativepageurl', 'detailslink', 'adurl', 'creativeurl', 'transparencyurl'];
 const fields: readonly FieldRule[] = [
@@ -56,9 +66,9 @@ const otherKeys = `
   advertiser_regions ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
   spend_usd spend_range_min_usd spend_range_max_usd first_served_timestamp last_served_timestamp
 `;
-const regionKeys = [
-  ...['regioncode', 'timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate', 'surfaceservingstats'],
-];
+/** Documented keys of a region without a field of their own. They are stored with the region under their own names. */
+const otherRegionKeys = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
+const regionKeys = ['regioncode', 'surfaceservingstats', ...otherRegionKeys];
 const mediaKeys = {
   picture: ['imagelink', 'image', 'imageurl', 'imageurls'],
   video: ['videolink', 'video', 'videourl'],
@@ -168,6 +178,8 @@ interface RegionStats {
   timesShownMin?: number;
   timesShownMax?: number;
   surfaceServingStats?: unknown;
+  /** All other fields of the region, under their own names. */
+  [name: string]: unknown;
 }
 
 /** Reads the list `region_stats`, or the single region of a row. */
@@ -180,26 +192,48 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
   return entries.flatMap((entry): RegionStats[] => {
     if (!isObject(entry)) return [];
     const region = new SourceRecord(Object.entries(entry), { path: isRowOfRegion ? '' : 'region_stats.' });
-    const regionCode = parser.parseText(region.get('regioncode'));
-    if (regionCode === undefined) return [];
+    const regionCode = parser.parseText(region.get('regioncode') ?? region.get('region'));
+    if (regionCode === undefined) {
+      parser.addValueError(new Error(`region_stats: ${quoteValue(entry)} has no region_code`));
+      return [];
+    }
+    region.markUsed(region.has('regioncode') ? 'regioncode' : 'region');
     const read = (key: string, parse: FieldParser) => {
       if (isMissing(region.get(key))) return undefined;
       try {
-        return parse(region.get(key), region.getSourceName(key), parser);
+        const parsed = parse(region.get(key), region.getSourceName(key), parser);
+        region.markUsed(key);
+        return parsed;
       } catch (error) {
         parser.addValueError(error);
         return undefined;
       }
     };
+    const range = read('impressions', parseImpressions) as NumberRange | undefined;
+    const surfaceServingStats = region.get('surfaceservingstats') ?? undefined;
+    region.markUsed('surfaceservingstats');
     const values = {
       firstShown: read('firstshown', parseDate),
       lastShown: read('lastshown', parseDate),
-      timesShownMin: read('timesshownlowerbound', parseCount),
-      timesShownMax: read('timesshownupperbound', parseCount),
-      surfaceServingStats: region.get('surfaceservingstats') ?? undefined,
+      timesShownMin: read('timesshownlowerbound', parseCount) ?? range?.min,
+      timesShownMax: read('timesshownupperbound', parseCount) ?? range?.max,
+      surfaceServingStats,
     };
     const definedValues = Object.entries(values).filter(([, regionValue]) => regionValue !== undefined);
-    return [{ regionCode, ...Object.fromEntries(definedValues) }];
+    const otherFields = region.getUnusedFields().filter(({ name, value }) => {
+      const key = normalizeKey(name);
+      // A row of a region also has the fields of the ad, which the ad stores.
+      if (isEmpty(value) || (isRowOfRegion && !otherRegionKeys.includes(key))) return false;
+      if (!otherRegionKeys.includes(key)) parser.unusedKeys.push(`region_stats.${name}`);
+      return true;
+    });
+    return [
+      {
+        ...Object.fromEntries(otherFields.map(({ name, value }) => [toCamelCase(name), value])),
+        regionCode,
+        ...Object.fromEntries(definedValues),
+      },
+    ];
   });
 }
 

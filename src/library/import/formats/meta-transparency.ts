@@ -1,6 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
-import { decode, type FieldParser, parseText } from './field-parsers.ts';
+import { decode, type FieldParser, parseObjects, parseText } from './field-parsers.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { JsonObject } from './import-format.ts';
 import { SourceRecord } from './source-record.ts';
@@ -20,9 +20,7 @@ interface Payer {
 
 /** Parses the list of payers and beneficiaries. */
 export const parsePayers: FieldParser = (value, name, parser) => {
-  const list = parser.parseStructure(value);
-  const payers = (Array.isArray(list) ? list : [list]).flatMap((item): Payer[] => {
-    if (!isObject(item)) return [];
+  const payers = parseObjects(value, name, parser).flatMap((item): Payer[] => {
     const entry = new SourceRecord(Object.entries(item));
     const readText = (key: string) => decode(parser.parseText(entry.get(key)));
     const [payer, beneficiary] = [readText('payer'), readText('beneficiary')];
@@ -40,9 +38,7 @@ export const parsePayers: FieldParser = (value, name, parser) => {
  * male, female, unknown }] }`. Numbers that are written as text become numbers.
  */
 export const parseReachBreakdown: FieldParser = (value, name, parser) => {
-  const list = parser.parseStructure(value);
-  if (!Array.isArray(list) || !list.every(isObject)) return undefined;
-  const breakdown = list.map((entry): JsonObject => {
+  const breakdown = parseObjects(value, name, parser).map((entry): JsonObject => {
     const groups = parser.parseStructure(entry.age_gender_breakdowns);
     if (!Array.isArray(groups)) return entry;
     return { ...entry, age_gender_breakdowns: groups.map((group) => parseCounts(group, name, parser)) };
@@ -66,10 +62,9 @@ function parseCounts(group: unknown, name: string, parser: ColumnValueParser): u
  * without `EU`.
  */
 export const parseReachByCountry: FieldParser = (value, name, parser) => {
-  const parsed = parser.parseStructure(value);
-  const entries = Array.isArray(parsed)
-    ? parsed.flatMap((item): [string, unknown][] => (isObject(item) ? [[String(item.key), item.value]] : []))
-    : Object.entries(isObject(parsed) ? parsed : {});
+  const entries = parseObjects(value, name, parser).flatMap((item): [string, unknown][] =>
+    'key' in item && 'value' in item ? [[String(item.key), item.value]] : Object.entries(item),
+  );
   const counts = entries.flatMap(([country, count]) => {
     const number = /^(?!EU$)[A-Z]{2}$/.test(country) ? parser.parseNumber(name, count, { isCount: true }) : undefined;
     return number === undefined ? [] : [[country, number] as const];

@@ -33,7 +33,10 @@ interface SourceField {
 
 /** Converts a key to the API's spelling, e.g. `ad_creation_time` becomes `adCreationTime`. */
 export function toCamelCase(name: string): string {
-  const lowerCaseName = /^[A-Z\d]+(?:_[A-Z\d]+)+$/.test(name) ? name.toLowerCase() : name;
+  // In `Spend_USD` and `AD_ID`, a part in capitals is a word, and the first letter is not that of a class.
+  const lowerCaseName = name.includes('_')
+    ? name.replace(/(?<![^_])(?:[A-Z\d]+(?![^_])|[A-Z])/g, (part) => part.toLowerCase())
+    : name;
   return lowerCaseName.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
 }
 

@@ -108,7 +108,9 @@ export const tikTokAdLibraryFormat: ImportFormat = {
   hasColumnPaths: true,
   matches(record) {
     const ad = record.get('ad');
-    if (isObject(ad)) return ['first_shown_date', 'last_shown_date', 'image_urls', 'videos'].some((key) => key in ad);
+    if (isObject(ad))
+      return adKeys.some((key) => key in ad) || ('id' in ad && isTikTokAdvertiser(record.get('advertiser')));
+    if (record.has('adid') && record.hasAny(['advertiserbusinessid', 'advertiserbusinessname'])) return true;
     if (record.hasAny(['brandnames']) && record.hasAny(['createdate', 'createtimestamp'])) return record.has('creator');
     if (record.hasAny(['adfirstshowndate', 'adlastshowndate'])) return true;
     if (record.hasAny(['firstshowndate', 'lastshowndate'])) return record.has('id') && record.hasAny(tikTokKeys);
@@ -117,6 +119,15 @@ export const tikTokAdLibraryFormat: ImportFormat = {
   toAd,
   toPage,
 };
+
+/** Keys of the object `ad`. A query returns only the fields that the caller asked for. */
+const adKeys = [
+  ...['first_shown_date', 'last_shown_date', 'image_urls', 'videos', 'status_statement', 'rejection_info'],
+  'reach',
+];
+
+const isTikTokAdvertiser = (value: unknown): boolean =>
+  isObject(value) && ('business_id' in value || 'business_name' in value);
 
 const isAdvertiser = (record: SourceRecord): boolean =>
   record.has('businessid') && record.has('businessname') && !record.hasAny(['id', 'ad', 'adid']);
@@ -147,7 +158,10 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...ad,
     id: computeAdId('tiktok', String(ad.adArchiveId)),
     adLibrary: 'tiktok',
-    adSnapshotUrl: `https://library.tiktok.com/ads/detail/?ad_id=${encodeURIComponent(String(ad.adArchiveId))}`,
+    // The public page shows advertisements, but no other commercial content.
+    ...(!record.hasAny(['brandnames']) && {
+      adSnapshotUrl: `https://library.tiktok.com/ads/detail/?ad_id=${encodeURIComponent(String(ad.adArchiveId))}`,
+    }),
     ...(pageId !== undefined && { pageId: computePageId('tiktok', String(pageId).slice(0, 200)) }),
     ...(isActive !== undefined && { isActive }),
     // An ad that is no longer active ended on the day when it was last shown.

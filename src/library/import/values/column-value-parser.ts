@@ -1,7 +1,7 @@
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import { DateColumn } from './dates.ts';
-import { parseBracketed, parseLiteral } from './literals.ts';
+import { type LiteralOptions, parseBracketed, parseLiteral } from './literals.ts';
 import { NumberColumn, type NumberOptions } from './numbers.ts';
 
 /**
@@ -176,9 +176,9 @@ export class ColumnValueParser {
    * Parses a list or object that is written as text in JSON or Python notation. Returns undefined for any other text,
    * and a value that is not a text unchanged. Some exports write a list of objects without its brackets.
    */
-  parseStructure(value: unknown): unknown {
+  parseStructure(value: unknown, options: LiteralOptions = {}): unknown {
     if (typeof value !== 'string') return value;
-    return parseBracketed(value) ?? (/^\s*\{/.test(value) ? parseBracketed(`[${value}]`) : undefined);
+    return parseBracketed(value, options) ?? (/^\s*\{/.test(value) ? parseBracketed(`[${value}]`, options) : undefined);
   }
 }
 

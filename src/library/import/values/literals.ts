@@ -215,8 +215,8 @@ const openingQuotePattern = /(?:[rbuf]{1,2}(?=["']))?(["'])/iy;
 const untilDoubleQuotePattern = /[^"\\]*/y;
 const untilSingleQuotePattern = /[^'\\]*/y;
 const codePointPattern = /x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})/y;
-/** Matches a number that is not the start of a word. `2024-01-05` and `10x` are not numbers. */
-const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/-])/y;
+/** Matches a number that is not the start of a word. `2024-01-05`, `65+` and `10x` are not numbers. */
+const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/+-])/y;
 const negativeInfinityPattern = /-(?:Infinity|inf)\b/y;
 const namePattern = /[A-Za-z_][\w.]*/y;
 const keyNamePattern = /([A-Za-z_]\w*)(?=\s*:)/y;
