@@ -304,7 +304,10 @@ function openService({ config, fetch }: AppOptions): Service {
   return { ...service, searchFilters: fetchFiltersOnce };
 }
 
-/** Fetches the filter keys from a service on this machine, because the service may be a local library. */
+/**
+ * Fetches the filter keys of a service on this machine. Such a service is often a local library, which publishes its
+ * filter keys at `/filters.json`.
+ */
 async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ fetchServedFilters }, { libraryFilters }] = await Promise.all([
     import('./mcp/served-filters.ts'),

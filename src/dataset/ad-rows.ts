@@ -67,7 +67,7 @@ type ChartedField = (typeof chartedFields)[number];
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   hash: string;
   perceptualHash: string | undefined;
-  /** The values by which a service might sort ads. */
+  /** The values that reveal how the service sorted its results: dates, spend, reach and similar columns of the ad. */
   orderValues: OrderValues;
 }
 

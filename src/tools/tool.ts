@@ -177,7 +177,7 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   isDemo: boolean;
   /** True if the call only estimates a price. Such a call sends no paid request and changes nothing. */
   isEstimate: boolean;
-  /** True if the person allowed this call to read the first page only. Its `maxAds` is lowered accordingly. */
+  /** True if the user chose "read the first page only" in the confirmation form. `maxAds` is then the size of one page. */
   isFirstPageOnly: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;

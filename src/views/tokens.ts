@@ -196,7 +196,7 @@ export function truncateLine(text: string, tokens: number): string {
 }
 
 /**
- * Quotes a text of the service for use in a message of this server. The text is put on one line, truncated and quoted,
+ * Quotes text from the service in a message of this server. The text is put on one line, truncated and quoted,
  * so that it cannot imitate the message.
  */
 export const quoteUntrusted = (text: string, tokens: number): string => quote(truncateLine(text, tokens));

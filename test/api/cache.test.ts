@@ -163,7 +163,10 @@ describe('get_ad with the seen option', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('get_ad with seen requests an ad that was not listed for the same API key', async ({ service, server }) => {
+  test('get_ad with the argument seen requests an ad that no earlier result of the same API key contained', async ({
+    service,
+    server,
+  }) => {
     const adId = await listed(server);
     const otherServer = await server.connectAs(service.createKey());
     expect((await otherServer.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);

@@ -100,7 +100,7 @@ inChromium('The board of an incomplete result', () => {
     expect(shown.calls).toEqual([]);
   });
 
-  test('the estimate for an incomplete gathering covers the ads that were not read', async () => {
+  test('the board estimates the price of the ads that an interrupted gathering has not read', async () => {
     const filters = { countries: ['US'] };
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const { call } = await boards.server();

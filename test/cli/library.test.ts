@@ -149,7 +149,7 @@ describe('The library import command', () => {
   });
 });
 
-test('a served library rejects foreign host names', async ({ database }) => {
+test('library serve rejects requests whose Host header names another host', async ({ database }) => {
   const { origin, close } = await serveDatabase(database, ['--allowed-hosts', 'ads.example.com']);
   const url = new URL(origin);
   const getStatus = async (host: string) =>

@@ -102,7 +102,10 @@ describe('A full usage window', () => {
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('the credit status is requested once a minute while the usage window is full', async ({ upstream, server }) => {
+  test('the server requests the credit status once a minute while the usage limit of the API key is reached', async ({
+    upstream,
+    server,
+  }) => {
     clock += 59_999;
     await server.call('search_ads');
     expect(listPaths(upstream)).toEqual([]);

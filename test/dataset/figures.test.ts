@@ -217,7 +217,10 @@ describe('The method note of an export', () => {
   });
 });
 
-test('the coverage counts uncovered advertisers for a result without ad ids', async ({ upstream, server }) => {
+test('the coverage counts the advertisers without a complete gathering, even if the result has no ad ids', async ({
+  upstream,
+  server,
+}) => {
   serveAds(upstream, 4).ads = [0, 1, 2, 3].map((at) => createAd(at, { pageId: `p${at % 2}` }));
   await server.call('gather_ads', { maxAds: 1, maxCredits: 50 });
   await server.call('search_ads');

@@ -180,7 +180,7 @@ describe('The demo pictures', () => {
   });
 });
 
-test('in demo mode, the HTTP server serves the demo pictures but no other library path', async () => {
+test('in demo mode, the HTTP server serves the pictures of the demo, but neither its API nor its pages', async () => {
   const { origin, close } = await startHttp({ demo: true });
   const pictureUrl = `${origin}/media/demo/${pictureFiles[0]}`;
   const response = await fetch(pictureUrl);

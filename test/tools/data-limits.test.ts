@@ -114,7 +114,10 @@ describe('Coverage of gatherings', () => {
     },
   );
 
-  test('gather_ads says that its credits ran out and what the rest costs', async ({ upstream, server }) => {
+  test('gather_ads states that maxCredits ended the call and what the remaining ads cost', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 0);
     service.ads = createAds(300).toReversed();
     await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 0 });

@@ -57,7 +57,10 @@ test('the documented weekly report shows how many ads of an advertiser run each 
   expect(await server.queryRows(byQuestion)).toEqual([[days.at(-1), 30]]);
 });
 
-test('current_ads contains the newest complete gathering of each search', async ({ upstream, start }) => {
+test('the view current_ads contains the ads of the newest complete gathering of each search', async ({
+  upstream,
+  start,
+}) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);

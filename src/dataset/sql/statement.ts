@@ -80,7 +80,7 @@ export interface ReadFields {
   namedAdvertisers: ReadonlySet<string>;
 }
 
-/** A field of ads that a statement reads. */
+/** A column of the table `ads` that a SQL statement reads, with the number of ads that have a value in it. */
 export interface ReadField {
   name: string;
   /** The number of ads that have a value. */

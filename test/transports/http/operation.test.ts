@@ -166,16 +166,19 @@ describe('The server address', () => {
     ['127.0.0.1', undefined, '127.0.0.1'],
     ['::1', undefined, '[::1]'],
     ['0.0.0.0', ['[2001:db8::1]'], '[2001:db8::1]'],
-  ])('a demo server on %s with allowed hosts %j returns picture URLs under %s', async (host, allowedHosts, name) => {
-    const port = await freePort();
-    const server = await startHttp({ demo: true, host, port, allowedHosts });
-    onTestFinished(() => server.close(0));
-    const headers = { ...validHeaders(), host: `${name}:${port}` };
-    const send = async (tool: string, args: object) =>
-      (await openConnection(server.origin).send({ headers, body: JSON.stringify(toolCall(tool, args)) })).text;
-    const [adId] = /(?<="id":")[\da-f-]{36}/.exec(await send('search_ads', { limit: 1 })) ?? [];
-    expect(await send('get_ad', { adId })).toContain(`http://${name}:${port}/media/demo/`);
-  });
+  ])(
+    'a demo server that listens on %s and allows the hosts %j returns picture URLs that begin with %s',
+    async (host, allowedHosts, name) => {
+      const port = await freePort();
+      const server = await startHttp({ demo: true, host, port, allowedHosts });
+      onTestFinished(() => server.close(0));
+      const headers = { ...validHeaders(), host: `${name}:${port}` };
+      const send = async (tool: string, args: object) =>
+        (await openConnection(server.origin).send({ headers, body: JSON.stringify(toolCall(tool, args)) })).text;
+      const [adId] = /(?<="id":")[\da-f-]{36}/.exec(await send('search_ads', { limit: 1 })) ?? [];
+      expect(await send('get_ad', { adId })).toContain(`http://${name}:${port}/media/demo/`);
+    },
+  );
 
   // macOS has only the loopback address 127.0.0.1.
   test.skipIf(process.platform === 'darwin')('the server can listen on another loopback address', async ({ serve }) => {

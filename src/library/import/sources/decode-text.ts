@@ -40,7 +40,10 @@ export async function* decodeText(
   yield batch + decode();
 }
 
-/** Returns true if a decoded text contains a byte that is not valid UTF-8. */
+/**
+ * Returns true if a decoded text contains a byte that was not valid UTF-8. The decoder replaces such a byte with a lone
+ * surrogate between U+DC80 and U+DCFF, which valid text never contains.
+ */
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
 /** The reason for skipping a record with an invalid byte. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';

@@ -47,7 +47,7 @@ interface Frame {
   expects: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
   /** The index of the current item, if the frame is a list. */
   index: number;
-  /** The key of the current item, if the frame is an object. Only set in opened objects. */
+  /** The key of the current property, if the list or object is an object whose properties are read one by one. */
   key: string;
   /** The reason why the frame was opened. Empty if it is not opened. */
   problem: string;

@@ -103,7 +103,7 @@ test('a call that exceeds the budget only because of running calls is retryable'
   expect((await search(access, 'second')).isError).toBe(false);
 });
 
-test('gather_ads stops when the budget of its connection is used up', async ({ serve }) => {
+test('gather_ads stops when the credit budget of the signed-in connection is used up', async ({ serve }) => {
   const { service, server } = await serve();
   service.priceSearch = (limit) => Math.ceil(limit / 10);
   const { access } = await server.signIn('6');
