@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { elapsed as machineElapsed, openApp, version } from '../app.ts';
+import { elapsed as machineElapsed, openApp, toolNames, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
@@ -35,7 +35,7 @@ export async function serveHttp(
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const log = createLog(config.logLevel, write, { format: config.logFormat ?? 'json', now: Date.now });
-  const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics() : undefined;
+  const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics(toolNames) : undefined;
   const shared = await openReplicaState(config, log, Date.now);
   const now = shared?.now ?? Date.now;
   const acceptedKeys = shared?.keys ?? createMemoryKeys(elapsed);

@@ -41,7 +41,7 @@ describe('The metrics files', () => {
   let page = '';
 
   beforeAll(async () => {
-    const metrics = createMetrics();
+    const metrics = createMetrics(['whoami', 'get_ad']);
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
     metrics.addStateGauge(() => true);
     metrics.onCall({ tool: 'whoami', tenantId: 'one', ms: 1, charged: 1 });
@@ -67,6 +67,11 @@ describe('The metrics files', () => {
     );
     expect(outcomes.length).toBeGreaterThan(4);
     expect(['ok', ...errorKinds]).toEqual(expect.arrayContaining(outcomes));
+  });
+
+  test('errors and charges of each tool are 0 before its first call, so that alerts see the first increase', () => {
+    expect(page).toContain('ad_library_call_seconds_count{tool="get_ad",outcome="internal"} 0\n');
+    expect(page).toContain('ad_library_credits_charged_total{tool="get_ad"} 0\n');
   });
 
   test('the dashboard, alerts and scrape configuration use the same job name', () => {

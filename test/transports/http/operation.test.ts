@@ -96,7 +96,7 @@ describe('Metrics and the log', () => {
   });
 
   test('docs/operations.md lists exactly the existing metrics', async () => {
-    const metrics = createMetrics();
+    const metrics = createMetrics([]);
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
     metrics.addStateGauge(() => true);
     const page = await (await new Hono().get('/', metrics.servePage).request('/')).text();
