@@ -98,10 +98,13 @@ export type ExceededLimit =
     };
 
 /**
- * Why the configured base URL must be wrong: it ends in `/v1`, or the service redirects. `target` is undefined if the
- * redirect target cannot be parsed.
+ * Why the configured base URL must be wrong: it ends in `/v1`, the server at this URL does not know a path of the API,
+ * or the service redirects. `target` is undefined if the redirect target cannot be parsed.
  */
-export type WrongAddress = { reason: 'endsInVersion' } | { reason: 'redirects'; target: string | undefined };
+export type WrongAddress =
+  | { reason: 'endsInVersion' }
+  | { reason: 'unknownPath' }
+  | { reason: 'redirects'; target: string | undefined };
 
 /** The error of a failed call. `mcp/explain-error.ts` converts it to the text of a tool result. */
 export class AdLibraryError extends Error {

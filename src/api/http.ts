@@ -160,8 +160,10 @@ async function parseResponse(
   const mayLoseDigits = plain !== undefined && longNumber.test(body);
   const exact = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plain;
   if (status !== 200) {
-    const failure = { ...facts, ...(readServiceError(exact) ?? noErrorBody), sent: true };
-    const wrongAddress = detectWrongAddress(status, headers, url);
+    const serviceError = readServiceError(exact);
+    const failure = { ...facts, ...(serviceError ?? noErrorBody), sent: true };
+    const wrongAddress =
+      detectWrongAddress(status, headers, url) ?? detectUnknownPath(status, serviceError, call.request.operation);
     throw new AdLibraryError(
       wrongAddress
         ? { ...failure, kind: 'unexpected_response', wrongAddress }
@@ -190,6 +192,19 @@ function detectWrongAddress(status: number, headers: HttpResponse['headers'], ur
     return { reason: 'redirects', target: readRedirectTarget(headers.get('location'), url) };
   const hasVersionTwice = /\/v1\/v1(?:\/|$)/.test(new URL(url).pathname);
   return hasVersionTwice && (status === 404 || status === 405) ? { reason: 'endsInVersion' } : undefined;
+}
+
+/**
+ * Detects a 404 that cannot mean a missing item, because the path of the operation contains no id. A documented error
+ * body with another code than `no_such_path` comes from the API and keeps its meaning.
+ */
+function detectUnknownPath(
+  status: number,
+  serviceError: FailureFacts | undefined,
+  { path }: Call['request']['operation'],
+): WrongAddress | undefined {
+  const isUnknown = serviceError === undefined || serviceError.code === 'no_such_path';
+  return status === 404 && isUnknown && !path.includes('{') ? { reason: 'unknownPath' } : undefined;
 }
 
 const maxTargetLength = 300;

@@ -82,6 +82,8 @@ export interface CallEvent {
   ms: number;
   /** Why the call failed, or `cancelled` if the caller cancelled it. */
   kind?: string | undefined;
+  /** The part of this server's own storage that failed, e.g. `data`. */
+  storage?: string | undefined;
   /** The HTTP status of the service's response. */
   status?: number | undefined;
   requestId?: string | null | undefined;
@@ -125,11 +127,22 @@ export function createRareWarning(log: Log, elapsed: () => number, message: stri
   };
 }
 
-/** Creates a handler that warns when the service fails, at most once a minute. */
+/** Creates a handler that warns when the service or the storage of this server fails, each at most once a minute. */
 export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
-  const warn = createRareWarning(log, elapsed, 'the service fails; check AD_LIBRARY_BASE_URL if it has never answered');
-  return ({ kind, status, tool }) => {
-    if (kind !== undefined && serviceFailures.has(kind)) warn((failures) => ({ kind, status, tool, failures }));
+  const warnOfService = createRareWarning(
+    log,
+    elapsed,
+    'the service fails; check AD_LIBRARY_BASE_URL if it has never answered',
+  );
+  const warnOfStorage = createRareWarning(
+    log,
+    elapsed,
+    'the storage of this server fails; check the shared store or the data folder',
+  );
+  return ({ kind, status, tool, storage }) => {
+    if (kind === undefined || !serviceFailures.has(kind)) return;
+    const warn = storage === undefined ? warnOfService : warnOfStorage;
+    warn((failures) => ({ kind, storage, status, tool, failures }));
   };
 }
 

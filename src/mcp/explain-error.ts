@@ -168,6 +168,11 @@ function explainAddress(wrongAddress: WrongAddress) {
       happened,
       next: 'It ends in /v1, which this server adds itself. Ask the user to remove /v1 from its end and to restart this server.',
     };
+  if (wrongAddress.reason === 'unknownPath')
+    return {
+      happened,
+      next: 'The server at this address does not know the path of this call. Ask the user to correct the address, and to restart this server.',
+    };
   const { target } = wrongAddress;
   const redirect = target === undefined ? 'It redirects elsewhere' : `It redirects to ${quoteUntrusted(target, 100)}`;
   return {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { singleCallTools } from '../support/every-tool.ts';
-import { documentedResponse, errorResponse, json } from '../support/faulty-upstream.ts';
+import { type Behaviour, documentedResponse, errorResponse, json } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
@@ -64,6 +64,30 @@ test.for(['/v1', '/v1/', '/api/v1'])(
     }
   },
 );
+
+const answersOfOtherServers: Record<string, Behaviour> = {
+  HTML: (_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'),
+  'other JSON': json({ message: 'Not here' }, { status: 404 }),
+  no_such_path: errorResponse(404, { code: 'no_such_path', message: 'There is no such path' }),
+};
+
+test.for(Object.entries(answersOfOtherServers))(
+  'a 404 with %s for a path without an id says that the base URL is wrong',
+  async ([, answer], { upstream, server }) => {
+    for (const { tool, args } of singleCallTools) {
+      upstream.respondWith(answer);
+      const { text, error } = await server.call(tool, args);
+      const hasId = upstream.requests.some(({ path }) => /\/(?:ads|pages|collections)\/(?!search)/.test(path));
+      expect(error?.kind, tool).toBe(hasId ? 'not_found' : 'unexpected_response');
+      expect(text.includes('The address of the service (AD_LIBRARY_BASE_URL) is wrong.'), tool).toBe(!hasId);
+    }
+  },
+);
+
+test('a documented 404 for a path without an id keeps its meaning', async ({ upstream, server }) => {
+  upstream.respondWith(errorResponse(404, { code: 'not_found', message: 'There is no such advertiser' }));
+  expect((await server.call('search_ads')).error).toMatchObject({ kind: 'not_found' });
+});
 
 test('a base URL that ends in /v1 works if the API paths start with /v1/v1', async ({ upstream, start }) => {
   const server = await start({ baseUrl: `${upstream.baseUrl}/v1` });

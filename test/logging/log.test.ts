@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createLog } from '../../src/logging/log.ts';
+import { createLog, warnOfFailures } from '../../src/logging/log.ts';
 import { canaryKey } from '../support/key-encodings.ts';
 
 describe.each([
@@ -31,4 +31,19 @@ describe.each([
     for (const value of Object.values(fields)) expect(line).toContain(JSON.stringify(value));
     expect(logged('key', { of: 'svc_live_abcdef' })).toContain('svc_live_***');
   });
+});
+
+test('a call that fails because of the storage warns of the storage, and not of the service', () => {
+  const lines: string[] = [];
+  const onCall = warnOfFailures(
+    createLog('warn', (line) => lines.push(line)),
+    () => 0,
+  );
+  const call = { tool: 'query_ads', tenantId: 'one', ms: 1 };
+  onCall({ ...call, kind: 'unavailable', storage: 'data' });
+  expect(lines).toEqual([expect.stringContaining('the storage of this server fails')]);
+  expect(lines.join()).not.toContain('AD_LIBRARY_BASE_URL');
+  // The warnings have separate intervals, so a failing service is reported in the same minute.
+  onCall({ ...call, kind: 'unavailable', status: 503 });
+  expect(lines).toEqual([expect.anything(), expect.stringContaining('check AD_LIBRARY_BASE_URL')]);
 });
