@@ -120,7 +120,7 @@ function getAd(): void {
 }
 
 function fullAds(): void {
-  const budget = getItemTokens(maxTokens - 160);
+  const budget = getItemTokens({ resultTokens: maxTokens - 160, resultBytes: Number.POSITIVE_INFINITY });
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'full', now, budget });
     return costs({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });

@@ -111,10 +111,22 @@ export function insertPassedSettings(compose: string): string {
 /** Formats the table of what `auto` selects for each host, generated from the same records that the server uses. */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
-    const { title, names, prefixes = [], output, reads, links, board, pictures, maxResultTokens } = host;
+    const {
+      title,
+      names,
+      prefixes = [],
+      output,
+      reads,
+      links,
+      board,
+      pictures,
+      maxResultTokens,
+      maxResultBytes,
+    } = host;
     const gets = [
       `${output === 'both' ? 'text and data' : 'only the text'}`,
       maxResultTokens && `at most ${maxResultTokens.toLocaleString('en')} tokens`,
+      maxResultBytes && `at most ${maxResultBytes.toLocaleString('en')} bytes`,
       links && 'links to files',
       board && 'the board',
       pictures === false && 'no pictures',

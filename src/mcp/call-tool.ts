@@ -19,7 +19,7 @@ import { type ConfirmedInput, confirmSpend, estimatePrice, FormNeeded, type Pers
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
-import { type Cost, Receipts, receiptTokens } from './receipts.ts';
+import { type Cost, Receipts, receiptBytes, receiptTokens } from './receipts.ts';
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
@@ -197,6 +197,7 @@ async function createToolContext(
     isDraining: () => server.draining.aborted || server.closing.aborted,
     adFilters: tool.makesSeveralCalls ? await server.adFilters() : [],
     resultTokens: form.resultTokens - receiptTokens,
+    resultBytes: form.resultBytes - receiptBytes,
     getToolName,
     linkOrigin: call.linkOrigin,
     isOffered: (name) => server.tools.has(name),
@@ -276,11 +277,15 @@ const withoutLinks = ({ attachments = [], ...result }: FinishedResult): Finished
 /** The result of a tool, after its text has been rendered. */
 type FinishedResult = ToolOutput & { text: string };
 
-/** Runs a tool. If the tool returns only data, renders the data as text and cuts the text to the token budget. */
+/**
+ * Runs a tool. If the tool returns only data, renders the data as text and cuts the text to the token budget. Cuts every
+ * text to the bytes that the host accepts.
+ */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const result = await tool.run(input, context);
-  const { data, text = clampLines(tool.render?.(data, input, context) ?? '', context.resultTokens) } = result;
-  return { ...result, text };
+  const { resultTokens, resultBytes } = context;
+  const { data, text = clampLines(tool.render?.(data, input, context) ?? '', resultTokens) } = result;
+  return { ...result, text: clampLines(text, Number.POSITIVE_INFINITY, resultBytes) };
 }
 
 /**
@@ -321,7 +326,8 @@ function withError(server: ServerContext, call: ToolCall, receipts: Receipts, th
   const { status, requestId } = error;
   // Aborting a request causes a network error, so report the cancellation instead.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
-  return { result, facts: { kind, status, requestId, charged: receipts.sumKnownCharges() || undefined } };
+  const storage = isExpected ? thrown.failure.storage : undefined;
+  return { result, facts: { kind, storage, status, requestId, charged: receipts.sumKnownCharges() || undefined } };
 }
 
 export function errorResult(

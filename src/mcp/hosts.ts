@@ -24,7 +24,10 @@ export interface ResultForm {
   pictures: boolean;
   /** True if the client receives the tools of the board, and the data for the board in results. */
   board: boolean;
+  /** Maximum number of tokens of the text. The data may have twice as many. */
   resultTokens: number;
+  /** Maximum number of UTF-8 bytes of the text. The data may have twice as many. Infinite for most hosts. */
+  resultBytes: number;
 }
 
 /** How a host treats tool lists and results. MCP does not announce this, so each entry states its evidence. */
@@ -40,10 +43,12 @@ interface Host {
   links?: true;
   /** Set if the host can show the board. */
   board?: true;
-  /** Set to false if the host passes pictures to its model as base64 text. */
+  /** Set to false if the host drops pictures, or passes them to its model as base64 text. */
   pictures?: false;
-  /** Token count above which the host cuts a result or replaces it with a file. */
+  /** Maximum number of tokens of a result, for a host that cuts longer results or replaces them with files. */
   maxResultTokens?: number;
+  /** Number of UTF-8 bytes above which the host cuts a result or replaces it with a file. */
+  maxResultBytes?: number;
   /** URL of public evidence. Either this field or `tried` is set. */
   source?: string;
   /** The host version that we tested. Either this field or `source` is set. */
@@ -84,26 +89,34 @@ interface StatedIdentity {
  * host.
  */
 export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
-  const [product = ''] = userAgent?.split('/') ?? [];
+  // A product name can contain a slash, e.g. `@cline/core/3.0.65`.
+  const [scope = '', rest = ''] = userAgent?.split('/') ?? [];
+  const product = [scope, `${scope}/${rest}`].find(findHost);
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
   return {
-    name: name ?? (findHost(product) ? product : undefined),
+    name: name ?? product,
     announcesBoard: capabilities && boardExtension in { ...experimental, ...extensions },
   };
 }
 
+/** Share of a host's size limit that is left for the text in each form. The data takes twice as much as the text. */
+const textShares: Record<OutputForm, number> = { text: 1, structured: 1 / 2, both: 1 / 3 };
+
+/** Chooses the form of results for a client. The size limits of its host apply to every form. */
 export function chooseResultForm(
   { name, announcesBoard }: ClientIdentity,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },
 ): ResultForm {
   const host = findHost(name);
-  const isSet = output !== 'auto';
+  const form = output === 'auto' ? (host?.output ?? 'both') : output;
+  const limitText = (hostLimit = Number.POSITIVE_INFINITY) => Math.floor(textShares[form] * hostLimit);
   const isUnknown = name === undefined && announcesBoard === undefined;
   return {
-    output: isSet ? output : (host?.output ?? 'both'),
+    output: form,
     links: host?.links === true,
     pictures: host?.pictures !== false,
     board: announcesBoard === true || host?.board === true || isUnknown,
-    resultTokens: isSet ? resultTokens : Math.min(resultTokens, host?.maxResultTokens ?? resultTokens),
+    resultTokens: Math.min(resultTokens, limitText(host?.maxResultTokens)),
+    resultBytes: limitText(host?.maxResultBytes),
   };
 }

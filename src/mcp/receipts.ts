@@ -9,6 +9,8 @@ import type { ReceiptView } from './described-tools.ts';
 
 /** Tokens reserved for the notice and the credits line that are added to the text of a tool. */
 export const receiptTokens = 160;
+/** UTF-8 bytes reserved for the same texts. */
+export const receiptBytes = 1000;
 
 export interface Cost {
   receipt: ReceiptView;

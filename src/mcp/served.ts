@@ -148,4 +148,4 @@ function adaptToHost(result: ToolResult, { pictures, board }: ResultForm): ToolR
 }
 
 const pictureLeftOut =
-  'The picture is left out, because this host passes pictures to its model as long text. Rely on the text above.';
+  'The picture is left out, because this host does not show pictures to its model. Rely on the text above.';

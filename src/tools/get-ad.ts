@@ -18,13 +18,14 @@ export const getAd = defineTool({
     ad: AdView.describe('The ad.'),
     seenIn: z.string().optional().describe('With seen true: the tool whose list showed this version of the ad.'),
   }),
-  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, getToolName }) {
+  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, getToolName, ...context }) {
+    const { now } = context;
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
-    const ad = viewAd(raw as object, { detail, now, budget: getItemTokens(resultTokens) });
+    const ad = viewAd(raw as object, { detail, now, budget: getItemTokens(context) });
     return { data: { ad, ...(seenIn && { seenIn: getToolName(seenIn) }) } };
   },
-  render: ({ ad, seenIn }, { detail }, { resultTokens }) => {
-    const text = formatAd(ad, detail, getItemTokens(resultTokens));
+  render: ({ ad, seenIn }, { detail }, context) => {
+    const text = formatAd(ad, detail, getItemTokens(context));
     return seenIn ? `Copy from ${seenIn}; get_ad without seen may show more.\n${text}` : text;
   },
 });

@@ -15,9 +15,9 @@ export const getPage = defineTool({
   operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad.'), detail, fresh }),
   output: z.looseObject({ page: PageView.describe('The advertiser page.') }),
-  async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {
+  async run({ pageId, detail = 'standard' as Detail, fresh }, { api, ...context }) {
     const { raw } = await api.getPage({ path: { pageId }, fresh });
-    return { data: { page: viewPage(raw as object, { detail, budget: getItemTokens(resultTokens) }) } };
+    return { data: { page: viewPage(raw as object, { detail, budget: getItemTokens(context) }) } };
   },
-  render: ({ page }, { detail }, { resultTokens }) => formatPage(page, detail, getItemTokens(resultTokens)),
+  render: ({ page }, { detail }, context) => formatPage(page, detail, getItemTokens(context)),
 });

@@ -8,7 +8,6 @@ import { findAppUrlPattern, formatServiceNotes, type ListFrame, readServiceNotes
 import { formatPageList, type PageView, viewPage } from '../views/page.ts';
 import { countFittingItems } from '../views/tokens.ts';
 import {
-  type Cursors,
   isOwnCursor,
   type ListRequest,
   type PageListing,
@@ -129,7 +128,7 @@ interface FitOptions<View, Heading> {
  */
 function fitPage<View, Heading>(
   { answer, listing, price, views }: FitOptions<View, Heading>,
-  { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
+  { cursors, resultTokens, resultBytes }: Pick<ToolContext, 'cursors' | 'resultTokens' | 'resultBytes'>,
 ): ListPage<View, Heading> {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
@@ -181,10 +180,19 @@ function fitPage<View, Heading>(
     items.push(...moreItems.map((item) => views.viewItem(item)));
     const readableItems = items.slice(
       0,
-      countFittingItems({ items, budget: resultTokens, render: (leading) => buildPageOnce(leading).text }),
+      countFittingItems({
+        items,
+        budget: resultTokens,
+        maxBytes: resultBytes,
+        render: (leading) => buildPageOnce(leading).text,
+      }),
     );
-    const budget = dataTokensPerTextToken * resultTokens;
-    fittingCount = countFittingItems({ items: readableItems, budget, render: (leading) => JSON.stringify(leading) });
+    fittingCount = countFittingItems({
+      items: readableItems,
+      budget: dataTokensPerTextToken * resultTokens,
+      maxBytes: dataTokensPerTextToken * resultBytes,
+      render: (leading) => JSON.stringify(leading),
+    });
   }
   return buildPageOnce(items.slice(0, fittingCount));
 }
@@ -216,28 +224,30 @@ export interface ItemViews<View> {
   batchSize?: number;
 }
 
-type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens'>;
+type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens' | 'resultBytes'>;
 
-export function createAdViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
+export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): ItemViews<AdView> {
+  const budget = getItemTokens(limits);
   const asOf = formatDay(now);
   const dayOfAnswer: SharedFacts = asOf === undefined ? {} : { asOf };
   const textCache: AdTextCache = new Map();
   return {
-    viewItem: (ad) => viewAd(ad, { detail, now, budget: getItemTokens(resultTokens) }),
+    viewItem: (ad) => viewAd(ad, { detail, now, budget }),
     findSharedFacts: (ads) => (detail === 'full' ? dayOfAnswer : { ...dayOfAnswer, ...findLinkPattern(ads, 'id') }),
-    formatList: (list) => formatAdList({ detail, budget: getItemTokens(resultTokens), textCache, ...list }),
-    batchSize: detail === 'full' ? 4 : Math.ceil(resultTokens / smallAdTokens),
+    formatList: (list) => formatAdList({ detail, budget, textCache, ...list }),
+    batchSize: detail === 'full' ? 4 : Math.ceil(limits.resultTokens / smallAdTokens),
   };
 }
 
 /** Token count of a brief ad with a short text. A page never condenses more ads than would fit at this size. */
 const smallAdTokens = 120;
 
-export function createPageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
+export function createPageViews(detail: Detail, limits: ViewOptions): ItemViews<PageView> {
+  const budget = getItemTokens(limits);
   return {
-    viewItem: (page) => viewPage(page, { detail, budget: getItemTokens(resultTokens) }),
+    viewItem: (page) => viewPage(page, { detail, budget }),
     findSharedFacts: (pages) => (detail === 'full' ? {} : findLinkPattern(pages, 'pageId')),
-    formatList: (list) => formatPageList({ detail, budget: getItemTokens(resultTokens), ...list }),
+    formatList: (list) => formatPageList({ detail, budget, ...list }),
     ...(detail === 'full' && { batchSize: 4 }),
   };
 }
@@ -247,5 +257,9 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
 
-/** Token budget for a single item. The remaining 10% is for the text around the item. */
-export const getItemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);
+/** Returns the token budget for a single item. The remaining 10% is for the text around the item. */
+export const getItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
+  Math.floor(0.9 * Math.min(resultTokens, resultBytes / bytesPerToken));
+
+/** Bytes of a token in long words of scripts with two bytes a letter. English words have fewer bytes per token. */
+const bytesPerToken = 7;

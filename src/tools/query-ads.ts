@@ -52,7 +52,7 @@ export const queryAds = defineTool({
     chart: z.string().optional().describe('Why no chart was drawn.'),
   }),
   async run({ sql, limit = 50, cell = 160, chart }, context) {
-    const { resultTokens, signal, isDemo } = context;
+    const { resultTokens, resultBytes, signal, isDemo } = context;
     const contents = await (await context.dataset()).readContents();
     const { columns, rows, rowCount, truncated, read, isAboutAds } = await context.sql().query(contents, {
       sql,
@@ -66,9 +66,18 @@ export const queryAds = defineTool({
     const coverageText = isAboutAds ? formatCoverage(coverage, firstLines) : undefined;
     const render = (shown: readonly Cell[][]) =>
       joinLines([...firstLines, formatRows({ columns, rows: shown, rowCount, limit }), coverageText]);
-    const readableRows = rows.slice(0, countFittingItems({ items: rows, budget: resultTokens, render }));
-    const budget = dataTokensPerTextToken * resultTokens;
-    const shown = readableRows.slice(0, countFittingItems({ items: readableRows, budget, render: JSON.stringify }));
+    const readableRows = rows.slice(
+      0,
+      countFittingItems({ items: rows, budget: resultTokens, maxBytes: resultBytes, render }),
+    );
+    const dataLimits = {
+      budget: dataTokensPerTextToken * resultTokens,
+      maxBytes: dataTokensPerTextToken * resultBytes,
+    };
+    const shown = readableRows.slice(
+      0,
+      countFittingItems({ items: readableRows, ...dataLimits, render: JSON.stringify }),
+    );
     const isCut = truncated || shown.length < rows.length;
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shown) };

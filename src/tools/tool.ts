@@ -185,6 +185,8 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   cacheMs: number;
   /** Token budget for the text that the tool writes. */
   resultTokens: number;
+  /** Maximum number of UTF-8 bytes of that text. Infinite for most hosts. */
+  resultBytes: number;
   /** Origin of file links that the caller can open, if the server offers links. */
   linkOrigin?: string | undefined;
   /** Returns the name of the tool that calls an operation. Models know tools but not operations. */

@@ -139,25 +139,30 @@ function findBorderBefore(text: string, end: number): number {
 
 const plainPair = /^[ -~]{2}$/;
 
-/** A list of items and the token budget it must fit into. */
+/** A list of items, and the token budget and the number of bytes that it must fit into. */
 interface FitOptions<Item> {
   items: readonly Item[];
   budget: number;
+  /** Maximum number of UTF-8 bytes. Default: no limit. */
+  maxBytes?: number | undefined;
   render: (items: readonly Item[]) => string;
 }
 
 /**
- * Returns how many leading items fit into the token budget. Returns at least 1 if there are items, because the view of
+ * Returns how many leading items fit into both limits. Returns at least 1 if there are items, because the view of
  * a single item has its own limit. A list that fits is rendered once, any other list about three times.
  */
-export function countFittingItems<Item>({ items, budget, render }: FitOptions<Item>): number {
+export function countFittingItems<Item>({ items, budget, maxBytes, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
   let fitting = { count: 0, length: 0 };
   let tooMany = { count: items.length + 1, length: 0, within: 0 };
   let count = items.length;
   for (let tries = 1; tooMany.count - Math.max(1, fitting.count) > 1; tries++) {
     const text = render(items.slice(0, count));
-    const within = isShort(text, budget) ? text.length : measureFittingStart(text, budget);
+    const within = Math.min(
+      isShort(text, budget) ? text.length : measureFittingStart(text, budget),
+      measureStartWithinBytes(text, maxBytes),
+    );
     if (within < text.length) tooMany = { count, length: text.length, within };
     else if (count === items.length) return count;
     else fitting = { count, length: text.length };
@@ -175,16 +180,28 @@ const maxGuesses = 4;
 /**
  * Cuts a text at a line break and states how many characters are missing. This is a last resort for a budget smaller
  * than a single item.
+ * @param maxBytes maximum number of UTF-8 bytes; by default, there is no limit
  */
-export function clampLines(text: string, budget: number): string {
-  if (fitsWithin(text, budget)) return text;
-  const end = measureFittingStart(text, budget - noteTokens);
+export function clampLines(text: string, budget: number, maxBytes?: number): string {
+  if (fitsWithin(text, budget) && measureStartWithinBytes(text, maxBytes) === text.length) return text;
+  const end = Math.min(
+    measureFittingStart(text, budget - noteTokens),
+    measureStartWithinBytes(text, maxBytes && maxBytes - noteBytes),
+  );
   const border = text.lastIndexOf('\n', end);
-  const keptText = border > 0 ? text.slice(0, border) : truncate(text, budget - noteTokens);
+  const keptText = border > 0 ? text.slice(0, border) : truncate(text.slice(0, end), budget - noteTokens);
   return `${keptText}\n(cut to fit: ${text.length - keptText.length} more characters)`;
 }
 
 const noteTokens = 16;
+const noteBytes = 80;
+
+/** Returns the length of the longest prefix of a text that has at most this many UTF-8 bytes. */
+function measureStartWithinBytes(text: string, maxBytes = Number.POSITIVE_INFINITY): number {
+  // A UTF-16 code unit takes at most three bytes.
+  if (3 * text.length <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text.length;
+  return new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, maxBytes))).read;
+}
 
 /** Maximum characters per token that are read from a text. Anything after that is ignored without being sanitized. */
 export const charsPerToken = 8;

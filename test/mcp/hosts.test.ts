@@ -1,14 +1,16 @@
 import { describe, expect } from 'vitest';
-import { chooseResultForm, hosts, identifyClient } from '../../src/mcp/hosts.ts';
+import { chooseResultForm, hosts, identifyClient, type OutputSetting, outputSettings } from '../../src/mcp/hosts.ts';
 import { mcpAppsCapabilities } from '../support/capabilities.ts';
-import { serviceTest } from '../support/fixtures.ts';
+import { json } from '../support/faulty-upstream.ts';
+import { upstreamTest as createUpstreamTest, freshServiceTest, serviceTest } from '../support/fixtures.ts';
 import { openConnection, startHttp, toolCall, validHeaders } from '../support/http.ts';
 import { initialize, openSession, request } from '../transports/stdio/session.ts';
 
 const test = serviceTest();
+const upstreamTest = createUpstreamTest();
 
 const boardTools = ['board_ads', 'board_pictures'];
-const readForm = (name: string, config: { output?: 'auto' | 'both' | 'text'; resultTokens?: number } = {}) =>
+const readForm = (name: string, config: { output?: OutputSetting; resultTokens?: number } = {}) =>
   chooseResultForm({ name, announcesBoard: false }, { output: 'auto', resultTokens: 8000, ...config });
 
 interface Listed {
@@ -140,6 +142,8 @@ describe('The result format over HTTP', () => {
     ['claude-code/2.1.197 (sdk-cli)', false, false],
     ['opencode/1.18.33', false, false],
     ['copilot-cli/1.0.102', false, false],
+    ['@cline/core/3.0.65', false, false],
+    ['@cline/other/1', true, true],
     ['node', true, true],
     ['curl/8.5.0', true, true],
     ['Mozilla/5.0 (X11; Linux x86_64) claude-code/2.1', true, true],
@@ -178,6 +182,7 @@ describe('hosts.json', () => {
         pictures: true,
         board: false,
         resultTokens: 8000,
+        resultBytes: Number.POSITIVE_INFINITY,
       });
     },
   );
@@ -201,7 +206,71 @@ test('a long list is cut and ends with a cursor for a host with a low token limi
   expect(text).toContain('cursor');
 });
 
-test('pictures are omitted for a host that would pass them on as text', async ({ server, service }) => {
+/** Words with few estimated tokens per byte, in Latin, Cyrillic, Devanagari, Thai and Chinese letters. */
+const words = ['understanding ', 'слово ', 'предложение ', 'विज्ञापन ', 'โฆษณาออนไลน์ ', '广告设计'];
+const limitedHosts = hosts.flatMap(({ names: [name = ''], maxResultBytes }) =>
+  maxResultBytes === undefined ? [] : [{ name, maxResultBytes }],
+);
+const countBytes = (texts: readonly string[]) => Buffer.byteLength(texts.join(''));
+const readTexts = ({ content }: Called) => content.map(({ text = '' }) => text);
+
+test('only Codex and Copilot CLI have a limit in bytes', () => {
+  expect(limitedHosts).toEqual([
+    { name: 'codex-mcp-client', maxResultBytes: 40_000 },
+    { name: 'copilot-cli', maxResultBytes: 16_700 },
+  ]);
+});
+
+test.for(words)(
+  'rows of "%s" fit the bytes that each host accepts, and say what is missing',
+  async (word, { server, service }) => {
+    for (const { name, maxResultBytes } of limitedHosts) {
+      const { call } = await server.connectAs(service.createKey(), name, {});
+      const sql = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) SELECT i, replace(hex(zeroblob(12)), '00', '${word}') AS a FROM n`;
+      const { raw, text } = await call('query_ads', { sql, limit: 900, cell: 240 });
+      expect(countBytes(readTexts(raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+      expect(countBytes(readTexts(raw as Called)), name).toBeGreaterThan(maxResultBytes / 2);
+      expect(text).toMatch(/The first \d+ of 900 rows, cut to fit the result/);
+    }
+  },
+);
+
+upstreamTest.for(words)('ads of "%s" fit the bytes that each host accepts', async (word, { upstream, server }) => {
+  const texts = { body: word.repeat(60), headline: word.repeat(8), pageName: word };
+  const longAd = { id: '1', body: word.repeat(8000), headline: word.repeat(2000), linkDescription: word.repeat(2000) };
+  const items = Array.from({ length: 60 }, (_, index) => ({ id: String(index), ...texts }));
+  for (const { name, maxResultBytes } of limitedHosts) {
+    const { call } = await server.connectAs('svc_live_test', name, {});
+    for (const detail of ['brief', 'full']) {
+      upstream.respondWith(json({ items, cursor: null, hasMore: false }));
+      const list = await call('search_ads', { detail, limit: 60, fresh: true });
+      expect(countBytes(readTexts(list.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+      // A list that was cut ends with a cursor.
+      expect(list.text).toMatch(/^60 ads|The rest of this page .*with cursor:/);
+      upstream.respondWith(json(longAd));
+      const one = await call('get_ad', { adId: '1', detail, fresh: true });
+      expect(countBytes(readTexts(one.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+    }
+  }
+});
+
+freshServiceTest().for([...outputSettings])(
+  'AD_LIBRARY_OUTPUT=%s keeps the size limit of a host',
+  async (output, { start, service }) => {
+    const server = await start({ output });
+    for (const { name, maxChars } of [
+      { name: '@cline/core', maxChars: 8000 },
+      { name: 'copilot-cli', maxChars: 20_000 },
+    ]) {
+      const { call } = await server.connectAs(service.createKey(), name, {});
+      const { raw } = await call('search_ads', { limit: 100 });
+      const { content, structuredContent } = raw;
+      expect(JSON.stringify({ content, structuredContent }).length, name).toBeLessThan(maxChars);
+    }
+  },
+);
+
+test('pictures are omitted for a host that drops them or passes them on as text', async ({ server, service }) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
   const listContentTypes = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name, {});
@@ -209,7 +278,7 @@ test('pictures are omitted for a host that would pass them on as text', async ({
     return [raw.content.map(({ type }) => type), text.includes('The picture is left out')];
   };
   expect(await listContentTypes('claude-code')).toEqual([['text', 'image'], false]);
-  for (const name of ['@cline/core', 'continue-cli-client'])
+  for (const name of ['@cline/core', 'continue-cli-client', 'copilot-cli', 'qwen-cli-mcp-client-ads'])
     expect(await listContentTypes(name)).toEqual([['text', 'text'], true]);
 });
 
