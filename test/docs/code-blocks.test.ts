@@ -60,7 +60,9 @@ const runners: Record<string, (text: string) => Promise<void>> = {
   },
   sql: async (sql) => {
     const { text, isError, data } = await demo.call('query_ads', { sql });
-    expect({ isError, text }).toEqual({ isError: false, text: expect.stringContaining('Coverage') });
+    expect(isError, text).toBe(false);
+    // Only statements about ads depend on which ads were read.
+    if (/\b(?:current_)?ads\b/.test(sql)) expect(text).toContain('Coverage');
     expect(data.rows).not.toEqual([]);
   },
   ts: async (text) => {
