@@ -137,6 +137,14 @@ interface AdvertiserNames {
   pageName: string | null;
 }
 
+/** The ads that a statement reads, with the counts that were needed so far. */
+interface Scope {
+  ads: readonly (readonly [id: string, ad: CountedAd])[];
+  adsByAdvertiser: ReadonlyMap<string, number>;
+  /** The counts by the name of the field. */
+  fields: Map<string, ReadField>;
+}
+
 /**
  * Counts how many ads have a value for each field. Values are counted while the tables are loaded. Counting with SQL
  * would take seconds, because SQLite stores these columns behind long texts.
@@ -144,6 +152,8 @@ interface AdvertiserNames {
 export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
   readonly #advertisers = new Map<string, AdvertiserNames>();
+  /** The counts for the ads that statements read. Later statements use them again, because nothing is loaded any more. */
+  readonly #scopes: { all?: Scope; current?: Scope } = {};
   /** The keys of the advertisers, once they were needed. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
   /** The ids of the ads with a value, by table and column of the other tables. */
@@ -204,19 +214,32 @@ export class FieldCounts {
     const columnsByTable = readColumns.groupByTable();
     if (columnsByTable.size === 0) return undefined;
     const readsOnlyView = columnsByTable.has(viewName) && !columnsByTable.has('ads');
-    const currentIds = readsOnlyView ? readCurrentIds() : undefined;
-    const ads = [...this.#adsById].filter(([id]) => currentIds === undefined || currentIds.has(id));
-    const adsByAdvertiser = this.#countByAdvertiser(ads.map(([, ad]) => ad));
-    const fields = listFields(columnsByTable, literals).map(({ name, ...field }): ReadField => {
-      const hasValue = this.#createValueTest(field);
-      const missing = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
-      return { name, ads: ads.length - missing.length, missingByAdvertiser: this.#countByAdvertiser(missing) };
-    });
+    const scopeName = readsOnlyView ? 'current' : 'all';
+    const scope = this.#scopes[scopeName] ?? this.#createScope(readsOnlyView ? readCurrentIds() : undefined);
+    this.#scopes[scopeName] = scope;
+    const { ads, adsByAdvertiser } = scope;
+    const fields = listFields(columnsByTable, literals).map((field) => this.#countField(field, scope));
     const namesAdvertisers = ['ads', viewName].some((table) =>
       columnsByTable.get(table)?.some((column) => column === 'pageId' || column === 'pageName'),
     );
     const namedAdvertisers = namesAdvertisers ? this.#findNamedAdvertisers(literals) : [];
     return { ads: ads.length, adsByAdvertiser, fields, namedAdvertisers: new Set(namedAdvertisers) };
+  }
+
+  #createScope(ids: ReadonlySet<string> | undefined): Scope {
+    const ads = [...this.#adsById].filter(([id]) => ids === undefined || ids.has(id));
+    return { ads, adsByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), fields: new Map() };
+  }
+
+  #countField(field: AdField, { ads, fields }: Scope): ReadField {
+    const { name } = field;
+    const counted = fields.get(name);
+    if (counted) return counted;
+    const hasValue = this.#createValueTest(field);
+    const missing = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
+    const counts = { name, ads: ads.length - missing.length, missingByAdvertiser: this.#countByAdvertiser(missing) };
+    fields.set(name, counts);
+    return counts;
   }
 
   #countByAdvertiser(ads: readonly CountedAd[]): Map<string, number> {
