@@ -162,14 +162,14 @@ function describeGeminiExtension(manifest: Manifest): PluginDescription {
         settings: [
           {
             name: 'API key',
-            description: 'The key of your service; leave empty for demo data',
+            description: 'The key of your service; not needed for demo data',
             envVar: 'AD_LIBRARY_API_KEY',
             sensitive: true,
           },
           {
             name: 'API address',
             description:
-              'Base address of the API of your service, such as https://api.example.com; leave empty for demo data',
+              'Base address of the API of your service, such as https://api.example.com; not needed for demo data',
             envVar: 'AD_LIBRARY_BASE_URL',
           },
           {

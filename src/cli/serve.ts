@@ -9,6 +9,7 @@ import {
   isLogged,
   logCalls,
   type OnCall,
+  trackService,
   warnOfFailures,
 } from '../logging/log.ts';
 import { createMemoryKeys } from '../storage/keys.ts';
@@ -42,12 +43,19 @@ export async function serveHttp(
   const isKnown = shared?.isKnownKey ?? acceptedKeys.has;
   const keyAttempts = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown });
   const getTenantId = createGetTenantId(shared?.tenantSecret);
-  const getClientAddress = createGetClientAddress(config.trustedProxy);
+  const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
+  const getClientAddress = createGetClientAddress(trustedProxy);
+  if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined)
+    log.warn(
+      'AD_LIBRARY_TRUSTED_PROXY is not set, so all callers behind a proxy count as one address; set it to the address of the proxy, or to none if there is no proxy',
+    );
+  const serviceTracker = trackService();
   let signIn: SignIn | undefined;
   const listeners = [
     // Hash the tenant ids only if calls are logged, because hashing takes time.
     isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(shared?.tenantSecret)) : undefined,
     warnOfFailures(log, elapsed),
+    serviceTracker.onCall,
     metrics?.onCall,
     keyAttempts.onCall,
     (event: CallEvent) => signIn?.onCall(event),
@@ -103,6 +111,7 @@ export async function serveHttp(
     limits: { maxRunning: callsAtOnce, maxRunningPerKey: demo ? callsAtOnce : callsPerKey, maxWaiting: callsWaiting },
     metrics,
     replicas: shared,
+    getServiceState: serviceTracker.getServiceState,
   });
   // Close a connection as stalled only after it has been idle for longer than a call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
@@ -116,7 +125,7 @@ export async function serveHttp(
     port,
     idleTimeoutMs,
     useFastResponses: true,
-    getPeerAddress: createGetPeerAddress(config.trustedProxy),
+    getPeerAddress: createGetPeerAddress(trustedProxy),
     onConnectionRefused: (address) => warnOfRefusal(() => ({ address })),
   });
   return {

@@ -130,9 +130,9 @@ const parseNetwork: Parser<Network> = (text) => {
   return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8, or none');
 };
 
-/** Parses the network of the trusted proxy. The word `none` means that there is no proxy. */
-export const parseTrustedProxy: Parser<Network | undefined> = (text) =>
-  text.trim().toLowerCase() === 'none' ? undefined : parseNetwork(text);
+/** Parses the network of the trusted proxy. The word `none` states that there is no proxy. */
+export const parseTrustedProxy: Parser<Network | 'none'> = (text) =>
+  text.trim().toLowerCase() === 'none' ? 'none' : parseNetwork(text);
 
 const maxFileBytes = 1024 * 1024;
 const maxProblems = 5;

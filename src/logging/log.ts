@@ -106,7 +106,8 @@ export const logCalls =
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
 /** Failures that callers do not cause. The log warns the operator of them. */
-const serviceFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
+const operatorFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
+const isOperatorFailure = (kind: string | undefined): boolean => kind !== undefined && operatorFailures.has(kind);
 /** The minimum time between two warnings of the same kind, in milliseconds. */
 const warningIntervalMs = 60_000;
 
@@ -140,9 +141,26 @@ export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
     'the storage of this server fails; check the shared store or the data folder',
   );
   return ({ kind, status, tool, storage }) => {
-    if (kind === undefined || !serviceFailures.has(kind)) return;
+    if (!isOperatorFailure(kind)) return;
     const warn = storage === undefined ? warnOfService : warnOfStorage;
     warn((failures) => ({ kind, storage, status, tool, failures }));
+  };
+}
+
+/**
+ * Creates a handler that remembers whether the service can be reached.
+ * @returns `getServiceState` returns `up` if the service answered the latest call that was sent to it, `away` if not, and
+ *   undefined before the first such call
+ */
+export function trackService(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
+  let state: 'up' | 'away' | undefined;
+  return {
+    onCall({ kind, storage, requestId, status }) {
+      if (isOperatorFailure(kind)) {
+        if (storage === undefined) state = 'away';
+      } else if (requestId !== undefined || status !== undefined) state = 'up';
+    },
+    getServiceState: () => state,
   };
 }
 

@@ -54,6 +54,8 @@ export interface HttpOptions {
   metrics?: Metrics | undefined;
   /** The state that all replicas share. Undefined if the server is the only replica. */
   replicas?: Pick<ReplicaState, 'isUp'> | undefined;
+  /** Returns whether the service answered the latest call that was sent to it. Undefined before the first such call. */
+  getServiceState?: () => 'up' | 'away' | undefined;
 }
 
 /** Authenticates callers by their own API keys. */
@@ -72,7 +74,8 @@ interface Callers {
  * serve it. Between requests, only cached responses stay in memory, separately for each key.
  */
 export function createHttpApp(options: HttpOptions) {
-  const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl } = options;
+  const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl, getServiceState } =
+    options;
   const signIn = 'keyAttempts' in callers ? callers.signIn : undefined;
   // Any API key may request a list of tools, and a small request can produce a large list. Therefore only a few lists
   // are in memory at the same time. Waiting requests need no limit here, because the number of connections is limited.
@@ -104,7 +107,12 @@ export function createHttpApp(options: HttpOptions) {
     if (phase !== 'serving') return json({ status: 'draining' }, 503);
     // The probe succeeds even if the shared state is unreachable. All replicas would fail the probe at once, and
     // callers would get no responses at all.
-    return json({ status: 'ready', ...(replicas && { state: replicas.isUp() ? 'up' : 'away' }) });
+    const service = getServiceState?.();
+    return json({
+      status: 'ready',
+      ...(replicas && { state: replicas.isUp() ? 'up' : 'away' }),
+      ...(service && { service }),
+    });
   });
   if (metrics) {
     metrics.addCallGauges(() => limitedWork.countCalls());

@@ -3,7 +3,13 @@ import { Hono } from 'hono';
 import { describe, expect, onTestFinished } from 'vitest';
 import { createMetrics } from '../../../src/transports/http/metrics.ts';
 import { waitUntil } from '../../support/deadline.ts';
-import { answerWhenOpen, answerWith, delays, documentedResponse } from '../../support/faulty-upstream.ts';
+import {
+  answerWhenOpen,
+  answerWith,
+  delays,
+  documentedResponse,
+  errorResponse,
+} from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
 import { openConnection, openRawSocket, startHttp, toolCall, validHeaders } from '../../support/http.ts';
@@ -128,6 +134,30 @@ describe('Metrics and the log', () => {
     expect(again).toBe(events[0].tenant);
     expect(other).not.toBe(again);
   });
+});
+
+test('GET /readyz says whether the service answered the latest call', async ({ serve }) => {
+  let isUp = true;
+  const { get, post } = await serve((...exchange) => (isUp ? documentedResponse : errorResponse(503))(...exchange));
+  const readState = async () => (await get('/readyz')).json;
+  expect(await readState()).toEqual({ status: 'ready' });
+  await post('svc_live_a', toolCall('whoami'));
+  expect(await readState()).toEqual({ status: 'ready', service: 'up' });
+  isUp = false;
+  await post('svc_live_a', toolCall('get_credits'));
+  expect(await readState()).toEqual({ status: 'ready', service: 'away' });
+  isUp = true;
+  await post('svc_live_a', toolCall('get_credits'));
+  expect(await readState()).toEqual({ status: 'ready', service: 'up' });
+});
+
+test('the log warns at the start if a public server does not know its proxy', async ({ serve }) => {
+  const readWarnings = async (settings: object) =>
+    (await serve(documentedResponse, { logLevel: 'info', publicUrl: 'https://ads.example.com', ...settings })).server
+      .logged;
+  expect((await readWarnings({})).join('')).toContain('AD_LIBRARY_TRUSTED_PROXY is not set');
+  expect(await readWarnings({ trustedProxy: 'none' })).toEqual([]);
+  expect(await readWarnings({ publicUrl: 'http://127.0.0.1:3000' })).toEqual([]);
 });
 
 describe('A server that shuts down', () => {
