@@ -170,7 +170,7 @@ test('an error response in an undocumented format is reported as possibly not fr
   upstream.respondWith((_, response) =>
     response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'),
   );
-  const { text, error } = await server.call('whoami');
+  const { text, error } = await server.call('get_ad', { adId: '11111111-1111-4111-8111-111111111111' });
   expect(error).toMatchObject({ kind: 'not_found', status: 404 });
   expect(text).toContain('it may not come from the API');
   expect(text).not.toContain('Not here');
