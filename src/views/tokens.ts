@@ -189,7 +189,8 @@ export function clampLines(text: string, budget: number, maxBytes?: number): str
     measureStartWithinBytes(text, maxBytes && maxBytes - noteBytes),
   );
   const border = text.lastIndexOf('\n', end);
-  const keptText = border > 0 ? text.slice(0, border) : truncate(text.slice(0, end), budget - noteTokens);
+  const cutText = maxBytes === undefined ? text : text.slice(0, end);
+  const keptText = border > 0 ? text.slice(0, border) : truncate(cutText, budget - noteTokens);
   return `${keptText}\n(cut to fit: ${text.length - keptText.length} more characters)`;
 }
 

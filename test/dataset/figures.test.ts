@@ -224,6 +224,6 @@ test('the coverage counts the advertisers without a complete gathering, even if 
   serveAds(upstream, 4).ads = [0, 1, 2, 3].map((at) => createAd(at, { pageId: `p${at % 2}` }));
   await server.call('gather_ads', { maxAds: 1, maxCredits: 50 });
   await server.call('search_ads');
-  const { text } = await server.call('query_ads', { sql: 'SELECT * FROM gatherings' });
+  const { text } = await server.call('query_ads', { sql: 'SELECT count(*) AS number FROM ads' });
   expect(text).toContain('No complete gathering covers 2 advertisers of the dataset');
 });
