@@ -338,3 +338,14 @@ test('a table of one region does not replace the whole spend of a page', async (
   const { items } = await libraryServer.searchAll({}, 'pages');
   expect(items).toMatchObject([{ pageId: '7001', adSpendMin: 1200, adSpendMax: 1200 }]);
 });
+
+test('library import reads the column adlib_id of older Radlibrary tables as the id', async ({ libraryServer }) => {
+  const report = await libraryServer.importRecords(
+    'adlib_id,ad_creation_time,ad_creative_body,page_name,page_id,spend_lower,spend_upper\n' +
+      '123,2026-01-02,Fresh tea,Tea House,42,100,199\n',
+  );
+  expect(report).toMatchObject({ ads: 1, skipped: 0, formats: { 'meta-ad-library': expect.anything() } });
+  expect(await findAds(libraryServer)).toMatchObject([
+    { adArchiveId: '123', pageId: '42', body: 'Fresh tea', adSpendMin: 100, adSpendMax: 199 },
+  ]);
+});

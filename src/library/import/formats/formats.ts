@@ -82,6 +82,7 @@ const recordKeys = new Set([
   'id',
   'pageid',
   'adarchiveid',
+  'adlibid',
   'libraryid',
   'adsnapshoturl',
   'adcreativebodies',

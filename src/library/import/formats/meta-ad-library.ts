@@ -36,7 +36,7 @@ import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
  * The fields of an ad, each with its parser and its source keys. The first key with a value that can be parsed is used.
  */
 const fields: readonly FieldRule[] = [
-  ['adArchiveId', parseId, 'adarchiveid', 'adid', 'libraryid', 'id'],
+  ['adArchiveId', parseId, 'adarchiveid', 'adlibid', 'adid', 'libraryid', 'id'],
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
   ['sourcePageExternalId', parseText, 'pageid', 'snapshot.pageid'],
   ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename'],
@@ -118,7 +118,7 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 
-const idKeys = ['adarchiveid', 'libraryid', 'adid', 'id'];
+const idKeys = ['adarchiveid', 'adlibid', 'libraryid', 'adid', 'id'];
 /** Keys that only the official API of the Meta Ad Library has. */
 const officialApiKeys = [
   ...['adsnapshoturl', 'adcreationtime', 'addeliverystarttime', 'addeliverystoptime'],
@@ -149,7 +149,7 @@ export const metaAdLibraryFormat: ImportFormat = {
   keysByField,
   hasColumnPaths: true,
   matches(record) {
-    if (record.hasAny(['adarchiveid', 'libraryid'])) return true;
+    if (record.hasAny(['adarchiveid', 'adlibid', 'libraryid'])) return true;
     const hasAdText = record.hasAny(['headline', 'body']);
     if (record.hasAny(officialApiKeys)) return record.hasAny(idKeys) || !hasAdText;
     const id = record.get('id') ?? record.get('adid');

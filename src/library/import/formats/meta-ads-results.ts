@@ -65,7 +65,7 @@ export const metaAdsManagerFormat: ImportFormat = {
   matches: (record) =>
     record.hasAny(['adname', 'adid']) &&
     record.hasAny(['reportingstarts', 'reportingends', 'amountspent']) &&
-    !record.hasAny(['adarchiveid', 'libraryid', 'adcreativebodies']),
+    !record.hasAny(['adarchiveid', 'adlibid', 'libraryid', 'adcreativebodies']),
   // The export begins or ends with a row of totals, which names no ad.
   getIgnoreReason: (record) =>
     isEmpty(record.get('adid')) && isEmpty(record.get('adname')) ? 'they name no ad (rows of totals)' : undefined,
