@@ -12,7 +12,7 @@ export interface Cursors extends CursorMemory {
 /**
  * A position in a list: the cursor of a result page of the service, and how many items of that page were already shown.
  */
-interface PagePosition {
+export interface PagePosition {
   serviceCursor: string | undefined;
   /** The requested page size. The service cursor is valid only with the same page size. */
   limit: number | undefined;

@@ -11,6 +11,7 @@ import {
   isOwnCursor,
   type ListRequest,
   type PageListing,
+  type PagePosition,
   readCursor,
   rememberCursor,
   type SearchParams,
@@ -140,8 +141,8 @@ function fitPage<View, Heading>(
   const buildPage = (items: View[]): ListPage<View, Heading> => {
     const total = sentItems.length;
     const to = position.shownCount + items.length;
-    const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
-    const nextPosition = to < total ? { shown: to } : nextPagePosition;
+    const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
+    const nextPosition: Partial<PagePosition> | undefined = to < total ? { shownCount: to } : nextPagePosition;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // The rest of a cached page can be shown without another charge.
     const nextPrice = next && (to < total && answer.isCached ? freePrice : price);
