@@ -157,7 +157,7 @@ const maxNamedFields = 5;
  * this part of the share of all ads.
  */
 const minAdsOfWorst = 10;
-const maxShareOfWorst = 0.8;
+const maxShareOfWorst = 0.5;
 const maxWorstAdvertisers = 2;
 
 /** The advertisers whose gaps a sentence states. Advertisers have the keys of `createAdvertiserKeyFinder`. */
