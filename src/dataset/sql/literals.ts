@@ -33,34 +33,39 @@ const maxNamePatterns = 20;
 
 /** Reads the literals of a statement. Texts that a statement excludes, such as `<> 'Acme'`, are left out. */
 export function readLiterals(sql: string): Literals {
-  const tokens = listTokens(sql);
   const comparedTexts = new Set<string>();
   const jsonFields = new Set<string>();
   const namePatterns: NamePattern[] = [];
   /** For each open parenthesis, whether its contents are excluded. */
   const exclusions: boolean[] = [];
-  const isWord = (index: number, ...words: string[]) =>
-    tokens[index]?.kind === 'name' && words.includes(tokens[index].value);
-  const isOperator = (index: number, ...operators: string[]) =>
-    tokens[index]?.kind === 'operator' && operators.includes(tokens[index].value);
-  for (const [index, { kind, value }] of tokens.entries()) {
-    if (isOperator(index, '('))
-      exclusions.push(exclusions.at(-1) === true || (isWord(index - 1, 'in') && isWord(index - 2, 'not')));
-    if (isOperator(index, ')')) exclusions.pop();
+  // Only the three tokens before the current one matter. A long statement therefore needs little memory.
+  let previousTokens: readonly (Token | undefined)[] = [];
+  for (const token of readTokens(sql)) {
+    const { kind, value } = token;
+    const [previous, second, third] = previousTokens;
+    previousTokens = [token, previous, second];
+    if (isOperator(token, '('))
+      exclusions.push(exclusions.at(-1) === true || (isWord(previous, 'in') && isWord(second, 'not')));
+    if (isOperator(token, ')')) exclusions.pop();
     const isNumber = kind === 'name' && value.length >= minIdDigits && /^\d+$/.test(value);
     if (kind !== 'text' && !isNumber) continue;
-    const jsonField = isOperator(index - 1, '->', '->>') ? value : undefined;
+    const jsonField = isOperator(previous, '->', '->>') ? value : undefined;
     const pathField = readFirstField(value) ?? jsonField;
     if (pathField !== undefined) jsonFields.add(pathField);
-    if (exclusions.at(-1) || isOperator(index - 1, '<>', '!=') || isWord(index - 1, 'not')) continue;
-    if (!isWord(index - 1, 'like')) comparedTexts.add(value.toLowerCase());
-    else if (isWord(index - 2, 'pagename') || (isOperator(index - 2, ')') && isWord(index - 3, 'pagename'))) {
+    if (exclusions.at(-1) || isOperator(previous, '<>', '!=') || isWord(previous, 'not')) continue;
+    if (!isWord(previous, 'like')) comparedTexts.add(value.toLowerCase());
+    else if (isWord(second, 'pagename') || (isOperator(second, ')') && isWord(third, 'pagename'))) {
       const pattern = parseNamePattern(value);
       if (pattern && namePatterns.length < maxNamePatterns) namePatterns.push(pattern);
     }
   }
   return { comparedTexts, namePatterns, jsonFields };
 }
+
+const isWord = (token: Token | undefined, ...words: string[]): boolean =>
+  token?.kind === 'name' && words.includes(token.value);
+const isOperator = (token: Token | undefined, ...operators: string[]): boolean =>
+  token?.kind === 'operator' && operators.includes(token.value);
 
 /** Returns the first field of a path such as `$.page.pageName`. Returns undefined for any other text. */
 function readFirstField(text: string): string | undefined {
@@ -82,20 +87,16 @@ export function matchesPattern(name: string, { text, startsWithAny, endsWithAny 
   return endsWithAny ? lowerName.startsWith(text) : lowerName === text;
 }
 
-/** Matches one token at `lastIndex`. The groups are a text, a name in quotes, a name or number, and an operator. */
+/** Matches one token after another. The groups are a text, a name in quotes, a name or number, and an operator. */
 const tokenPattern =
-  /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/y;
+  /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/gy;
 
-/** Splits a statement into tokens, without spaces and comments. */
-function listTokens(sql: string): Token[] {
-  const tokens: Token[] = [];
-  tokenPattern.lastIndex = 0;
-  for (let match = tokenPattern.exec(sql); match !== null; match = tokenPattern.exec(sql)) {
-    const [, text, doubleQuoted, backQuoted, bracketed, word, operator] = match;
+/** Yields the tokens of a statement, without spaces and comments. */
+function* readTokens(sql: string): Generator<Token> {
+  for (const [, text, doubleQuoted, backQuoted, bracketed, word, operator] of sql.matchAll(tokenPattern)) {
     const name = doubleQuoted ?? backQuoted ?? bracketed ?? word;
-    if (text !== undefined) tokens.push({ kind: 'text', value: text.replaceAll("''", "'") });
-    else if (name !== undefined) tokens.push({ kind: 'name', value: name.toLowerCase() });
-    else if (operator !== undefined) tokens.push({ kind: 'operator', value: operator });
+    if (text !== undefined) yield { kind: 'text', value: text.replaceAll("''", "'") };
+    else if (name !== undefined) yield { kind: 'name', value: name.toLowerCase() };
+    else if (operator !== undefined) yield { kind: 'operator', value: operator };
   }
-  return tokens;
 }
