@@ -318,15 +318,25 @@ async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): P
 
 async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions): Promise<Service> {
   const { createDemoLibrary: demoLibrary, libraryFilters } = await import('./library/open.ts');
-  const { apiKey, fetch, close } = demoLibrary({
+  const { apiKey, fetch, callApi, close } = demoLibrary({
     now,
     baseUrls: { media: mediaUrl, app: 'https://app.demo.example' },
     onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
   return {
-    fetch: (url, { onSent, ...init }) => {
+    fetch: async (url, { method, headers, body, onSent }) => {
       onSent();
-      return fetch(new Request(url, init));
+      const response = await callApi({
+        method,
+        url,
+        headers: createHeaderReader(headers),
+        body: body === undefined ? null : [Buffer.from(body)],
+      });
+      return {
+        status: response.status,
+        headers: createHeaderReader(response.headers),
+        text: async () => response.body,
+      };
     },
     baseUrl: 'http://demo.invalid',
     apiKey,
@@ -335,6 +345,12 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
     searchFilters: async () => libraryFilters,
     close,
   };
+}
+
+/** Returns the headers in the form in which a web-standard request or response offers them. */
+function createHeaderReader(headers: Record<string, string>) {
+  const values = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  return { get: (name: string) => values.get(name.toLowerCase()) ?? null };
 }
 
 const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);

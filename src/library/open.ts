@@ -4,6 +4,7 @@
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
 import { demoKey } from './demo/demo-key.ts';
+import type { ApiRequest } from './service/request.ts';
 import type { LibraryOptions, OpenLibrary } from './service/service.ts';
 
 export { libraryFilters } from './search/filters.ts';
@@ -26,6 +27,7 @@ export function createDemoLibrary(options: DemoOptions) {
   return {
     apiKey: demoKey,
     fetch: async (request: Request) => (await open()).library.fetch(request),
+    callApi: async (request: ApiRequest) => (await open()).library.callApi(request),
     close: async () => (await openedLibrary)?.library.close(),
   };
 }

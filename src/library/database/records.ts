@@ -111,14 +111,16 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
 
 /** Creates a function that writes the tags of records of one type. */
 function createTagWriter(database: Database, itemType: ItemType) {
-  const cachedNumbers = new LRUCache<string, number>({ max: 20_000 });
-  database.afterRollback(() => cachedNumbers.clear());
+  /** Created by the first write, because it allocates memory for all its entries. */
+  let cachedNumbers: LRUCache<string, number> | undefined;
+  database.afterRollback(() => cachedNumbers?.clear());
 
   /** Returns the row number of a tag value. Stores the value if it is new. */
   function getTagNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
     const selectNumber = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
     const insertValue = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
+    cachedNumbers ??= new LRUCache({ max: 20_000 });
     const number =
       cachedNumbers.get(cacheKey) ??
       database.get<{ number: number }>(selectNumber, [key, value])?.number ??

@@ -66,6 +66,14 @@ export function parsePageId(text: string): string {
   throw invalidRequest(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
+/** The parts of a request to the HTTP API that the library reads. A web-standard `Request` has them. */
+export interface ApiRequest {
+  method: string;
+  url: string;
+  headers: { get(name: string): string | null };
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array> | null;
+}
+
 const maxBodyBytes = 64 * 1024;
 
 /**
@@ -73,7 +81,7 @@ const maxBodyBytes = 64 * 1024;
  *
  * @throws ApiError 422 for any other body, and for a body that is too large or nested too deeply
  */
-export async function readJsonBody(request: Request): Promise<Record<string, unknown>> {
+export async function readJsonBody(request: ApiRequest): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
     throw invalidRequest(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
