@@ -21,7 +21,7 @@ import { watchAds } from './watch-ads.ts';
 import { whoami } from './whoami.ts';
 import { writeReport } from './write-report.ts';
 
-/** All tools that models can call. Hosts list them in this order, so the most useful tools come first. */
+/** All tools that models can call. Hosts list them in this order, so the most frequently used tools come first. */
 export const tools: readonly Tool[] = [
   searchAds,
   getAd,
@@ -46,7 +46,10 @@ export const tools: readonly Tool[] = [
   whoami,
 ];
 
-/** Returns the name of the tool that calls an API operation. Models know tools but not operations. */
+/**
+ * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Messages to a model use
+ * the tool name, because models do not know the operations.
+ */
 export const getToolName = (operation: string): string =>
   tools.find(({ makesSeveralCalls, operations: [called] }) => !makesSeveralCalls && called === operation)?.name ??
   operation;

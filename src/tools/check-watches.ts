@@ -106,8 +106,8 @@ export const checkWatches = defineTool({
 });
 
 /**
- * Estimates the cost of a check without calling the service. The lower bound is the price of reading as many ads as
- * matched at the last check. More ads may match now, so the upper bound is what the limits of the watches allow.
+ * Estimates the cost of a check without calling the service. The lower bound assumes that as many ads match as at the
+ * last check. More ads may match by now, so the upper bound is the most that the limits of the watches allow.
  */
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.dataset()).readContents();
@@ -145,10 +145,11 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
 }
 
 /**
- * Returns how many ads of a question are already in the dataset. If a gathering of this question exists, counts the ads
- * of the newest one. Otherwise returns `ads` if a complete gathering of a broader question covers the question, and 0
- * if none does. Returns undefined if a broader gathering covers the question and the number of ads is unknown.
- * @param ads number of ads that match the question, if known
+ * Returns how many ads of a search are already in the dataset. If the search was gathered before (i.e. its ads were
+ * read and stored), counts the ads of the newest gathering. Otherwise returns `ads` if a complete gathering of a
+ * broader search includes them, and 0 if there is none. Returns undefined if a broader gathering includes the ads but
+ * their number is unknown.
+ * @param ads number of ads that match the search, if known
  */
 function countStoredAds(
   question: GatheringQuestion,
@@ -161,9 +162,9 @@ function countStoredAds(
 }
 
 /**
- * Explains why a check costs credits even though the dataset already has the ads. Returns undefined if the check is
- * free.
- * @param storedAds number of stored ads of each watch; undefined if some are stored and their number is unknown
+ * Explains why a check costs credits even though the dataset already contains the ads. Returns undefined if the check
+ * is free.
+ * @param storedAds number of stored ads for each watch; an entry is undefined if ads are stored but not counted
  */
 function explainRepeatedReading(
   storedAds: readonly (number | undefined)[],
@@ -197,9 +198,9 @@ function formatChecksEstimate({
 }
 
 /**
- * Returns the most credits that one check of a watch can cost. This is never more than the `maxCredits` of the watch,
- * and for a question without `split` never more than the price of `maxAds` ads. Returns undefined while a price is
- * unknown, because the first page may then cost more than `maxCredits`.
+ * Returns the highest number of credits that one check of a watch can cost. This is at most the `maxCredits` of the
+ * watch. Without `split`, it is also at most the price of `maxAds` ads. Returns undefined while a price is unknown,
+ * because the first page may then cost more than `maxCredits`.
  * @param ads number of ads that matched at the last count
  */
 async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
@@ -210,17 +211,17 @@ async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBud
   const getMaxPrice = async (items: number) =>
     (await budget.estimateCost({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
   const fullPrice = await getMaxPrice(maxAds);
-  // If more ads match now than at the last count, the check reads one more page.
+  // If more ads match now than at the last count, the check reads one additional page.
   const extraPagePrice = ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(size, Math.max(1, ads)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
-  // The parts of a split can list the same ad several times, but `maxAds` counts each ad once. The number of pages is
-  // therefore unbounded.
+  // `maxAds` counts each ad once, but the parts of a split search can list the same ad several times. The number of
+  // pages therefore has no upper bound.
   return Math.min(watch.maxCredits, question.split === undefined ? fullPrice + extraPagePrice : Infinity);
 }
 
 /**
- * Stores the checks, then marks their gatherings as returned. If the process ends between the two steps, the next check
- * reads the same gatherings and finds the same changes.
+ * Stores the checks, then marks their gatherings (the stored search results) as already reported. If the process ends
+ * between the two steps, the next check reads the same gatherings and reports the same changes again.
  * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
@@ -299,7 +300,8 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];
-  // If a check read nothing, report empty lists. Report null only if there is no earlier check to compare with.
+  // If this check read nothing new, report empty lists of changes. Report null only if there is no earlier check to
+  // compare with.
   const emptyIfComparable = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? emptyIfComparable,

@@ -93,7 +93,7 @@ export const countAds = defineTool({
     checkQuestion([filters, ...split], { split: split[0], by });
     const key = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.callBudget(maxCredits);
-    // If the stored dataset is unavailable, count by searching instead of failing.
+    // If the stored dataset is unavailable, count with a search instead of failing the call.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreLostStorage);
     const countContext = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return { data: await estimateCount(key, filters, split, countContext) };
@@ -144,22 +144,25 @@ interface CountContext extends Omit<ToolContext, 'callBudget'> {
 
 interface AdCount {
   total: number | null;
-  /** Time at which the service stated the count, in milliseconds since the Unix epoch. */
+  /** Time at which the service reported the count, in milliseconds since the Unix epoch. */
   at: number;
   gatheredAt?: string;
   notes?: string[];
   lastSeen?: SeenDays | undefined;
-  /** Number of ads per value of the `countBy` filter key. Undefined if the service does not count values. */
+  /** Number of ads for each value of the `countBy` filter key. Undefined if the service cannot count by value. */
   values?: ReturnType<typeof parseValueCounts> | undefined;
 }
 
-/** Takes the count from a recent complete gathering if there is one. Otherwise counts with one search. */
+/**
+ * Takes the count from the dataset if a complete and recent gathering (the stored ads of one search) has the same
+ * filters. Otherwise asks the service with one search.
+ */
 const countMatchingAds = async (filters: Filters, countContext: CountContext): Promise<AdCount> =>
   findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext);
 
 /**
- * Counts the matching ads with a search for one ad, whose response states the total.
- * @param countBy filter key for which the service should also count the ads per value
+ * Counts the matching ads by searching for a single ad. The response also contains the total number of matches.
+ * @param countBy filter key; the service should also count the ads for each of its values
  */
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
@@ -175,8 +178,8 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
 }
 
 /**
- * The `counts` field of a search response. `none` is the number of ads without a value; `more` is the number of values
- * that the list leaves out.
+ * The `counts` field of a search response. `none` is the number of ads without a value, and `more` is the number of
+ * values that the list omits.
  */
 const ValueCounts = z.object({
   values: z.array(z.unknown()),
@@ -186,19 +189,22 @@ const ValueCounts = z.object({
 const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
 /**
- * Parses the number of ads per value from a search response. Only the local library sends this field, so the result is
- * undefined for other services.
+ * Parses the number of ads for each value from a search response. Returns undefined for services other than the local
+ * library, because only the local library sends this field.
  */
 function parseValueCounts(counts: unknown) {
   const { data } = ValueCounts.safeParse(counts);
   return data && { ...data, values: data.values.flatMap((value) => ValueCount.safeParse(value).data ?? []) };
 }
 
-/** If a gathering is older than this (one day), ads are counted with a search instead. */
+/**
+ * Maximum age (one day) of a stored search result that may be used for a count. If it is older, count with a new
+ * search.
+ */
 const maxGatheringAgeMs = dayMs;
 /**
- * Tolerated clock difference between replicas, in milliseconds. If a gathering appears to be further in the future, one
- * of the clocks is wrong and its age is unknown.
+ * Tolerated clock difference between server replicas, in milliseconds. If a stored result appears to come from further
+ * in the future, one of the clocks is wrong and the age of the result is unknown.
  */
 const maxClockDifferenceMs = 60_000;
 
@@ -213,7 +219,8 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
-    // All ads that were read exist, even if the last page of results stated a smaller total.
+    // The last page of results may have reported a smaller total. Every ad that was read exists, so never return less
+    // than that.
     total: Math.max(found ?? 0, adIds.size),
     at: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
@@ -221,22 +228,24 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   };
 }
 
-/** Counts taken within this many milliseconds of each other are treated as simultaneous. */
+/**
+ * Two counts taken within this many milliseconds of each other are treated as simultaneous, so they can be subtracted.
+ */
 const maxTimeDifferenceMs = 60_000;
 
 /**
- * Subtracts the counts of the parts from the total. Returns undefined if a count is unknown, if the parts overlap, or
- * if the counts were taken at different times.
+ * Subtracts the counts of the parts from the total, which gives the number of ads outside the listed parts. Returns
+ * undefined if a count is unknown, if the parts overlap, or if the counts were taken at different times.
  */
 function subtractParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.at ?? at) - at) > maxTimeDifferenceMs)) return undefined;
-  const remaining = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total);
+  const remaining = parts.reduce((difference, part) => difference - (part.total ?? Number.NaN), total);
   return remaining >= 0 ? remaining : undefined;
 }
 
 /**
- * Estimates the cost of counting without calling the service, as the number of searches times their price. A filter key
- * whose values the service counts takes one search, and a gathering cannot replace that search.
+ * Estimates the cost of a count without calling the service: the number of searches times the price of a search. If the
+ * service counts the values of the key itself, one search is always needed, because the dataset cannot replace it.
  */
 async function estimateCount(
   key: SearchFilter | undefined,
@@ -264,7 +273,7 @@ async function estimateCount(
 }
 
 /**
- * Returns the filters to search for when counting by a key: one part per known value, and one part for ads without a
+ * Returns the filters of the searches that count by `key`: one search for each known value, and one for ads without a
  * value.
  */
 function listPartsToSearch(key: SearchFilter, filters: Filters, adFilters: readonly SearchFilter[]): Filters[] {
@@ -279,8 +288,8 @@ async function countSplit(filters: Filters, split: readonly Filters[], countCont
 }
 
 /**
- * Counts the ads per value of a filter key. If the service can count values, this takes one search; otherwise it takes
- * one search per value.
+ * Counts the ads for each value of a filter key. This takes one search if the service can count values, and one search
+ * for each value otherwise.
  */
 const countKey = (key: SearchFilter, filters: Filters, countContext: CountContext) =>
   key.counted ? countByService(key, filters, countContext) : countBySearches(key, filters, countContext);
@@ -330,7 +339,7 @@ async function countBySearches(key: SearchFilter, filters: Filters, countContext
       stop,
     };
   }
-  // Leave out values that no ad has.
+  // Omit values that no ad has.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const adsWithoutValue = partWithoutValue?.view.total ?? undefined;
   const rest = key.single ? remainingAds : undefined;
@@ -345,7 +354,7 @@ async function countBySearches(key: SearchFilter, filters: Filters, countContext
   };
 }
 
-/** Explains which ads are not counted when the number of remaining ads is unknown. */
+/** Explains which ads the counts omit. Used when the number of omitted ads is unknown. */
 function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean): string {
   const others = open || single ? 'ads with other values' : undefined;
   const missing = isNoneCounted ? undefined : 'ads without a value';
@@ -369,12 +378,12 @@ interface CountedPart {
 
 const maxConcurrentSearches = 4;
 /**
- * Note for a part whose count equals the total. The service may have ignored the filter key, because it would then
- * respond with the total as well.
+ * Note for a part whose count equals the total. The service may have ignored the filter key, because it would return
+ * the total in that case too.
  */
 const equalToTotalNote = 'equal to the total; not verified';
 
-/** Counts the parts, several at a time, until all are counted or until a limit or an error stops the call. */
+/** Counts the parts, several at a time. Stops early if a limit is reached or a search fails. */
 async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], countContext: CountContext) {
   const countedParts: CountedPart[] = parts.map((part) => ({
     view: { filters: part, total: null },
@@ -415,7 +424,10 @@ function viewCount({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Fil
   };
 }
 
-/** Returns the note for counts that use the filter `active`, because the service decides which ads are active. */
+/**
+ * Returns the note for counts that use the `active` filter. The service decides which ads are active, so the note tells
+ * the reader when these ads were last seen running.
+ */
 function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
   const seenNote = lastSeen ? formatSeenDays(lastSeen) : 'no last-seen date';
@@ -438,8 +450,8 @@ function formatRemarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>)
 }
 
 /**
- * Formats the filters of a part as JSON. The JSON is sanitized because its texts come from the caller and may be copied
- * from an ad.
+ * Formats the filters of a part as JSON. The JSON is sanitized because its values come from the caller, who may have
+ * copied them from an ad.
  */
 function formatFilters(filters: Filters): string {
   const json = sanitizeLine(JSON.stringify(filters));

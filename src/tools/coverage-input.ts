@@ -4,7 +4,10 @@ import type { DatasetContents } from '../storage/dataset.ts';
 import { estimateRemaining } from './gather-ads.ts';
 import type { ToolContext } from './tool.ts';
 
-/** Collects the data from which the coverage of a query result is computed. Does not call the service. */
+/**
+ * Collects the data from which the coverage of a query result is computed, i.e. which ads the dataset is missing. Does
+ * not call the service.
+ */
 export async function readCoverageInput(
   contents: DatasetContents,
   context: ToolContext,

@@ -10,16 +10,20 @@ export interface Cursors extends CursorMemory {
 }
 
 /**
- * A position in a list: the cursor of a result page of the service, and how many items of that page were already shown.
+ * A position in a list of results. It consists of a cursor of the service, and the number of items already shown from
+ * the page that this cursor selects.
  */
 export interface PagePosition {
   serviceCursor: string | undefined;
-  /** The requested page size. The service cursor is valid only with the same page size. */
+  /** The requested page size. `serviceCursor` is valid only for requests with the same page size. */
   limit: number | undefined;
   shownCount: number;
 }
 
-/** The arguments that select a list, without the position in it: filters, or a collection and an item type. */
+/**
+ * The arguments that select a list, such as filters, or a collection and an item type. They do not include the position
+ * in the list.
+ */
 export type SearchParams = Readonly<Record<string, unknown>>;
 
 interface Listing {
@@ -27,25 +31,29 @@ interface Listing {
   searchParams: SearchParams;
 }
 
-/** A list together with a position in it. */
+/** A list and the current position in it. */
 export interface PageListing extends Listing {
   position: PagePosition;
 }
 
 /**
- * Every cursor that this server writes begins with this character. Cursors of the service are passed on as they are.
+ * First character of every cursor that this server creates. It distinguishes them from cursors of the service, which
+ * are passed on unchanged.
  */
 const cursorPrefix = '@';
-/** Returns true if this server, and not the service, wrote the cursor. */
+/** Returns true if this server created the cursor, and false for a cursor of the service. */
 export const isOwnCursor = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
 
-/** A service cursor longer than this many characters is stored instead of being embedded in the cursor. */
+/**
+ * Maximum length of a service cursor, in characters, that is embedded in our cursor. A longer service cursor is stored
+ * instead.
+ */
 const maxEmbeddedLength = 1000;
 
 /**
- * Builds a cursor that any process can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues after 20 items of
- * a page of 50. The service cursor is encoded in base64url, because models read and copy the text and nothing in it may
- * look like a sentence or a link. A service cursor that is too long is stored, and `~` takes its place.
+ * Builds a cursor that any replica of the server can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues
+ * after 20 items of a page of 50. The service cursor is base64url-encoded so that it cannot contain a sentence or a
+ * link, because models read and copy it. If the service cursor is too long, it is stored, and the text `~` replaces it.
  */
 export function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shownCount: shown } = position;
@@ -61,7 +69,7 @@ function encodeServiceCursor(serviceCursor: string): string {
 }
 
 /**
- * Stores the filters, because a caller may leave them out of the next call. Also stores a service cursor that is too
+ * Stores the filters, because the caller may omit them from the next call. Also stores the service cursor if it is too
  * long to embed.
  */
 export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
@@ -69,12 +77,12 @@ export async function rememberCursor(cursor: string, { searchParams, position }:
   else if (Object.keys(searchParams).length > 0) await remember(cursor, { searchParams });
 }
 
-/** Length of a cursor signature in base64url characters, which is 66 bits. */
+/** Length of a cursor signature in base64url characters. Eleven characters hold 66 bits. */
 const signatureLength = 11;
 
 /**
- * Signs a cursor with the caller's API key. Every process accepts the cursors of the same key and rejects those of
- * other keys. The API key cannot be derived from the signature.
+ * Signs a cursor with the caller's API key. Every replica accepts cursors signed with the same key and rejects all
+ * others. The API key cannot be derived from the signature.
  */
 export function signCursor(apiKey: string | undefined, text: string): string {
   if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
@@ -89,9 +97,9 @@ export interface ListRequest extends Listing {
 }
 
 /**
- * Returns the filters and the position with which to continue a list. A cursor of the service is passed on unchanged. A
- * cursor of this server is accepted only if the arguments would produce the same cursor. The stored cursors may be in a
- * remote store, so they are read only if the arguments alone do not match.
+ * Returns the filters and the position from which to continue a list. Cursors of the service are passed on unchanged. A
+ * cursor of this server is valid only if signing the same arguments produces the same cursor. Stored cursors are read
+ * only if that check fails, because the store may be remote.
  * @throws AdLibraryError `invalid_request`, before any request is sent, if the cursor does not match the arguments
  */
 export async function readCursor(
@@ -113,7 +121,7 @@ export async function readCursor(
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();
-  // The page size can change only at the start of a page, before any of its items is shown.
+  // The page size can change only between pages. Once some items of a page were shown, keep its size.
   return position.shownCount === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, limit } }
     : listing;

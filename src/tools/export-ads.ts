@@ -158,9 +158,9 @@ export const exportAds = defineTool({
 const firstTokens = 600;
 
 /**
- * Returns the ids of all exported ads, normalized with `normalizeAdId`. Returns undefined if a statement does not show
- * which ads its rows come from. A column `id` can also hold other ids, such as ids of gatherings, so only ids of ads in
- * the dataset are collected.
+ * Returns the ids of all exported ads, normalized with `normalizeAdId`. Returns undefined if the rows of a statement
+ * cannot be traced to ads. A column named `id` can also contain other ids, such as ids of watches, so ids that belong
+ * to no ad in the dataset are ignored.
  */
 function collectAdIds(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
   const adIds = new Set<string>();

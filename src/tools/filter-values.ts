@@ -6,8 +6,8 @@ export type Filters = Readonly<Record<string, unknown>>;
 const maxValues = 40;
 
 /**
- * Returns the filter keys by which ads can be counted. These are keys whose values the service counts, and keys with a
- * short list of known values. A key with a default is left out, because such a key sorts or pages the results.
+ * Returns the filter keys by which ads can be counted: keys whose values the service counts, and keys with a short list
+ * of known values. Keys with a default are excluded, because they control sorting or paging instead of selecting ads.
  */
 export const listCountableFilters = (describedFilters: readonly SearchFilter[]): SearchFilter[] =>
   describedFilters.filter(
@@ -19,7 +19,7 @@ const listKnownValues = ({ type, values }: SearchFilter): readonly (string | boo
   type === 'boolean' ? [true, false] : values;
 
 /**
- * Finds the description of a filter key by which ads can be counted.
+ * Returns the description of the filter key by which the caller wants to count.
  * @throws AdLibraryError if ads cannot be counted by this key, or if `filters` already contains it
  */
 export function findCountableFilter(
@@ -51,8 +51,8 @@ export const buildParts = (filter: SearchFilter): Filters[] =>
   (listKnownValues(filter) ?? []).map((value) => buildPart(filter, value));
 
 /**
- * Adds a condition to `filters` that matches only ads without a value for the key. Returns undefined if the service
- * describes no filter for this condition.
+ * Returns `filters` with a condition that matches only ads without a value for `key`. Returns undefined if the service
+ * offers no such condition.
  */
 export function requireMissing(
   filters: Filters,

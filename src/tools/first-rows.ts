@@ -7,7 +7,7 @@ import { countFittingItems } from '../views/tokens.ts';
 /** One row of an SQL result. */
 export const RowView = z.array(z.union([z.string(), z.number(), z.null()]));
 
-/** The first rows of an exported file. They let a model check numbers and names without reading the file. */
+/** The first rows of an exported file. With them, a model can check numbers and names without opening the file. */
 export const FirstRows = z.looseObject({
   columns: z.array(z.string()).optional().describe('Names of the columns.'),
   first: z.array(RowView).optional().describe('The first rows, with shortened texts.'),
@@ -22,7 +22,7 @@ interface Rows {
   first: readonly (readonly Cell[])[];
 }
 
-/** Returns the first rows that fit into the token budget, or no rows if the table has too many columns. */
+/** Returns as many of the first rows as fit in the token budget. Returns no rows if the table has too many columns. */
 export function selectFirstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};
   const names = columns.map((name) => cleanCell(name, maxCellChars));

@@ -106,27 +106,31 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   });
 }
 
-/** Names the choice of the person as the reason to stop. The limit of the first page is a lowered `maxAds`. */
+/**
+ * Changes the stop reason `maxAds` to `firstPage`. When the user chose to read only the first page, `maxAds` was
+ * lowered to the size of that page, so it is not the true reason.
+ */
 const nameFirstPage = (stop: Stop): Stop => (stop.reason === 'maxAds' ? { ...stop, reason: 'firstPage' } : stop);
 
 /**
- * Describes which ads of a gathering are missing and what reading them costs. Returns undefined if the gathering is
- * complete.
+ * Describes which ads of a gathering (the stored ads of one search) are missing, and what it costs to read them.
+ * Returns undefined if the gathering is complete.
  */
 async function describeRest(
   gathering: Gathering,
   contents: DatasetContents,
-  rest: RestPrice | undefined,
+  remainingPrice: RestPrice | undefined,
   { adRows }: ToolContext,
 ): Promise<string | undefined> {
   if (gathering.complete) return undefined;
   const reader = adRows();
   const [facts, orders] = [await reader.readFacts(contents), await reader.readListingOrders(contents)];
-  return describeGathering(gathering, { contents, facts, orders, prices: new Map([[gathering.id, rest]]) }).missing;
+  return describeGathering(gathering, { contents, facts, orders, prices: new Map([[gathering.id, remainingPrice]]) })
+    .missing;
 }
 
 /**
- * Requires that reading the question is free, for calls without `maxCredits`.
+ * Checks a call without `maxCredits`: such a call is allowed only if reading the ads is free.
  * @throws AdLibraryError `invalid_request` if reading may cost credits
  */
 export async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
@@ -139,23 +143,24 @@ export async function requireFree(question: GatheringQuestion, { callBudget }: T
 const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
 
-/** If a total is older than this (one day), the estimate states its date. */
+/** If a total is older than this (one day), the estimate mentions its date. */
 const minStatedAgeMs = dayMs;
 
 type Part = Awaited<ReturnType<typeof readParts>>[number];
 
 /**
- * Estimates the cost of reading the ads that are not in the dataset yet. Parts whose total is unknown are counted
- * first, with one paid search per part. For a collection, the count comes from the list of collections.
+ * Estimates the cost of reading the ads that are not in the dataset yet. Parts of the search without a known total are
+ * counted first, which takes one paid search each. For a collection, the count comes from the list of collections.
  */
 async function estimateGathering({ question, maxAds }: GatherRequest, opened: OpenedGathering, context: ToolContext) {
   const parts = await readParts(opened, context);
-  const open = parts.filter(({ total }) => total === undefined);
-  for (const part of open) {
+  const partsWithoutTotal = parts.filter(({ total }) => total === undefined);
+  for (const part of partsWithoutTotal) {
     const ads = await countMatchingAds(part.question, context);
     part.total = ads === undefined ? undefined : { ads, at: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, opened.contents, context)) !== undefined;
-    // If the service states no total for one part, it states none for the others either, so stop searching.
+    // If the service reports no total for one part, it reports none for the others either. Stop searching to save
+    // credits.
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
@@ -167,9 +172,9 @@ async function estimateGathering({ question, maxAds }: GatherRequest, opened: Op
     price?.credits === null && (await suggestFirstPage(question, parts, context)),
     (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}.`,
     context.now - oldest > minStatedAgeMs && `The number of ads is as of ${formatMinute(oldest)}.`,
-    open.length > 0 &&
+    partsWithoutTotal.length > 0 &&
       question.collectionId === undefined &&
-      `This estimate took ${formatCount(open.length, 'search', 'searches')}.`,
+      `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
     price?.atMost !== 0 && (price?.pages ?? 2) > 1 && (await suggestCounting(question, context)),
     price?.atMost !== 0 && suggestDataset(question, opened.contents),
   ];
@@ -187,12 +192,12 @@ async function estimateGathering({ question, maxAds }: GatherRequest, opened: Op
   };
 }
 
-/** Suggests reading one page to learn the exact price, because the service shows a price only when it charges it. */
+/** Suggests reading one page to learn the exact price, because the service reveals a price only when it charges it. */
 async function suggestFirstPage(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
-  const unread = parts.find(({ ended }) => !ended);
+  const unfinishedPart = parts.find(({ ended }) => !ended);
   const items = Math.min(
     getMaxPageSize(question, context.adFilters),
-    Math.max(1, (unread?.total?.ads ?? 0) - (unread?.listed ?? 0)),
+    Math.max(1, (unfinishedPart?.total?.ads ?? 0) - (unfinishedPart?.listed ?? 0)),
   );
   const operation = getListOperation(question);
   const budget = await context.callBudget(0);
@@ -202,7 +207,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Par
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
 }
 
-/** Suggests `count_ads`, which is cheaper if the user needs only the totals. */
+/** Suggests `count_ads`, which is cheaper if the user needs only totals. */
 async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const search = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
@@ -211,7 +216,10 @@ async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget
   return `To count or compare totals only, use count_ads: ${priceText} for each value.`;
 }
 
-/** Returns a note if a complete gathering of a broader question has already read these ads. */
+/**
+ * Returns a note if these ads are already in the dataset, because a complete gathering of a broader search includes
+ * them.
+ */
 function suggestDataset(question: GatheringQuestion, contents: DatasetContents): string | undefined {
   const broader = findBroaderGathering(contents, question);
   if (broader === undefined) return undefined;
@@ -219,7 +227,8 @@ function suggestDataset(question: GatheringQuestion, contents: DatasetContents):
 }
 
 /**
- * Estimates the price of the ads that are not in the dataset yet. Returns undefined if the total of a part is unknown.
+ * Estimates the price of the ads that are not in the dataset yet. Returns undefined if a part of the search has no
+ * known total.
  */
 export async function estimateRemaining(
   question: GatheringQuestion,
@@ -237,12 +246,14 @@ async function estimateParts(question: GatheringQuestion, parts: readonly Part[]
   const operation = getListOperation(question);
   // Create the budget after the searches above, because their charges may have revealed a price.
   const callBudget = await context.callBudget(0);
-  // If all ads of the total were read but the last page announced more, reading one more page shows whether more ads
-  // exist.
-  const rests = parts.map(({ total, listed, ended }) => (ended ? 0 : Math.max(1, (total?.ads ?? 0) - listed)));
+  // If all ads of the total were read but the last page announced more, one more page must be read to see whether more
+  // ads exist.
+  const remainingCounts = parts.map(({ total, listed, ended }) =>
+    ended ? 0 : Math.max(1, (total?.ads ?? 0) - listed),
+  );
   const prices = await Promise.all(
     parts.map(({ isTotalKnown }, index) => {
-      const items = rests[index] ?? 0;
+      const items = remainingCounts[index] ?? 0;
       return items === 0 ? freePrice : callBudget.estimateCost({ operation, items, size, isTotalKnown });
     }),
   );
@@ -251,7 +262,7 @@ async function estimateParts(question: GatheringQuestion, parts: readonly Part[]
   const atMost = knownPrices.length < prices.length ? undefined : sumOf(knownPrices.map((price) => price.atMost));
   return {
     ads: sumOf(parts.map(({ total, read }) => Math.max(total?.ads ?? 0, read))),
-    pages: sumOf(rests.map((items) => Math.ceil(items / size))),
+    pages: sumOf(remainingCounts.map((items) => Math.ceil(items / size))),
     ...buildCreditRange(atLeast, atMost),
   };
 }
@@ -265,9 +276,9 @@ const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'content
       const found = stored?.found ?? (state.ended ? read : null);
       const total =
         found === null ? await findKnownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
-      /** Number of ads listed so far, including ads that were later evicted from the dataset. */
+      /** Number of ads listed so far. Includes ads that were later evicted from the dataset to free space. */
       const listed = Math.max(read, state.listed);
-      /** True if the gathering knows the total before it reads its first page. */
+      /** True if the total is known before the first page is read, which makes the estimate more exact. */
       const isTotalKnown = total !== undefined;
       return { question, read, listed, ended: state.ended, total, isTotalKnown };
     }),

@@ -15,7 +15,9 @@ import { sanitizeId } from '../views/tokens.ts';
 import { isShortId, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/** Creates a schema that cleans the text before it checks the length. */
+/**
+ * Creates a schema that normalizes a text first and then checks its length, because normalizing can shorten the text.
+ */
 const createCleanTextSchema = (max: number, least: number) =>
   z
     .string()
@@ -92,7 +94,7 @@ export const labelAds = defineTool({
         },
       };
     });
-    // The label of an evicted ad can still be removed, so a changed id does not count as unknown.
+    // Labels of evicted ads can still be removed. An id whose label changed is therefore not reported as unknown.
     const unknownIds = [...ids].flatMap(([key, id]) => (adsInDataset.has(key) || changed.has(key) ? [] : [id]));
     const data = {
       labelled,

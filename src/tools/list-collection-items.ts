@@ -8,8 +8,8 @@ import { createAdViews, createPageViews, type ItemViews, listForBoard, paginate,
 import { defineTool, readOnly, type ToolContext } from './tool.ts';
 
 /**
- * An ad or an advertiser page, with the fields of both. Where both have a field of the same name, the description for
- * ads applies.
+ * An ad or an advertiser page, with the fields of both. If both have a field with the same name, the ad's description
+ * is used.
  */
 const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<
   Partial<typeof AdView.shape & typeof PageView.shape>
@@ -49,7 +49,7 @@ export const listCollectionItems = defineTool({
         fetch: async ({ limit, cursor }, size) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });
-          // Import the API client on the first call, so that the process starts faster.
+          // Import the API client on the first call instead of at startup, so that the process starts faster.
           const { readAds, readPages } = await import('../api/client.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);
           const collection = answer.value.collection && viewCollection(answer.value.collection);

@@ -8,13 +8,16 @@ import { defineTool, readOnly } from './tool.ts';
 const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
 
 /**
- * Returns true if a collection may accept ads. The API document does not say which collections do. A collection of type
- * `pages`, or with pages but no ads, is assumed not to accept ads.
+ * Returns true if a collection may accept ads. The API document does not define this, so the function guesses: a
+ * collection of type `pages`, or one with pages but no ads, is assumed to accept only pages.
  */
 const canHoldAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 
-/** The API does not paginate this list. A result has a cursor only if the list was cut to fit the token budget. */
+/**
+ * The API does not paginate this list. A result contains a cursor only if the list was shortened to fit the token
+ * budget.
+ */
 export const listCollections = defineTool({
   name: 'list_collections',
   title: 'Collections',

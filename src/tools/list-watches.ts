@@ -43,7 +43,7 @@ const ReportView = z
 const formatReport = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
   `Report ${quote(name)}: ${quote(title)}, ${formatCount(sections, 'section')}, written ${formatMinute(writtenAt)}.`;
 
-/** Present when watches and reports are stored only in memory. */
+/** Present only if watches and reports are stored in memory, because they are then lost when the server stops. */
 export const MemoryNoteView = z.string().optional().describe('Note on how long the watches are stored.');
 
 export const inMemoryNote = 'They are kept in memory, and end with this server.';
@@ -84,8 +84,8 @@ export const listWatches = defineTool({
 });
 
 /**
- * Returns the watches as they appear in results. If all filters together exceed `tokens`, the filters of the last
- * watches are left out.
+ * Returns the watches as they appear in results. If the filters of all watches exceed `tokens`, the filters of the last
+ * watches are omitted.
  */
 export function viewWatches(watches: readonly Watch[], tokens: number): WatchView[] {
   let remaining = tokens;

@@ -28,9 +28,9 @@ interface PagerRequest<View, Heading> extends ListRequest {
 }
 
 /**
- * Reads one page of a list and returns it as data and as text that fits the token budget. If the text was cut, the
- * cursor continues within the same page of the service, which is cached and not charged again. Otherwise the cursor
- * continues with the next page.
+ * Reads one page of a list and returns it as data and as text that fits the token budget. If some items did not fit,
+ * the cursor continues within the same service page, which is cached and not charged again. Otherwise, the cursor
+ * continues with the next service page.
  */
 export async function paginate<View, Heading = object>(
   request: PagerRequest<View, Heading>,
@@ -45,7 +45,8 @@ export async function paginate<View, Heading = object>(
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   };
-  // A cursor of this server contains the page size only if a caller requested one.
+  // The cursor contains a page size only if a caller requested one. Without a requested size, the service uses its
+  // default.
   const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
   const answer = await request.fetch(params, { hasDefaultSize });
   // Assume that the next page has the same size as this page.
@@ -59,8 +60,8 @@ export async function paginate<View, Heading = object>(
 const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /**
- * Returns the data of a page for the board, including the price of the next page. The cached response may have expired
- * when the board requests the next page, so the upper price bound ignores the cache.
+ * Returns the data of a page for the board (the interactive view in MCP hosts), including the price of the next page.
+ * The price assumes no cached response, because the cache entry may expire before the board requests the page.
  */
 export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
@@ -75,7 +76,7 @@ export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>)
   };
 }
 
-/** The price of the next page. The field names match the estimates of `gather_ads`. */
+/** The price of the next page. The field names are the same as in the estimates of `gather_ads`. */
 const PriceView = z
   .looseObject({
     credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
@@ -87,7 +88,10 @@ const PriceView = z
 const viewPrice = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
-/** The day of an answer with ads. A list of ads always has it. */
+/**
+ * The day on which the service responded. Present in every list of ads, because ages such as "3 days ago" are relative
+ * to it.
+ */
 export const dayOfAnswer = z.string().describe('Day of this answer. Days ago are counted from this day.');
 
 export const paging = {
@@ -124,8 +128,8 @@ interface FitOptions<View, Heading> {
 }
 
 /**
- * Returns a page with the first items that fit the token budget. The text that is measured is also the text that is
- * returned.
+ * Returns the first items of a page that fit in the token budget. The token count is measured on the final text, so the
+ * text is returned too.
  */
 function fitPage<View, Heading>(
   { answer, listing, price, views }: FitOptions<View, Heading>,
@@ -144,7 +148,7 @@ function fitPage<View, Heading>(
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
     const nextPosition: Partial<PagePosition> | undefined = to < total ? { shownCount: to } : nextPagePosition;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // The rest of a cached page can be shown without another charge.
+    // Showing more items of a cached page costs nothing.
     const nextPrice = next && (to < total && answer.isCached ? freePrice : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
     const shownPart = items.length < total ? { firstNumber: position.shownCount + 1, sentCount: total } : undefined;
@@ -175,7 +179,7 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
-  // Condense a few items at a time, because only the first few items of a full page fit.
+  // Shorten a few items at a time, because usually only the first few items of a full page fit.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
     const moreItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
     items.push(...moreItems.map((item) => views.viewItem(item)));
@@ -200,7 +204,7 @@ function fitPage<View, Heading>(
 
 interface ListAnswer<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
-  /** The response body as received, so that items with unknown or mistyped fields can be shown. */
+  /** The response body as received. It is needed to show items whose fields are unknown or have an unexpected type. */
   raw: unknown;
   isCached?: true | undefined;
   heading?: { data: Heading; text: string | undefined };
@@ -208,19 +212,20 @@ interface ListAnswer<Heading> {
 
 const getSentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
-/** Values that all items of a list share: the date of the response, and the URL pattern of their links. */
+/** Values shared by all items of a list: the date of the response, and the URL pattern of the links. */
 interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
 }
 
 export interface ItemViews<View> {
-  /** Condenses an item of the service. Must accept fields of any type. */
+  /** Shortens an item of the service for display. Must accept fields of any type. */
   viewItem(item: object): View;
   findSharedFacts?(items: readonly object[]): SharedFacts;
   formatList(list: { items: readonly View[] } & ListFrame): string;
   /**
-   * Number of items to condense before checking whether more fit. Set for detailed views, where only a few items fit.
+   * Number of items to shorten before checking whether more fit. Set for views whose items are long, because a page
+   * rarely fits completely.
    */
   batchSize?: number;
 }
@@ -240,7 +245,10 @@ export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): 
   };
 }
 
-/** Token count of a brief ad with a short text. A page never condenses more ads than would fit at this size. */
+/**
+ * Token count of a brief ad with a short text. The first batch of a page contains as many ads as would fit at this
+ * size.
+ */
 const smallAdTokens = 120;
 
 export function createPageViews(detail: Detail, limits: ViewOptions): ItemViews<PageView> {
@@ -258,9 +266,12 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
 
-/** Returns the token budget for a single item. The remaining 10% is for the text around the item. */
+/** Returns the token budget for a single item. The remaining 10% is reserved for the text around the item. */
 export const getItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
   Math.floor(0.9 * Math.min(resultTokens, resultBytes / bytesPerToken));
 
-/** Bytes of a token in long words of scripts with two bytes a letter. English words have fewer bytes per token. */
+/**
+ * Bytes per token for long words in scripts with two bytes per letter, such as Cyrillic. English words have fewer bytes
+ * per token.
+ */
 const bytesPerToken = 7;

@@ -3,8 +3,8 @@ import { groupBy } from '../views/lists.ts';
 const maxReasons = 4;
 
 /**
- * Formats the reasons for missing pictures, the most frequent first, e.g. `12: the address has expired; 3: the ad has
- * no picture`.
+ * Lists why pictures are missing, most frequent reason first, e.g. `12: the address has expired; 3: the ad has no
+ * picture`.
  */
 export function formatReasons(reasons: readonly string[]): string {
   const sorted = [...groupBy(reasons, (reason) => reason)].sort(([, left], [, right]) => right.length - left.length);

@@ -95,7 +95,7 @@ export const queryAds = defineTool({
       drawingMs: () => getRemainingDrawingMs(context),
     });
     if ('reason' in picture) return withoutChart(picture.reason);
-    // Some hosts drop the picture of a result that also has data, so only the text mentions the picture.
+    // Some hosts drop the picture of a result that also has structured data, so mention the picture only in the text.
     const note = `The chart shows these rows${picture.isNumbered ? numberedNote : ''}.`;
     return { data, text: withNote(note), attachments: [createJpegContent(picture.jpeg)] };
   },
@@ -106,14 +106,14 @@ const numberedNote = '; names in scripts that it cannot write are row 1, row 2 â
 interface ResultRows {
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
-  /** Number of rows in the whole result. null if there are too many rows to count. */
+  /** Number of rows in the whole result, before `limit` is applied. null if there are too many rows to count. */
   rowCount: number | null;
   limit: number;
 }
 
 function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(quoteUnlessWord).join(' | ');
-  // If one cell of a column needs quotes, quote all texts of the column.
+  // If one cell of a column needs quotes, quote every text in that column so that the column looks uniform.
   const quotedColumns = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) =>
     row.map((cell, index) => formatCell(cell, quotedColumns[index] === true)).join(' | '),

@@ -4,15 +4,15 @@ import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
- * Loads the pictures of ads as data URLs. Where a picture cannot be loaded, the entry states the reason. Loading stops
- * after half of the remaining time, so that one slow picture does not use up the time of the call.
+ * Loads the pictures of ads as data URLs. If a picture cannot be loaded, its entry contains the reason instead. Loading
+ * stops after half of the remaining time, so that one slow picture does not use up the time of the call.
  */
 export async function loadThumbnails(ads: readonly { adId: string; picture: AdPicture }[], context: ToolContext) {
   const adsWithoutPicture = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));
   if (adsWithoutPicture.length === ads.length) return adsWithoutPicture;
-  // Size in pixels of a picture on a card, for high-density screens. Use a smaller size for many pictures, so that more
-  // of them fit.
-  const side = ads.length > 60 ? 280 : 400;
+  // Size of a picture on a card in pixels, chosen for high-density screens. Reports with many pictures use a smaller
+  // size, so that all pictures fit in the file.
+  const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { signal, deadline, clock } = context;
   const pictures = await context.pictures();
   const thumbnails = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
@@ -23,7 +23,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
         fetched:
           'reason' in picture
             ? picture
-            : await pictures.thumbnail(picture.address, { side, signal, timeUpSignal: timeUp }),
+            : await pictures.thumbnail(picture.address, { side: sideLengthPx, signal, timeUpSignal: timeUp }),
       })),
     ),
   );

@@ -25,30 +25,33 @@ export interface ToolDescription {
   name: string;
   title: string;
   description: string;
-  /** Sentence in the server instructions that says when to use the tool for questions about many ads. */
+  /** Sentence for the server instructions. Tells the model when to use this tool for questions about many ads. */
   guide?: string;
-  /** MCP annotation hints, e.g. whether the tool only reads. */
+  /** MCP annotations, such as `readOnlyHint`. */
   annotations: Annotations;
-  /** API operations that the tool calls. They also determine whether the tool is paid. */
+  /** API operations that the tool calls. The server also uses them to decide whether a call can cost credits. */
   operations: readonly OperationName[];
-  /** True if one tool call may make several API calls. The receipt then shows the sum of their charges. */
+  /**
+   * True if one tool call may make several API calls. The receipt (the note about spent credits) then shows the sum of
+   * their charges.
+   */
   makesSeveralCalls?: true;
   /**
-   * True if the tool stores user data, such as labels or watches. Unlike ads, this data cannot be read from the service
-   * again.
+   * True if the tool stores user data, such as labels or watches. If this data is lost, it cannot be downloaded again
+   * from the service, unlike ads.
    */
   keepsRecords?: true;
   canReportProgress?: true;
-  /** True if a successful call creates a file, which then appears in the list of resources. */
+  /** True if a successful call creates a file. The server then announces that its list of resources changed. */
   createsFile?: true;
   /**
-   * True if a call blocks the event loop for more than a few milliseconds. Each caller can run only one such call at a
+   * True if a call blocks the event loop for more than a few milliseconds. Only one such call per caller runs at a
    * time.
    */
   isHeavy?: true;
-  /** True if hosts that support views show the results on the board. */
+  /** True if hosts with MCP Apps support show the result on the board, our interactive view. */
   showsBoard?: true;
-  /** True if only the board calls the tool. The result then carries its data only in `_meta`. */
+  /** True if only the board calls the tool, never the model. The data is then sent only in `_meta`. */
   onlyForBoard?: true;
 }
 
@@ -60,38 +63,44 @@ interface ExampleIds {
 
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /**
-   * Returns the arguments of an example call on demo data, for the docs and tests. Examples run in the order of the
-   * catalog.
+   * Returns arguments for an example call on demo data. The docs and tests use them, and run the examples in catalog
+   * order.
    */
   example(ids: ExampleIds): Record<string, unknown>;
   /**
-   * Returns the data that the board needs. It is sent separately, because some hosts drop the structured data of a
-   * result.
+   * Returns the data that the board needs. It is sent separately from the result, because some hosts drop structured
+   * data.
    */
   forBoard?(data: object, result: ToolOutput): object;
   input: Input;
-  /** Schema of the result. Every object in it is loose, so that a new field of the service breaks no client. */
+  /**
+   * Schema of the result. Every object in it is loose, so that clients still accept a result when the service adds a
+   * field.
+   */
   output: Output;
 }
 
 /**
- * A tool of the catalog. It does not depend on MCP or on credits. It throws its errors, and its caller adds the receipt
- * and explains the errors.
+ * A tool of the catalog. It knows nothing about MCP or credits. It throws errors; the code that calls it explains them
+ * and adds the receipt with the spent credits.
  */
 export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolDeclaration<Input, Output> {
   run(input: z.output<Input>, context: ToolContext): Promise<ToolOutput<DataOf<Output>>>;
-  /** Formats the data as text that is complete on its own. Not defined if `run` already returns the text. */
+  /**
+   * Formats the data as complete text for hosts that do not show structured data. Not defined if `run` already returns
+   * the text.
+   */
   render?(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
 }
 
-/** The result of a tool call, before the receipt is added. */
+/** The result of a tool call before the receipt (the note about spent credits) is added. */
 export interface ToolOutput<Data extends object = object> {
   data: Data;
-  /** The final text. Set by tools that shorten their data while they write the text. */
+  /** The final text. Set by tools that decide how much data fits while they write the text. */
   text?: string;
   attachments?: readonly (ResourceLink | ImageContent)[];
-  /** For a list, the price of the next page if its response is not cached. */
+  /** For a list, the price of the next page if that page is not cached. */
   price?: PriceBounds | undefined;
 }
 
@@ -107,12 +116,12 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
   mimeType: 'image/jpeg',
 });
 
-/** Time reserved before the deadline of a call to send the result, in milliseconds. */
+/** Time reserved at the end of a call for sending the result, in milliseconds. */
 const resultMarginMs = 1000;
 
 /**
- * Returns the time in milliseconds that drawing a picture may still take. After this time, the result is sent without
- * the picture.
+ * Returns how many milliseconds may still be spent on drawing a picture. When the time is over, the result is sent
+ * without the picture.
  */
 export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
   deadline - clock() - resultMarginMs;
@@ -152,7 +161,7 @@ export function formatFileLocation(file: ExportedFile, context: ToolContext, com
   return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
 }
 
-/** Returns the tool unchanged. Infers the types of `run` and `render` from the schemas. */
+/** Returns the tool unchanged. TypeScript infers the types of `run` and `render` from the schemas. */
 export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
 export interface CallerContext
@@ -160,36 +169,44 @@ export interface CallerContext
   adRows(): AdRowReader;
   sql(): DatasetSql;
   exports(): Exports;
-  /** Version of this server, for notes on how data was gathered. */
+  /** Version of this server. Notes on how data was gathered mention it. */
   version: string;
   spending(): Promise<Spending>;
   /**
-   * Returns the price of a page with this number of items. Undefined until the service has charged for a page of this
-   * list.
+   * Returns the price of a list page with this number of items. Undefined until the service has charged for a page of
+   * this list.
    */
   getPagePrice(list: OperationName, items: number): Promise<PriceBounds | undefined>;
   pictures(): Promise<Pictures>;
   cursors: Cursors;
 }
 
-/** Everything a tool needs to run: the API under the caller's key, the time, and the token budget of the result. */
+/**
+ * Everything a tool needs to run: the API with the caller's key, the current time, and the size limits of the result.
+ */
 export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
   isDemo: boolean;
-  /** True if the call only estimates a price. Such a call sends no paid request and changes nothing. */
+  /** True if the call only estimates a price. It then sends no paid request and changes nothing. */
   isEstimate: boolean;
-  /** True if the user chose "read the first page only" in the confirmation form. `maxAds` is then the size of one page. */
+  /**
+   * True if the user chose "read the first page only" in the confirmation form. `maxAds` then equals the size of one
+   * page.
+   */
   isFirstPageOnly: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
-  /** Lifetime of cached responses, in milliseconds. */
+  /** How long responses are cached, in milliseconds. */
   cacheMs: number;
-  /** Token budget for the text that the tool writes. */
+  /** Maximum number of tokens in the text that the tool returns. */
   resultTokens: number;
-  /** Maximum number of UTF-8 bytes of that text. Infinite for most hosts. */
+  /** Maximum number of UTF-8 bytes in the text that the tool returns. Infinity for most hosts. */
   resultBytes: number;
-  /** Origin of file links that the caller can open, if the server offers links. */
+  /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
-  /** Returns the name of the tool that calls an operation. Models know tools but not operations. */
+  /**
+   * Returns the name of the tool that calls an API operation. Messages to a model use it, because models do not know
+   * operations.
+   */
   getToolName(operation: string): string;
   isOffered(tool: string): boolean;
 }

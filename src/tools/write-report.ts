@@ -51,8 +51,8 @@ import { loadThumbnails } from './thumbnails.ts';
 import { createResourceLink, defineTool, formatFileLocation, listFileAddresses, type ToolContext } from './tool.ts';
 
 /**
- * Creates a text schema whose length limit is not part of the listed schema, because every conversation pays for the
- * tokens of the tool list.
+ * Creates a text schema whose length limit does not appear in the tool list, because every conversation pays for the
+ * tokens of that list.
  */
 const createTextSchema = (max: number) =>
   z.string().refine(({ length }) => length <= max, `must be at most ${max} characters`);
@@ -144,8 +144,8 @@ export const writeReport = defineTool({
       }
     }
     /**
-     * Computes the coverage of the report. Call it after the last section, because the sections determine which fields
-     * the report reads.
+     * Computes the coverage of the report, i.e. which ads or dates its data is missing. Must be called after the last
+     * section, because the sections determine which fields the report reads.
      */
     const viewReportCoverage = () =>
       viewCoverage({ ...coverageInput, read: mergeReadFields(results.map(({ read }) => read)) });
@@ -165,7 +165,7 @@ export const writeReport = defineTool({
         context,
       ),
     );
-    // Store the report before writing the file. If the report cannot be stored, no file is left behind.
+    // Store the report before writing the file, so that no file is left behind if storing fails.
     if (name !== undefined) {
       const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(last ? [last] : [])];
       await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
@@ -265,16 +265,16 @@ interface SectionResult {
   /** Number of rows in the whole result. null if there are too many rows to count. */
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly Cell[])[] };
-  /** Fields of ads that the SQL statement of the section reads. */
+  /** Fields of ads that the section's SQL statement reads. */
   read?: ReadFields | undefined;
-  /** Sentences on incomplete gatherings that the problem of the section states, because the section has no rows. */
+  /** Sentences about incomplete searches that are already part of `problem`. Set only if the section has no rows. */
   statedNotes?: readonly string[];
-  /** Cells of the table if it has exactly one row. Later reports compare with them. */
+  /** The row of the table if it has exactly one row. Later reports compare their figures with it. */
   row: ReturnType<typeof buildStoredRow>;
-  /** Figures from an earlier report that measure the same things. */
+  /** Figures from an earlier report that measure the same things as this section. */
   earlier?: ReportSection['last'];
   pictures: { adId: string; picture: AdPicture }[];
-  /** Problem to report to the caller. It may mention columns or SQL, which the readers of the report do not see. */
+  /** Problem to report to the caller. It may mention columns or SQL, so it does not appear in the report itself. */
   problem?: string | undefined;
 }
 
