@@ -5,8 +5,8 @@ import { quoteId } from '../views/tokens.ts';
 import { isObject } from '../views/view.ts';
 
 /**
- * Validates the arguments of a tool call. Accepts a value that arrives as a JSON string. For an optional argument, an
- * empty string or null counts as absent.
+ * Validates the arguments of a tool call. Some hosts send every value as a JSON string, so such strings are parsed. An
+ * empty string or null counts as a missing optional argument.
  * @throws AdLibraryError `invalid_request` with one line per problem
  */
 export function readArguments<Input extends z.ZodObject>(input: Input, rawArguments: unknown): z.output<Input> {
@@ -24,14 +24,14 @@ const createArgumentsError = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
 
 /**
- * Maximum nesting of arguments. No filter needs more levels, and recursive code would overflow the stack at a few
+ * Maximum nesting depth of arguments. No filter needs more, and recursive code would overflow the stack at a few
  * thousand levels.
  */
 const maxDepth = 32;
 
 /**
- * Finds values that cannot be sent to the service. Visits the values level by level, because recursion could overflow
- * the stack.
+ * Finds values that cannot be sent to the service, such as infinite numbers. The search goes level by level, because
+ * recursion could overflow the stack.
  */
 function findUnsendableValue(name: string, value: unknown): string[] {
   let level = [value];
@@ -61,7 +61,10 @@ function normalizeArguments(input: z.ZodObject, rawArguments: Record<string, unk
   return Object.fromEntries(entries);
 }
 
-/** Parses an argument that arrives as text, because some hosts send every argument as text. */
+/**
+ * Parses an argument that arrives as text although its schema expects another type, because some hosts send every
+ * argument as text.
+ */
 function parseTextArgument(field: unknown, text: string): unknown {
   const type = field instanceof z.ZodOptional ? field.unwrap() : field;
   if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
@@ -73,7 +76,8 @@ function describeIssue(issue: z.core.$ZodIssue, names: string[]): string {
   const name = issue.path.join('.') || 'arguments';
   if (issue.message.endsWith('received undefined')) return `${name} is required.`;
   if (issue.code !== 'unrecognized_keys') return `${name}: ${issue.message}.`;
-  // Do not use Zod's message, because it repeats all unknown keys. They can be numerous, long or hostile.
+  // Do not use Zod's message, because it repeats every unknown key. The keys come from the caller and can be numerous,
+  // long or malicious.
   const unknownNames = issue.keys.slice(0, 5).map((key) => quoteId([...issue.path, key].join('.')));
   const argumentsText = names.length === 0 ? 'This tool takes no arguments' : `The tool takes: ${names.join(', ')}`;
   return `Unknown argument: ${unknownNames.join(', ')}. ${argumentsText}.`;

@@ -26,7 +26,7 @@ const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
-  /** Returns the time of a monotonic clock, in milliseconds. */
+  /** Returns milliseconds from a monotonic clock, for measuring durations. */
   elapsed: () => number;
   log: Log;
   onCall: OnCall;
@@ -34,19 +34,18 @@ export interface ServerContext {
   timeoutMs: number;
   cacheMs: number;
   /**
-   * A call that may cost more than this many credits must be confirmed by the user. Undefined if no confirmation is
-   * required.
+   * If a call may cost more than this many credits, the user must confirm it. Undefined if no confirmation is required.
    */
   confirmCredits?: number | undefined;
   output: OutputSetting;
-  /** A sentence added to the text and the data of every result, for example that the ads are demo data. */
+  /** A sentence added to the text and data of every result, e.g. a note that all ads are demo data. */
   notice?: string | undefined;
-  /** Aborts when the process begins to shut down. Long calls then stop early and return the data they already have. */
+  /** Aborts when the process begins to shut down. Long calls then stop early and return the data they have so far. */
   draining: AbortSignal;
   closing: AbortSignal;
 }
 
-/** The fields of MCP's `CallToolResult` that exist in both SDK versions. */
+/** A tool result with those fields of MCP's `CallToolResult` that both SDK versions support. */
 export type ToolResult = {
   content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
   structuredContent?: Record<string, unknown>;
@@ -58,29 +57,35 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   client?: ClientIdentity | undefined;
-  /** The form of the result, if the request overrides the server's setting. */
+  /** Which parts the result contains (text, data or both), if the request overrides the server's setting. */
   output?: OutputSetting | undefined;
   signal: AbortSignal;
   /** Resolves once the response has been written to the client. */
   sent?: Promise<void> | undefined;
-  /** Origin of file links that the caller can open, if the server offers links. */
+  /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
   /**
-   * Time the call has already waited for a slot, in milliseconds. This time counts against the deadline of the call.
+   * How long the call has already waited for a free slot, in milliseconds. The waiting time counts against the call's
+   * deadline.
    */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
-  /** Called before the result is returned if the call created a file. The list of resources has then changed. */
+  /**
+   * Called when the call has created a file, before its result is returned. The client should then reload the list of
+   * resources.
+   */
   onFileCreated?: (() => void) | undefined;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml?: boolean;
-  /** The user at the client. Undefined if the client cannot show forms. */
+  /** Asks the user at the client to confirm spending. Undefined if the client cannot show forms. */
   person?: PersonAtHost | undefined;
 }
 
 type Outcome = { result: ToolResult; facts: Partial<CallEvent> };
 
-/** The context for tool calls. Most of it is opened by the first call, because many sessions only list the tools. */
+/**
+ * Everything that tool calls need. Most of it is created on the first call, because many sessions only list the tools.
+ */
 export interface CallingContext extends ServerContext, OpenCalls {
   adFilters(): Promise<readonly SearchFilter[]>;
 }
@@ -89,7 +94,7 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const started = server.elapsed();
   const receipts = new Receipts();
   const { result, facts } = await runCall(server, call, receipts, form).catch((thrown) => {
-    // Nothing was sent yet. The client repeats the call together with the user's answer.
+    // The user must confirm first, and no request was sent. The client will repeat the call with the user's answer.
     if (thrown instanceof FormNeeded) throw thrown;
     return withError(server, call, receipts, thrown);
   });
@@ -97,12 +102,12 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const withoutKey = keyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({ tool: loggedName(server, call), tenantId, connection: connection?.id, ms, ...withoutKey(facts) });
-  // The HTTP client masks the API key in responses, and arguments that contain the key are rejected. An error can
-  // contain other texts, so mask the key here as well.
+  // The HTTP client masks the API key in responses, and arguments that contain the key are rejected. Errors can contain
+  // text from elsewhere, so mask the key here too.
   return result.isError ? withoutKey(result) : result;
 }
 
-/** Returns the tool name for the log. An unknown name is caller input and must not be logged. */
+/** Returns the tool name for the log. An unknown name is arbitrary text from the caller and must not be logged. */
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function runCall(server: CallingContext, call: ToolCall, receipts: Receipts, form: ResultForm): Promise<Outcome> {
@@ -128,7 +133,7 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   });
 }
 
-/** A call whose tool name has been resolved to a tool. */
+/** A call to an existing tool. */
 interface RunningCall {
   server: CallingContext;
   call: ToolCall;
@@ -136,7 +141,7 @@ interface RunningCall {
   form: ResultForm;
 }
 
-/** Runs `work` until the deadline of the call. The time the call has already waited counts against the deadline. */
+/** Runs `work` and aborts it at the deadline of the call. Time spent waiting for a slot counts against the deadline. */
 function withCallDeadline<Result>(
   { server, call, tool }: RunningCall,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -155,15 +160,15 @@ const remainingMs = (server: ServerContext, call: ToolCall): number => server.ti
 interface ContextOptions {
   signal: AbortSignal;
   receipts: Receipts;
-  /** True if the tool must not send a paid request. See `Caller.storedOnly`. */
+  /** True if the tool must not send paid requests and may only use stored data. See `Caller.storedOnly`. */
   storedOnly?: boolean;
-  /** The person allowed the first page only. */
+  /** True if the user allowed the call to read the first page only. */
   isFirstPageOnly?: boolean;
 }
 
 /**
- * Creates the context of a tool call. If stored data is used without a confirmed API key, `notes.unconfirmed` is set
- * during the call.
+ * Creates the context of a tool call. Sets `notes.unconfirmed` if the call uses stored data before the service has
+ * confirmed the caller's API key.
  */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
@@ -212,8 +217,8 @@ async function createToolContext(
 }
 
 /**
- * Estimates the cost of a call, and asks the user if the estimate exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time until
- * the user answers does not count against the deadline.
+ * Estimates the cost of a call, and asks the user if the estimate exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time the
+ * user takes to answer does not count against the deadline.
  * @returns the arguments to run the tool with; the user may have limited the call to its first page
  */
 async function confirmInput(running: RunningCall, input: Record<string, unknown>): Promise<ConfirmedInput> {
@@ -248,7 +253,7 @@ async function confirmInput(running: RunningCall, input: Record<string, unknown>
 }
 
 /**
- * Returns the arguments with `maxAds` limited to one page. Returns undefined for a tool that never reads more than one
+ * Returns the arguments with `maxAds` limited to one page. Returns undefined for tools that never read more than one
  * page.
  */
 function limitToFirstPage(tool: Tool, input: Record<string, unknown>): Record<string, unknown> | undefined {
@@ -274,12 +279,12 @@ const withoutLinks = ({ attachments = [], ...result }: FinishedResult): Finished
   attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
 
-/** The result of a tool, after its text has been rendered. */
+/** The result of a tool whose text is complete. */
 type FinishedResult = ToolOutput & { text: string };
 
 /**
- * Runs a tool. If the tool returns only data, renders the data as text and cuts the text to the token budget. Cuts every
- * text to the bytes that the host accepts.
+ * Runs a tool. If the tool returns only data, formats the data as text and shortens the text to the token budget. No
+ * text exceeds the number of bytes that the host accepts.
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const result = await tool.run(input, context);
@@ -289,9 +294,9 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 }
 
 /**
- * Builds the MCP result: the tool's text and data with the receipt and the notice. The data for the board is the same
- * in every output mode. It contains only ids and numbers, because some clients show it to their model. The exception is
- * the result of a tool that only the board calls.
+ * Builds the MCP result from the tool's text and data, the receipt (what the call cost) and the notice. The data for
+ * the board, our view in MCP hosts, is the same in every output mode. It contains only ids and numbers, because some
+ * clients also show it to their model. Results of tools that only the board calls are the exception.
  */
 function toolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
@@ -324,7 +329,7 @@ function withError(server: ServerContext, call: ToolCall, receipts: Receipts, th
   const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
   const { result, error } = errorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
   const { status, requestId } = error;
-  // Aborting a request causes a network error, so report the cancellation instead.
+  // An aborted request fails with a network error. Report the cancellation instead, because it is the real cause.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
   const storage = isExpected ? thrown.failure.storage : undefined;
   return { result, facts: { kind, storage, status, requestId, charged: receipts.sumKnownCharges() || undefined } };

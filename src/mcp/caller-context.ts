@@ -28,25 +28,27 @@ interface CallerContextOptions {
   now: () => number;
 }
 
-/** Time limit for the service to confirm the API key of a caller who reads a file, in milliseconds. */
+/** Before a caller can read a file, the service must confirm the caller's API key within this time, in milliseconds. */
 const maxConfirmMs = 5000;
 
-/** The resources that tool calls share within the process. They are opened by the first call. */
+/** The resources that all tool calls in this process share. They are created on the first call. */
 export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
-  /** Requests the account that belongs to the API key. */
+  /** Requests the account to which the caller's API key belongs. */
   whoami(caller: Caller): Promise<ApiAnswer<'whoami'>>;
-  /** Waits up to `ms` for paid requests that are already sent, and aborts all other requests. */
+  /** Waits up to `ms` milliseconds for paid requests that were already sent. All other requests are aborted at once. */
   close(ms: number): Promise<void>;
 };
 
-/** Opens the resources that all callers share. Returns functions that build the context of one caller. */
+/** Opens the resources that all callers share. Returns functions that create the context of a single caller. */
 export function openCallerContexts(options: CallerContextOptions) {
   const { apiOf, answers, keys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);
   const sql = openDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {
-    /** Returns the parts of the tool context that depend on the caller. */
+    /**
+     * Returns the part of the tool context that depends on the caller, such as the API client with the caller's key.
+     */
     contextOf(caller: Caller): CallerContext {
       const { tenantId, connection, signal } = caller;
       const startedAt = now();
@@ -74,17 +76,17 @@ export function openCallerContexts(options: CallerContextOptions) {
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.cursorsOf(tenantId) },
       };
     },
-    /** Returns the price bounds of a request, based on earlier charges. */
+    /** Returns the lowest and highest expected price of a request, based on earlier charges. */
     getRequestPrice: async (tenantId: string, request: ServiceRequest) =>
       computeRequestBounds(await meter.prices(tenantId), request),
     useOnce: state.useOnce,
     /**
-     * Runs a heavy call once no other heavy call of the same caller is running. Yields to the event loop first, so that
-     * other callers are served in between.
+     * Runs a CPU-intensive call after the caller's other CPU-intensive calls have finished. Yields to the event loop
+     * first, so that requests of other callers are not delayed.
      */
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
       heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
-    /** Returns the files of a caller. A file can be read only while the service accepts the caller's API key. */
+    /** Returns the files of a caller. Files can be read only while the service accepts the caller's API key. */
     exportsOf(caller: Credentials): Exports {
       const { tenantId } = caller;
       const exports = state.exports.forTenant(tenantId);
@@ -99,13 +101,13 @@ export function openCallerContexts(options: CallerContextOptions) {
       };
       return {
         ...exports,
-        // Hosts request this list often, so the API key is not checked with the service each time.
+        // Hosts request this list often. Do not check the API key with the service each time.
         list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
         find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
       };
     },
     findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
-    /** Carries the credits spent over to a connection that was renewed. */
+    /** Carries a caller's spent credits over to a renewed connection. */
     keepSpending: meter.keepSpending,
     close: sql.close,
   };

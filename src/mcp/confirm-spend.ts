@@ -7,7 +7,7 @@ import { isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
 
-/** A form that the host shows to the user, as defined by `elicitation/create`. */
+/** A form that the host shows to the user. The format is that of `elicitation/create` in MCP. */
 export interface PersonForm {
   message: string;
   requestedSchema: {
@@ -17,28 +17,28 @@ export interface PersonForm {
   };
 }
 
-/** The user's answer to a form. `content` comes from the client and is not validated yet. */
+/** The user's answer to a form. `content` comes from the client and has not been validated. */
 export interface FormAnswer {
   action: 'accept' | 'decline' | 'cancel';
   content?: Record<string, unknown> | undefined;
 }
 
 /**
- * How a call can ask the user. Before protocol revision 2026-07-28, the server asks during the call. From that revision
- * on, the client repeats the call with the answer.
+ * How a call can ask the user. Before protocol revision 2026-07-28, the server sends the form while the call is
+ * running. Since that revision, the call ends with a request for input, and the client repeats it with the answer.
  */
 export type PersonAtHost =
   | { asks: 'duringCall'; show(form: PersonForm, signal: AbortSignal): Promise<FormAnswer> }
   | { asks: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
 
 /**
- * Thrown when the client must show a form and repeat the call with the answer (`input_required` in protocol revision
- * 2026-07-28).
+ * Thrown when the client must show a form and then repeat the call with the answer. The result of the call is then
+ * `input_required` (protocol revision 2026-07-28).
  */
 export class FormNeeded extends Error {
   override readonly name = 'FormNeeded';
   readonly form: PersonForm;
-  /** State that the client sends back with the answer. It is signed, because the client could change it. */
+  /** State that the client returns with the answer. It is signed, because the client could change it. */
   readonly state: string;
 
   constructor(form: PersonForm, state: string) {
@@ -49,11 +49,11 @@ export class FormNeeded extends Error {
 }
 
 /**
- * Time that a call waits for the user's answer, in milliseconds. It must be below 60 seconds, the time limit for calls
- * in several hosts.
+ * How long a call waits for the user's answer, in milliseconds. Several hosts end calls after 60 seconds, so it must be
+ * shorter.
  */
 const maxAnswerMs = 50_000;
-/** Time for which an answer between two calls is accepted, in milliseconds (protocol revision 2026-07-28). */
+/** How long an answer sent with a repeated call remains valid, in milliseconds (protocol revision 2026-07-28). */
 const maxStateAgeMs = 5 * 60_000;
 
 const choices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
@@ -66,7 +66,7 @@ interface SpendQuestion {
   price: PriceBounds;
   /** The credit balance of the account. Undefined if unknown. */
   balance: number | undefined;
-  /** Arguments that limit the call to its first page. Undefined if the call reads only one page anyway. */
+  /** The arguments limited to the first page. Undefined if the call reads only one page anyway. */
   firstPage: Record<string, unknown> | undefined;
 }
 
@@ -79,10 +79,10 @@ interface ConfirmOptions {
   useOnce: UseOnce;
 }
 
-/** The arguments that the person has accepted. */
+/** The arguments that the user confirmed. */
 export interface ConfirmedInput {
   input: Record<string, unknown>;
-  /** True if the person allowed the first page only. */
+  /** True if the user allowed the call to read the first page only. */
   isFirstPageOnly: boolean;
 }
 
@@ -90,7 +90,7 @@ export interface ConfirmedInput {
  * Asks the user whether a call may spend credits.
  * @returns the arguments to run the tool with; the user may have limited the call to its first page
  * @throws AdLibraryError `credit_budget` if the user declines or does not answer
- * @throws FormNeeded if the client must repeat the call with the answer
+ * @throws FormNeeded if the client must show the form and repeat the call with the answer
  */
 export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<ConfirmedInput> {
   const { person, signal } = options;
@@ -120,7 +120,7 @@ function createForm(question: SpendQuestion): PersonForm {
   };
 }
 
-/** Says which tool costs how much, for example `Search ads (search_ads) costs 3 credits.` */
+/** Formats the price of a tool call, e.g. `Search ads (search_ads) costs 3 credits.` */
 function describeCost({ tool, price }: Pick<SpendQuestion, 'tool' | 'price'>): string {
   const cost = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
   return `${tool.title} (${tool.name}) ${cost}.`;
@@ -143,7 +143,7 @@ function acceptedInput(question: SpendQuestion, answer: FormAnswer | undefined):
   });
 }
 
-/** Content of the signed state. It ties the user's answer to one call and to the price shown in the form. */
+/** Content of the signed state. It ties the user's answer to one call and to the price that the form showed. */
 interface SpendState {
   id: string;
   expiresAt: number;
@@ -169,16 +169,16 @@ const hashCall = ({ tool, input }: SpendQuestion): string =>
     .digest('base64url');
 
 /**
- * Signs a state with the caller's API key. Every replica accepts the state for this key, and no replica accepts it for
- * another key.
+ * Signs a state with the caller's API key. Every replica can verify the signature, and a state signed with another key
+ * is rejected.
  */
 const sign = (text: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${text}`).digest();
 
-/** A state longer than this many characters is rejected without being parsed. */
+/** A longer state, in characters, is rejected without being parsed. */
 const maxStateLength = 1000;
 
-/** Returns true if the state belongs to this call, has not expired, and is used for the first time. */
+/** Returns true if the state belongs to this call, has not expired, and was not used before. */
 async function isAnswerToQuestion(
   state: string,
   question: SpendQuestion,
@@ -198,15 +198,15 @@ async function isAnswerToQuestion(
 interface EstimatedRun {
   tool: Tool;
   input: Record<string, unknown>;
-  /** Runs the tool with cached responses only. */
+  /** Runs the tool with stored and cached data only, so that the estimate costs nothing. */
   run(input: Record<string, unknown>): Promise<{ data: object }>;
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
 /**
  * Estimates the price of a call without sending a paid request. Tools that make several paid requests return their own
- * estimate for `maxCredits: 0`, and never spend more than `maxCredits`. Every other tool makes at most one paid
- * request.
+ * estimate when called with `maxCredits: 0`, and never spend more than `maxCredits`. Every other tool makes at most one
+ * paid request, so its price is the price of that request.
  */
 export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimatedRun): Promise<PriceBounds> {
   const { maxCredits } = input;
@@ -219,7 +219,8 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
     return { atLeast: Math.min(estimate.atLeast, limit), atMost: Math.min(estimate.atMost ?? Infinity, limit) };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
-    // The tool needs a paid search to count the matching ads, so `maxCredits` is the only known upper bound.
+    // The tool would need a paid search to count the matching ads. Without that count, `maxCredits` is the only known
+    // upper bound.
     const price = await getRequestPrice(error.request);
     return isLimited && maxCredits !== 0 ? { atLeast: Math.min(price.atLeast, limit), atMost: limit } : price;
   }

@@ -15,7 +15,7 @@ const ReceiptView = z
     unusable: z.number().optional().describe('Number of paid items that are left out, because they have no id.'),
   })
   .meta({ title: 'Receipt' });
-/** The receipt as it appears in the data of every result. */
+/** The receipt (what a call cost) as it appears in the data of every result. */
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
 /** Fields that the server adds to the result of every tool. */
@@ -24,8 +24,7 @@ const everyResult = { receipt: ReceiptView.describe('What the call cost.'), noti
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
 /**
- * A tool without its code. It contains everything needed to list the tool, and the properties that the server checks
- * before a call.
+ * The description of a tool without its code. It is sufficient for listing the tool and for the checks before a call.
  */
 export interface DescribedTool extends ToolDescription {
   inputSchema: ObjectSchema;
@@ -51,21 +50,22 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      // Omit lower bounds. They would cost tokens in every conversation, and calls are validated anyway.
+      // Omit lower bounds. They would cost tokens in every conversation, and arguments are validated anyway.
       if (json.minItems === 1) delete json.minItems;
       if (json.minLength === 1) delete json.minLength;
       if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {
-          // Some hosts treat an object without named properties as empty unless `additionalProperties` is set.
+          // Some hosts assume that an object without named properties is empty, unless `additionalProperties` is set.
           delete json.properties;
           json.additionalProperties = true;
         }
       }
       const types = (json.anyOf ?? []).map(({ type }) => type);
       if (types.length > 0 && types.every((type) => typeof type === 'string')) {
-        // Merge the alternatives of a nullable field. At most one of them has more keywords than `type`, e.g. `items`.
+        // Merge the alternatives of a nullable field into one schema. At most one alternative has keywords besides
+        // `type`, e.g. `items`, so nothing is lost.
         Object.assign(json, ...(json.anyOf ?? []), { type: types });
         delete json.anyOf;
       }
@@ -76,6 +76,6 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
 
 /**
  * The descriptions of all tools. The build replaces this module with the computed values, so that a process can list
- * its tools without loading them.
+ * the tools without loading their code.
  */
 export const describedTools: readonly DescribedTool[] = allTools.map(describeTool);

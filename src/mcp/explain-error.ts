@@ -14,7 +14,7 @@ import { sanitizeValue } from '../views/full-view.ts';
 import { joinNames } from '../views/safe-text.ts';
 import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
-/** The error as `_meta["ad-library/error"]`. Unknown fields are left out. */
+/** The error as it appears in `_meta["ad-library/error"]`. Unknown fields are omitted. */
 interface ErrorMeta extends Record<string, unknown> {
   kind: ErrorKind;
   retryable: boolean;
@@ -23,8 +23,8 @@ interface ErrorMeta extends Record<string, unknown> {
 }
 
 /**
- * Explains an error to a model. Texts from the service are quoted as data. Details of an internal error never appear in
- * the result.
+ * Explains an error to a model. Text from the service is quoted, so that the model treats it as data. Details of
+ * internal errors never appear in the result.
  * @param wasSent true if the tool call had sent a request before it failed
  */
 export function explainError(thrown: unknown, offered: readonly ToolDescription[], { wasSent = false } = {}) {
@@ -142,7 +142,7 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       return failure.sent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { tooLarge, wrongAddress } = failure;
-      // A wrong base URL never works, so do not suggest a retry, even if the call was charged.
+      // A wrong base URL always fails, so do not suggest a retry even if the call was charged.
       if (wrongAddress) return { ...generalExplanation, ...explainAddress(wrongAddress) };
       return markCostlyRetry(failure, { ...generalExplanation, ...(tooLarge && tooLargeAnswer) });
     }
@@ -186,7 +186,7 @@ const wrongSettings = {
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
-/** Failures of this server's own storage. */
+/** Explanations for failures of this server's own storage. */
 const storageFailures = {
   data: {
     retry: 'now',
@@ -252,7 +252,7 @@ function listWorkingTools({ kind }: Failure, offered: readonly ToolDescription[]
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
-/** Formats the details of an error as text. Returns an empty string if the text already contains all of them. */
+/** Formats the details of an error as text. Returns an empty string if the message already contains all of them. */
 function formatDetails({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
   const text = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
@@ -302,8 +302,8 @@ function formatWindows(limit: UsageLimitAnswer): string {
 }
 
 /**
- * Describes when a usage window should end. This is an estimate, because the API document does not say how windows are
- * counted.
+ * Describes when an hourly or daily usage limit should reset. This is an estimate, because the API document does not
+ * define how the periods are counted.
  */
 function formatWindowEnd(limitType: string | undefined): string {
   if (limitType !== 'hourly' && limitType !== 'daily') return '';
@@ -316,7 +316,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function formatCharge(failure: Failure, wasSent: boolean): string {
   const { charged, paid, writes, sent, storage } = failure;
   if (charged) return `The service says it charged ${formatCreditNumber(charged)} credits for this call.`;
-  // Requests that the tool call sent earlier are covered by its receipt.
+  // The receipt already covers requests that this tool call sent earlier.
   if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
   if (writes && paid)

@@ -5,9 +5,9 @@ import type { DescribedTool } from './described-tools.ts';
 import { isPlainObject } from './protocol.ts';
 
 /**
- * Converts text values in filters to the type that the service describes for the key, because some clients send every
- * value as text. Only booleans, numbers and lists are converted, and only if no information is lost. All other values
- * are sent unchanged, because the service decides what a filter means.
+ * Converts strings in filters to the type that the service describes for their key, because some clients send every
+ * value as a string. Only booleans, numbers and lists are converted, and only if no information is lost. All other
+ * values are sent unchanged, because the service decides what a filter means.
  */
 export async function convertFilterTexts(
   tool: DescribedTool | undefined,
@@ -30,7 +30,8 @@ export async function convertFilterTexts(
 }
 
 /**
- * Parses filters that arrive as a JSON string. Any other string is returned unchanged and fails the validation later.
+ * Parses filters that arrive as a JSON string. Any other string is returned unchanged, so that the validation rejects
+ * it later.
  */
 function parseIfText(value: unknown): unknown {
   const parsed = typeof value === 'string' ? parseJson(value) : undefined;
@@ -40,7 +41,7 @@ function parseIfText(value: unknown): unknown {
 const hasText = (filters: unknown): boolean =>
   isPlainObject(filters) && Object.values(filters).some((value) => typeof value === 'string' || isPlainObject(value));
 
-/** Maximum depth at which nested filters are converted. */
+/** Maximum nesting depth at which filter values are still converted. */
 const maxDepth = 4;
 
 function convertTexts(filters: unknown, describedFilters: readonly SearchFilter[], depth = 0): unknown {
@@ -58,7 +59,7 @@ function convertText(text: string, type: SearchFilter['type']): unknown {
   const isLossless = (
     {
       boolean: typeof value === 'boolean',
-      // If a number differs from its JSON text, the conversion may have lost digits.
+      // If a number does not convert back to the same text, digits may have been lost.
       number: typeof value === 'number' && String(value) === text.trim(),
       integer: Number.isSafeInteger(value) && String(value) === text.trim(),
       strings: Array.isArray(value) && value.every((item) => typeof item === 'string'),

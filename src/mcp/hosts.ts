@@ -1,65 +1,67 @@
 import hostRows from './hosts.json' with { type: 'json' };
 
-/** The values of `AD_LIBRARY_OUTPUT` and of the query parameter `output`. */
+/** The allowed values of the setting `AD_LIBRARY_OUTPUT` and of the query parameter `output`. */
 export const outputSettings = ['auto', 'both', 'text', 'structured'] as const;
 export type OutputSetting = (typeof outputSettings)[number];
 
-/** Which parts a result contains: text and data (`both`), text only, or data with one line of text (`structured`). */
+/** The parts of a result: text and data (`both`), text only, or data with one line of text (`structured`). */
 export type OutputForm = 'both' | 'text' | 'structured';
 
 /**
- * What is known about the client of a request. A client can choose any name, so the name affects only the form of
- * results.
+ * Identifies the client of a request. A client can choose any name, so the name may affect only the form of results.
  */
 export interface ClientIdentity {
   name?: string | undefined;
-  /** True if the client announces that it can show MCP Apps. Undefined if its capabilities are unknown. */
+  /** True if the client announced that it can show MCP Apps. Undefined if its capabilities are unknown. */
   announcesBoard?: boolean | undefined;
 }
 
-/** The form in which results are returned to a client. */
+/** Describes what results for a client may contain, and how long they may be. */
 export interface ResultForm {
   output: OutputForm;
   links: boolean;
   pictures: boolean;
-  /** True if the client receives the tools of the board, and the data for the board in results. */
+  /** True if the client receives the board's tools, and the data that the board needs in results. */
   board: boolean;
-  /** Maximum number of tokens of the text. The data may have twice as many. */
+  /** Maximum number of tokens in the text of a result. The data may have twice as many. */
   resultTokens: number;
-  /** Maximum number of UTF-8 bytes of the text. The data may have twice as many. Infinite for most hosts. */
+  /**
+   * Maximum number of UTF-8 bytes in the text of a result. The data may have twice as many. Infinity for most hosts.
+   */
   resultBytes: number;
 }
 
-/** How a host treats tool lists and results. MCP does not announce this, so each entry states its evidence. */
+/**
+ * Describes how a host treats tool lists and results. MCP has no way to announce this, so each entry cites its
+ * evidence.
+ */
 interface Host {
   title: string;
-  /** Client names that the host sends when it connects. */
+  /** The client names that the host sends when it connects. */
   names: readonly string[];
-  /** Prefixes of client names, for a host that appends a name chosen by its user. */
+  /** Prefixes of client names, for hosts that append a name chosen by the user. */
   prefixes?: readonly string[];
   output: OutputForm;
   reads: string;
-  /** Set if the host accepts resource links in results. Other hosts may fail on a link. */
+  /** Set if the host accepts resource links in results. Other hosts may fail when they receive a link. */
   links?: true;
-  /** Set if the host can show the board. */
+  /** Set if the host can show the board, our MCP App. */
   board?: true;
-  /** Set to false if the host drops pictures, or passes them to its model as base64 text. */
+  /** False if the host drops pictures, or passes them to its model as base64 text. */
   pictures?: false;
-  /** Maximum number of tokens of a result, for a host that cuts longer results or replaces them with files. */
+  /** Maximum number of tokens in a result, for hosts that cut longer results or replace them with files. */
   maxResultTokens?: number;
-  /** Number of UTF-8 bytes above which the host cuts a result or replaces it with a file. */
+  /** Maximum number of UTF-8 bytes in a result, for hosts that cut longer results or replace them with files. */
   maxResultBytes?: number;
-  /** URL of public evidence. Either this field or `tried` is set. */
+  /** URL of public evidence. Each entry sets either this field or `tried`. */
   source?: string;
-  /** The host version that we tested. Either this field or `source` is set. */
+  /** The host version that we tested. Each entry sets either this field or `source`. */
   tried?: string;
-  /** Date of the evidence. */
+  /** Day on which the evidence was collected. */
   day: string;
 }
 
-/**
- * All known hosts. Client names without a source of their own come from the npm package mcp-client-capabilities 0.0.14.
- */
+/** All known hosts. Client names without a `source` come from the npm package mcp-client-capabilities 0.0.14. */
 export const hosts = hostRows as readonly Host[];
 
 const hostsByName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
@@ -72,11 +74,11 @@ function findHost(client = ''): Host | undefined {
   return hostsByName.get(name) ?? hosts.find(({ prefixes = [] }) => prefixes.some((prefix) => name.startsWith(prefix)));
 }
 
-/** Extension that clients announce if they can show MCP Apps. */
+/** The extension that clients list in their capabilities if they can show MCP Apps. */
 const boardExtension = 'io.modelcontextprotocol/ui';
 
 interface StatedIdentity {
-  /** Client name from the handshake or from the request's `_meta`. */
+  /** Client name from the `initialize` request or from the request's `_meta`. */
   name: string | undefined;
   capabilities: object | undefined;
   /** The `User-Agent` header of an HTTP request. */
@@ -84,14 +86,14 @@ interface StatedIdentity {
 }
 
 /**
- * Identifies the client of a request. Over HTTP, requests before protocol revision 2026-07-28 state neither a client
- * name nor capabilities. For these, the product name in the `User-Agent` header is used if it is the name of a known
- * host.
+ * Identifies the client of a request. Before protocol revision 2026-07-28, HTTP requests contain neither a client name
+ * nor capabilities. The product name in the `User-Agent` header is then used, if it is the name of a known host.
  */
 export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
-  // A product name can contain a slash, e.g. `@cline/core/3.0.65`.
-  const [scope = '', rest = ''] = userAgent?.split('/') ?? [];
-  const product = [scope, `${scope}/${rest}`].find(findHost);
+  // Try both the text before the slash and the full product name, because a name can contain a slash, e.g.
+  // `@cline/core/3.0.65`.
+  const [scope = '', remainder = ''] = userAgent?.split('/') ?? [];
+  const product = [scope, `${scope}/${remainder}`].find(findHost);
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
   return {
     name: name ?? product,
@@ -99,10 +101,13 @@ export function identifyClient({ name, capabilities, userAgent }: StatedIdentity
   };
 }
 
-/** Share of a host's size limit that is left for the text in each form. The data takes twice as much as the text. */
+/**
+ * Share of a host's size limit available to the text, for each form of result. The data may be twice as long as the
+ * text.
+ */
 const textShares: Record<OutputForm, number> = { text: 1, structured: 1 / 2, both: 1 / 3 };
 
-/** Chooses the form of results for a client. The size limits of its host apply to every form. */
+/** Chooses what the results for a client contain. The size limits of the client's host apply in every case. */
 export function chooseResultForm(
   { name, announcesBoard }: ClientIdentity,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },

@@ -7,7 +7,10 @@ interface InstructionsOptions {
   cachesAnswers: boolean;
 }
 
-/** Builds the instructions that a host gives its model once, when it connects (MCP specification, *Lifecycle*). */
+/**
+ * Builds the server instructions. A host passes them to its model once, when it connects (MCP specification,
+ * *Lifecycle*).
+ */
 export const buildInstructions = ({
   offered,
   cachesAnswers,

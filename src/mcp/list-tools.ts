@@ -16,9 +16,9 @@ export interface ListedTool {
 }
 
 export interface ListOptions {
-  /** False if results have no structured content. The list then contains no output schemas. */
+  /** False if results contain no structured data. The tool list then omits the output schemas. */
   withOutput: boolean;
-  /** False if the client cannot show the board. Default: true. */
+  /** False if the client cannot show the board. Defaults to true. */
   withBoard?: boolean;
   filters?: SearchFilters | undefined;
 }
@@ -38,8 +38,8 @@ export function listTools(
     ads.length > 0 && firstAdTool ? `The other rules are as in ${firstAdTool}.` : formatRules(pages, rules),
   );
   /**
-   * Returns the argument hints of a tool. The first tool that filters ads lists the filter keys, and the other tools
-   * refer to it, which saves tokens.
+   * Returns the hints on the arguments of a tool. To save tokens, only the first tool that filters ads lists the filter
+   * keys. The other tools refer to that list.
    */
   const getHints = (tool: DescribedTool) => {
     if (hasFiltersOf(tool, 'searchPages')) return pageHints;
@@ -51,14 +51,17 @@ export function listTools(
     title: tool.title,
     description: tool.description,
     inputSchema: addHints(tool.inputSchema, getHints(tool), countableKeys),
-    // Tools for the board return their data in `_meta`, so they need no output schema.
+    // Tools that only the board calls return their data in `_meta`, so they need no output schema.
     ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...(withBoard && buildBoardMeta(tool)),
   }));
 }
 
-/** Returns the metadata that connects a tool to the board, both in the format of MCP Apps and in its predecessor. */
+/**
+ * Returns the metadata that tells a host to show a tool's results on the board. It is written in the format of MCP Apps
+ * and in the older format that preceded it.
+ */
 function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
@@ -110,7 +113,7 @@ function formatRules(
   return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
 }
 
-/** Formats the filter keys, grouping those of the same form, e.g. `advertiser, bylines (words)`. */
+/** Formats the filter keys, with keys of the same type in one group, e.g. `advertiser, bylines (words)`. */
 function formatEntries(filters: readonly SearchFilter[]): string {
   const pairs = findBoundPairs(filters);
   const groups = new Map<string, string[]>();
@@ -133,8 +136,8 @@ function formatGroup(form: string, [first = '', ...others]: string[]): string {
 }
 
 /**
- * Finds pairs of keys that form a range. Maps each key to its common stem, e.g. `startedAtFrom` and `startedAtTo` to
- * `startedAt`.
+ * Finds pairs of keys that form a range. Returns a map from each key to the common part of its name, e.g. from
+ * `startedAtFrom` and `startedAtTo` to `startedAt`.
  */
 function findBoundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
@@ -171,8 +174,8 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
 }
 
 /**
- * Formats the values of a filter key. If the values include the names of all list keys or of all ranges, a short phrase
- * replaces these names.
+ * Formats the allowed values of a filter key. If they include the names of all list keys or of all ranges, a short
+ * phrase replaces these names.
  */
 function formatValues(
   { key, values, open }: SearchFilter,
@@ -194,5 +197,5 @@ function formatValues(
   return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
 }
 
-/** A phrase replaces names only if there are at least this many. Fewer names are not longer than the phrase. */
+/** Minimum number of names that a phrase may replace. Fewer names are shorter than the phrase. */
 const minNamesForPhrase = 4;

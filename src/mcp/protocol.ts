@@ -1,6 +1,6 @@
 import type { Progress } from '../dataset/gather.ts';
 
-/** The fields of a JSON-RPC message needed for routing. The SDKs validate the rest. */
+/** The fields of a JSON-RPC message that are needed to route it. The SDKs validate the remaining fields. */
 export interface Message {
   method: string;
   id?: unknown;
@@ -21,8 +21,8 @@ export const isToolCall = ({ method }: Message): boolean => method === 'tools/ca
 export const isLongRequest = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
 
 /**
- * The `_meta` key under which every message of protocol revision 2026-07-28 states its revision. The SDK exports the
- * same constant, but loading the SDK takes time.
+ * In protocol revision 2026-07-28, every message has this `_meta` key with its revision. The SDK exports the same
+ * constant, but importing the SDK would slow down the start.
  */
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
 
@@ -32,8 +32,8 @@ export function isLatestRevision(message: unknown): boolean {
 }
 
 /**
- * Converts a message to the form that the SDKs expect. Many clients send null for a parameter they do not use, and PHP
- * encodes an empty object as an empty list.
+ * Converts a message to the form that the SDKs expect. Many clients send null for unused parameters, and PHP clients
+ * encode an empty object as an empty list.
  */
 export function normalizeMessage<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
@@ -55,13 +55,13 @@ function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, un
 }
 
 /**
- * The `_meta` key for a progress token that is not an integer. The specification allows any number, but the schemas of
- * the SDKs accept only integers.
+ * The `_meta` key that carries a progress token which is not an integer. The specification allows any number, but the
+ * SDKs' schemas accept only integers.
  */
 const fractionTokenKey = 'ad-library/progressToken';
 
 /**
- * Reads the progress token of a request. Returns undefined if the client wants no progress notifications.
+ * Reads the progress token of a request. Returns undefined if the client does not want progress notifications.
  * @param meta `_meta` of the normalized request
  */
 export function readProgressToken(meta: object | undefined): string | number | undefined {
@@ -70,7 +70,10 @@ export function readProgressToken(meta: object | undefined): string | number | u
   return isId(progressToken) ? progressToken : undefined;
 }
 
-/** Returns the request without its progress token, for a client that does not accept an event stream. */
+/**
+ * Returns the request without its progress token. Used for clients that do not accept an event stream and therefore
+ * cannot receive notifications.
+ */
 export function removeProgressToken<Value>(message: Value): Value {
   const receivedMeta = isMessage(message) ? message.params?._meta : undefined;
   if (!isMessage(message) || readProgressToken(receivedMeta) === undefined) return message;
@@ -102,14 +105,14 @@ export interface RequestError {
 }
 
 /**
- * Error code for a resource that cannot be read at the moment. It is the first code that JSON-RPC reserves for server
- * errors.
+ * Error code for a resource that cannot be read at the moment. It is the first code in the range that JSON-RPC reserves
+ * for server errors.
  */
 export const refusedReadCode = -32_000;
 
 /**
- * Describes what is wrong with an invalid request in one line. The SDKs would return all their validation issues, or
- * not respond at all.
+ * Describes in one line what is wrong with an invalid request. The SDKs would return all validation issues, or send no
+ * response at all.
  */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
@@ -130,8 +133,8 @@ interface Validated {
 type ProgressParams = Progress & { progressToken: string | number };
 
 /**
- * Creates a progress reporter for a request. Returns undefined if the client wants no progress notifications. While a
- * notification is being sent, only the newest report is kept, so a slow reader does not delay the call.
+ * Creates a progress reporter for a request. Returns undefined if the client does not want progress notifications.
+ * While a notification is being sent, only the newest report is kept, so that a slow client does not delay the call.
  * @param meta `_meta` of the normalized request
  */
 export function createProgressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
@@ -145,20 +148,20 @@ export function createProgressReporter(meta: object | undefined, notify: (params
     if (waitingReport === undefined) return;
     const sending = notify({ progressToken, ...waitingReport });
     waitingReport = undefined;
-    // A failed notification needs no handling. If the client has disconnected, the signal of the call aborts.
+    // Ignore failed notifications. If the client has disconnected, the call is aborted through its own signal.
     void sending.then(sendNext, sendNext);
   };
   return {
     report: (progress: Progress) => {
-      // The protocol requires that the progress value increases with each notification.
+      // The protocol requires the progress value to increase with each notification.
       if (progress.progress <= lastProgress) return;
       lastProgress = progress.progress;
       waitingReport = progress;
       if (!isSending) sendNext();
     },
     /**
-     * Stops the notifications. Call it before sending the response, because the protocol allows no progress
-     * notification afterwards.
+     * Stops the notifications. Must be called before the response is sent, because the protocol forbids progress
+     * notifications afterwards.
      */
     end: () => {
       waitingReport = undefined;

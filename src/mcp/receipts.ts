@@ -7,9 +7,9 @@ import { quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
-/** Tokens reserved for the notice and the credits line that are added to the text of a tool. */
+/** Tokens reserved for the notice and the line about credits, which are added to the text of every tool. */
 export const receiptTokens = 160;
-/** UTF-8 bytes reserved for the same texts. */
+/** UTF-8 bytes reserved for the notice and the line about credits. */
 export const receiptBytes = 1000;
 
 export interface Cost {
@@ -23,8 +23,8 @@ export class Receipts {
   readonly add = (receipt: Receipt): void => void this.#all.push(receipt);
 
   /**
-   * Adds the cost of a failed API call. If the response stated no charge, the cost is zero, or unknown if the call may
-   * have been charged.
+   * Records the cost of a failed API call. If the response contains no charge, the cost is recorded as unknown if the
+   * call may have been charged, and as zero otherwise.
    */
   readonly addFailure = (failure: Failure): void => {
     const { charged, requestId = null, paid, sent, storage } = failure;
@@ -46,12 +46,14 @@ export class Receipts {
     return roundCredits(charged);
   }
 
-  /** Returns true if any request was sent, even if it failed. */
+  /** Returns true if at least one request was sent, even if it failed. */
   wasSent(): boolean {
     return this.#sent().length > 0;
   }
 
-  /** Describes the charges of a failed tool call. Returns an empty string if the error itself states them. */
+  /**
+   * Describes the charges of a failed tool call. Returns an empty string if the error message already includes them.
+   */
   formatEarlierCharges(failure: Failure | undefined): string {
     const sent = this.#sent();
     const statesOwnCharge = failure !== undefined && failure.sent !== false && !failure.storage;
@@ -97,7 +99,8 @@ function formatCreditsLine(spent: string, { remaining, requestId, unusable }: Re
 }
 
 /**
- * Returns a note about items without an id. The service charges for a whole page, so these items were paid for, too.
+ * Returns a note about items without an id. They are mentioned because the service charges for the whole page,
+ * including these items.
  */
 const formatUnusable = (unusable: number) =>
   unusable === 1

@@ -9,12 +9,12 @@ export interface ResourceRead extends Credentials {
   signal: AbortSignal;
   /** Resolves once the response has been written to the client. */
   sent?: Promise<void> | undefined;
-  /** Creates errors of the SDK in use. The two SDK versions have different error classes. */
+  /** Creates errors with the classes that the SDK in use expects. The two SDK versions have different error classes. */
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
 export interface FoundResource {
-  /** True if the content is large. Only a few large contents may be in memory at the same time. */
+  /** True if the content is large. The server keeps only a few large contents in memory at the same time. */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
 }
@@ -35,8 +35,8 @@ export function findSkillFile(uri: string): FoundResource | undefined {
 }
 
 /**
- * Maximum size of a file that a host can read. A host reads a file in one response, and a larger file could exhaust its
- * memory.
+ * Maximum size of a file that a host can read, in bytes. A host receives the whole file in one response, so a larger
+ * file could exhaust its memory.
  */
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
@@ -53,7 +53,8 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       `${name} has ${size} bytes, too many to send. ${path ? `It is at ${path}.` : 'Export fewer rows or columns.'}`,
     );
   if (bytes > maxFileBytes) throw createTooLargeError(bytes);
-  // In JSON, escaping a quotation mark or a line break takes two bytes instead of one.
+  // In JSON, an escaped quotation mark or line break takes two bytes instead of one. The JSON may therefore be up to
+  // twice as large as the file.
   const maxBytes = 2 * bytes;
   return {
     isLarge: bytes > largeFileBytes,
@@ -63,7 +64,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       });
       const content = Buffer.from(read);
       if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
-      // Compute the size before building the JSON, because the JSON takes several times as much memory.
+      // Check the size before building the JSON, because the JSON needs several times as much memory.
       const size = countBytesInJson(content);
       if (size > maxBytes) throw createTooLargeError(size);
       return { contents: [{ uri, mimeType, text: content.toString() }] };
@@ -71,7 +72,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
   };
 }
 
-/** Media types that are sent as text. All other files are sent as base64. */
+/** Media types whose content is sent as text. All other files are sent as base64. */
 const textPattern = /^text\/|jsonl$/;
 
 function countBytesInJson(content: Uint8Array): number {

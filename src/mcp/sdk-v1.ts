@@ -26,10 +26,10 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
-  // Over HTTP there is no session and therefore no handshake, so the name and the capabilities are undefined.
+  // HTTP requests have no session and no handshake, so the name and the capabilities are undefined for them.
   const identifyCaller = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
-  // Send the notification before the response. The client then already lists the file when its model asks for it.
+  // Send the notification before the response, so that the client knows the file when its model asks for it.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
@@ -69,7 +69,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/** Request schemas for skills (SEP-2640), which this SDK does not provide. */
+/** Request schemas for skills (SEP-2640), because this SDK does not include them. */
 const ListSkillsRequestSchema = z.looseObject({ method: z.literal('skills/list') });
 const GetSkillRequestSchema = z.looseObject({
   method: z.literal('skills/get'),
@@ -80,7 +80,7 @@ const GetSkillRequestSchema = z.looseObject({
 const resourceNotFound = -32_002;
 
 /**
- * Returns a way to show forms to the user. Undefined if the client has not announced that it can show forms.
+ * Returns the object that shows forms to the user. Returns undefined if the client has not announced support for forms.
  * @param inputEnded aborts when the client can no longer send an answer
  */
 function findPerson(server: Server, inputEnded: AbortSignal | undefined): PersonAtHost | undefined {
@@ -96,13 +96,14 @@ function findPerson(server: Server, inputEnded: AbortSignal | undefined): Person
 }
 
 /**
- * Time limit that the SDK applies to a form, in milliseconds. It is longer than our own limit, because the SDK would
- * otherwise end the form after 60 seconds with its own error.
+ * Time limit for a form, in milliseconds, that is passed to the SDK. It is longer than our own limit. Otherwise the SDK
+ * would end the form after 60 seconds, its default, with its own error.
  */
 const maxFormMs = 120_000;
 
 /**
- * Accepts every answer to a form, because `confirm-spend.ts` validates it. Loading the default validator takes long.
+ * Accepts every answer to a form, because `confirm-spend.ts` validates the answer. The SDK's default validator is slow
+ * to load.
  */
 const noValidator: jsonSchemaValidator = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),

@@ -15,7 +15,7 @@ import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 import type { Catalog, Session } from './served.ts';
 
-/** Cache hint for lists. They are the same for every caller and do not change while the process runs. */
+/** Cache hint for lists. A list is the same for every caller and does not change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
@@ -24,12 +24,13 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
-  // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`, so read both from the request.
+  // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`. Read both values from the
+  // request instead.
   const identifyCaller = (envelope: Envelope = {}) => {
-    const { [CLIENT_INFO_META_KEY]: info, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
-    return identifyClient({ name: info?.name, capabilities, userAgent });
+    const { [CLIENT_INFO_META_KEY]: clientInfo, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
+    return identifyClient({ name: clientInfo?.name, capabilities, userAgent });
   };
-  // The SDK forwards the notification only to clients that have subscribed with `subscriptions/listen`.
+  // The SDK forwards this notification only to clients that have subscribed with `subscriptions/listen`.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
@@ -81,18 +82,22 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/** Key of the form in the input requests of a call. A call never has more than one form. */
+/**
+ * Key of the form in the call's input requests. A fixed key is sufficient, because a call never shows more than one
+ * form.
+ */
 const formName = 'confirm';
 
 /**
- * Returns a way to ask the user, including the answer if this call is a repetition. Undefined if the client has not
- * announced that it can show forms.
+ * Returns the object through which a call asks the user. It includes the user's answer if the client repeats the call.
+ * Returns undefined if the client has not announced support for forms.
  */
 function findPerson({ envelope, inputResponses, requestState }: RequestOfClient): PersonAtHost | undefined {
   const capabilities: { elicitation?: { form?: object; url?: object } } =
     envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
   const { elicitation } = capabilities;
-  // A client that lists no mode supports forms (MCP specification, *Elicitation*, *Capabilities*).
+  // A client that announces elicitation without a mode supports forms (MCP specification, *Elicitation*,
+  // *Capabilities*).
   if (elicitation === undefined || (elicitation.url && !elicitation.form)) return undefined;
   const state = requestState();
   const answer = inputResponse(inputResponses, formName);
@@ -116,15 +121,15 @@ function askForInput(error: unknown) {
   return inputRequired({ inputRequests: { [formName]: inputRequired.elicit(form) }, requestState: state });
 }
 
-/** The keys of a request's `_meta` that identify the client. The SDK's own type does not declare them. */
+/** The keys in a request's `_meta` that identify the client. The SDK's type does not declare them. */
 interface Envelope {
   [CLIENT_INFO_META_KEY]?: { name?: string };
   [CLIENT_CAPABILITIES_META_KEY]?: object;
 }
 
 /**
- * Request schemas for skills (SEP-2640), which this SDK does not provide. They are constants, because a new server is
- * created for each request.
+ * Request schemas for skills (SEP-2640), because this SDK does not include them. They are constants because a new
+ * server is created for each request.
  */
 const listSkills = { params: z.looseObject({}) };
 const getSkill = { params: z.looseObject({ uri: z.string() }) };

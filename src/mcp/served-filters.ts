@@ -10,16 +10,15 @@ interface ServedBy {
   ownFilters: SearchFilters;
 }
 
-/** Time limit for the request, in milliseconds. The user waits for the tool list meanwhile. */
+/** Time limit for the request, in milliseconds. It is short because the user waits for the tool list. */
 const maxMs = 1000;
 /**
- * Maximum size of a description, in characters. This is four times the size of the description that this version
- * serves.
+ * Maximum size of a filter description, in characters. This is four times the size of the description in this version.
  */
 const maxChars = 64 * 1024;
 
 /**
- * Fetches the filter descriptions of a local library. Does not send the API key.
+ * Fetches the descriptions of search filters from a local library. Does not send the API key.
  * @returns undefined if the service is not a local library
  * @throws if the service fails or does not respond in time
  */
@@ -49,13 +48,13 @@ export async function fetchServedFilters({
 }
 
 /**
- * Sends a request with Node's own HTTP client, which loads ten times faster than the client for API calls. Many
- * sessions never make an API call.
+ * Sends a request with Node's own HTTP client, which loads ten times faster than the client for API calls. This matters
+ * because many sessions only list the tools and never call the API.
  */
 const fetchByNode: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    // Do not reuse connections, because an idle one would keep the process alive.
+    // Do not reuse connections, because an idle connection would keep the process alive.
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });
   const readText = async () => {
@@ -70,17 +69,17 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 };
 
 /**
- * Returns true for a name or value that is a single word. A model reads these names, and one word cannot be an
- * instruction.
+ * Returns true for a name or value that consists of a single word. These names are shown to a model, and a single word
+ * cannot be an instruction.
  */
 const isName = (word: string): boolean => word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
 
-const hasOnlyWords = ({ key, values = [], fields = [], default: usual }: SearchFilter) =>
-  [key, ...values, ...fields, ...(typeof usual === 'string' ? [usual] : [])].every(isName);
+const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: SearchFilter) =>
+  [key, ...values, ...fields, ...(typeof defaultValue === 'string' ? [defaultValue] : [])].every(isName);
 
 /**
- * Replaces the notes and examples in served filters with those of this version. A model must not read prose that
- * another server sent.
+ * Replaces the notes and examples of received filters with those of this version, because prose from another server
+ * must not reach the model.
  */
 const pickOwnNotes = (served: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
   served.map(({ description: _, note: __, example: ___, ...filter }) => {

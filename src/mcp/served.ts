@@ -19,25 +19,26 @@ export interface Session extends Credentials {
   /** Resolves once the response to a request has been written to the client. */
   waitUntilSent?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
-  /** Aborts when the client has closed its input, so that it can no longer answer a form. */
+  /** Aborts when the client has closed its input and therefore can no longer answer a form. */
   inputEnded?: AbortSignal;
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /**
-   * True if the server handles a single request, as over HTTP. It then cannot send notifications after its response.
-   */
+  /** True if the server handles a single request, as over HTTP. It cannot send notifications after its response. */
   servesOneRequest?: true;
 }
 
-/** Everything that the adapters of both SDK versions serve. Created once per process and shared by all callers. */
+/** Everything that the adapters for both SDK versions need. Created once per process and shared by all callers. */
 export type Catalog = ReturnType<typeof createCatalog>;
 
 interface CatalogOptions {
   server: ServerContext;
   version: string;
   openCalls(): Promise<OpenCalls>;
-  /** Returns the known search filters. Returns the same object until more filters become known. */
+  /**
+   * Returns the known search filters. Returns the same object until more filters become known, so callers can compare
+   * by identity.
+   */
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
@@ -85,7 +86,9 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   let lists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
-    /** Returns the capabilities of a server. Only the list of resources can change, when a call creates a file. */
+    /**
+     * Returns the capabilities of a server. Only the list of resources can change, namely when a call creates a file.
+     */
     capabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
       tools: {},
       prompts: {},
@@ -97,7 +100,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
-    /** Returns the tool list for a client. It stays the same until more filters of the service become known. */
+    /** Returns the tool list for a client. The list is cached until more filters of the service become known. */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (lists.filters !== filters) lists = { filters, tools: new Map() };
@@ -109,14 +112,14 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
       return tools;
     },
     prompts: listPrompts(prompts),
-    /** The skills this server offers. Empty if one of the tools that the skill needs is not offered. */
+    /** The skills that this server offers. Empty if a tool that the skill needs is not available. */
     skills,
     getSkill: (uri: string, invalid: CreateError) => {
       const found = skills.find((served) => served.uri === uri);
       if (found) return { skill: found };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
-    /** Time limit of a call in milliseconds, including the time it waits for a slot. */
+    /** Time limit of a call in milliseconds. Includes the time the call waits for a slot. */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
@@ -133,7 +136,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   };
 }
 
-/** Removes the parts of a result that the client's host cannot handle. */
+/** Removes the parts of a result that the client's host cannot handle, such as pictures. */
 function adaptToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
   const { content, _meta, ...rest } = result;
   const { [boardKey]: _, ...others } = _meta ?? {};

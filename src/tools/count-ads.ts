@@ -342,14 +342,14 @@ async function countBySearches(key: SearchFilter, filters: Filters, countContext
   // Omit values that no ad has.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const adsWithoutValue = partWithoutValue?.view.total ?? undefined;
-  const rest = key.single ? remainingAds : undefined;
+  const otherAds = key.single ? remainingAds : undefined;
   const isCounted = total.total !== null && stop === undefined;
   return {
     ...totalView,
     counts: nonZeroCounts,
     ...(adsWithoutValue !== undefined && { none: adsWithoutValue }),
-    ...(rest !== undefined && { rest, ...(!partWithoutValue && { restHoldsNone: true as const }) }),
-    ...(isCounted && rest === undefined && { leftOut: explainLeftOut(key, partWithoutValue !== undefined) }),
+    ...(otherAds !== undefined && { rest: otherAds, ...(!partWithoutValue && { restHoldsNone: true as const }) }),
+    ...(isCounted && otherAds === undefined && { leftOut: explainLeftOut(key, partWithoutValue !== undefined) }),
     stop,
   };
 }

@@ -164,7 +164,7 @@ async function estimateGathering({ question, maxAds }: GatherRequest, opened: Op
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
-  const rest = price ?? { ads: null, pages: null, credits: null, atLeast: 0 };
+  const estimate = price ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
   const read = sumOf(parts.map((part) => part.read));
   const summary = [
@@ -180,14 +180,14 @@ async function estimateGathering({ question, maxAds }: GatherRequest, opened: Op
   ];
   return {
     gathering: null,
-    found: rest.ads,
+    found: estimate.ads,
     read,
     added: 0,
     updated: 0,
     gone: null,
     complete: false,
     stopped: 'estimate',
-    estimate: rest,
+    estimate,
     summary: summary.filter(Boolean).join(' '),
   };
 }

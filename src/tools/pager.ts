@@ -151,9 +151,16 @@ function fitPage<View, Heading>(
     // Showing more items of a cached page costs nothing.
     const nextPrice = next && (to < total && answer.isCached ? freePrice : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
-    const shownPart = items.length < total ? { firstNumber: position.shownCount + 1, sentCount: total } : undefined;
+    const shownItems = items.length < total ? { firstNumber: position.shownCount + 1, sentCount: total } : undefined;
     const priceText = nextPrice && formatPrice(nextPrice);
-    const list = views.formatList({ total: totalHits, price: priceText, items, ...page, ...shownPart, ...sharedFacts });
+    const list = views.formatList({
+      total: totalHits,
+      price: priceText,
+      items,
+      ...page,
+      ...shownItems,
+      ...sharedFacts,
+    });
     return {
       next,
       text: [answer.heading?.text, ...formatServiceNotes(notes), list].filter(Boolean).join('\n'),
@@ -163,7 +170,7 @@ function fitPage<View, Heading>(
         ...page,
         ...(totalHits !== undefined && { totalHits }),
         ...(nextPrice && { nextPage: viewPrice(nextPrice) }),
-        ...(shownPart && { shown: { from: shownPart.firstNumber, to, of: total } }),
+        ...(shownItems && { shown: { from: shownItems.firstNumber, to, of: total } }),
         ...sharedFacts,
         ...notes,
       },
