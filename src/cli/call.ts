@@ -5,7 +5,7 @@ import { isGated } from '../api/operations.ts';
 import { type App, elapsed, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { escapeControlCharacters, type Log } from '../logging/log.ts';
+import { escapeControlCharacters, type Log, type PrintStatus } from '../logging/log.ts';
 import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { Job } from './parse.ts';
@@ -21,8 +21,7 @@ interface CallOptions {
   folder: string;
   /** Writes to standard output. The promise resolves when the text has been written. */
   writeToStdout(text: string): Promise<void>;
-  /** Writes to standard error. */
-  writeToStderr(text: string): void;
+  printStatus: PrintStatus;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
   /** After a stop request, the time in milliseconds in which a call can still return a partial result. */
@@ -44,7 +43,7 @@ const newResultExitCode = 3;
 
 /** Calls one tool and prints the result in the form that a model reads. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
-  const { config, log, writeToStdout, writeToStderr } = call;
+  const { config, log, writeToStdout, printStatus } = call;
   const [tool = '', args = '{}'] = words;
   const { json, out, force, html, exitCode }: CallFlags = options;
   checkTool(tool, config);
@@ -84,20 +83,21 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     const data = result.isError ? result._meta?.['ad-library/error'] : result.structuredContent;
     await writeToStdout(json ? `${escapeControlCharacters(JSON.stringify(data))}\n` : `${makePrintable(text)}\n`);
     if (result.isError) {
-      if (json) writeToStderr(`ad-library-mcp: ${text}\n`);
+      if (json) printStatus('error', text);
       return 1;
     }
     const code = exitCode && hasNewAds(result) ? newResultExitCode : 0;
     const readFileContent = findFileContent(result, app);
     if (out === undefined) {
       if (readFileContent && result.structuredContent?.file === undefined)
-        writeToStderr(
-          'ad-library-mcp: the result contains a picture or a file that will be discarded; use --out FILE to save it\n',
+        printStatus(
+          'warn',
+          'the result contains a picture or a file that will be discarded; use --out FILE to save it',
         );
       return code;
     }
     if (readFileContent === undefined) {
-      writeToStderr(`ad-library-mcp: the result contains no picture and no file, so nothing was written to ${out}\n`);
+      printStatus('error', `the result contains no picture and no file, so nothing was written to ${out}`);
       return 2;
     }
     const writing = readFileContent().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));

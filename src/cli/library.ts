@@ -25,7 +25,7 @@ import {
   serveLibrary,
 } from '../library/commands/commands.ts';
 import { type Library, libraryFilters } from '../library/open.ts';
-import type { Log } from '../logging/log.ts';
+import type { Log, PrintStatus } from '../logging/log.ts';
 import { createPrivateFolder } from '../storage/drivers/file.ts';
 import { restrictToHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
@@ -42,6 +42,7 @@ export interface LibraryCommandOptions {
   writeToStdout(text: string): void;
   /** Writes to standard error. */
   writeToStderr(text: string): void;
+  printStatus: PrintStatus;
   /** True if standard error is a terminal. */
   isTerminal: boolean;
   /** Resolves on SIGINT or SIGTERM. */
@@ -239,7 +240,7 @@ function toReadableError(error: NodeJS.ErrnoException): Error {
 
 /** Serves the library until the process is asked to stop. Returns the exit code. */
 async function serve(
-  { config, log, writeToStderr, now, stopRequested, drainMs }: LibraryCommandOptions,
+  { config, log, writeToStderr, printStatus, now, stopRequested, drainMs }: LibraryCommandOptions,
   target: DatabaseOptions,
   shouldOpenBrowser: boolean,
 ): Promise<number> {
@@ -264,9 +265,9 @@ async function serve(
   const servedLibrary = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
     : serveLibrary({ ...target, listen, pagesPath, onError }));
-  writeToStderr(
-    `ad-library-mcp: ${'apiKey' in servedLibrary ? `demo key ${servedLibrary.apiKey}` : formatDatabaseContents(servedLibrary.stored)}\n`,
-  );
+  // Write the key directly, because a status message would mask it.
+  if ('apiKey' in servedLibrary) writeToStderr(`ad-library-mcp: demo key ${servedLibrary.apiKey}\n`);
+  else printStatus('info', formatDatabaseContents(servedLibrary.stored));
   const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
   writeToStderr(`ad-library-mcp: library on ${boundUrl}\n${pagesUrl ? `ad-library-mcp: pages at ${pagesUrl}\n` : ''}`);
   if (pagesUrl && shouldOpenBrowser) openInBrowser(pagesUrl);

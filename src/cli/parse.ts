@@ -241,14 +241,25 @@ export const commandsByName: Readonly<Record<string, CommandDescription>> = {
 const isGroup = (name: string): boolean => name === '' || commandsByName[name]?.settings === undefined;
 
 /**
- * Parses a command line. Also prints the help text, the version or a problem.
+ * Parses a command line. Also prints the help text or the version.
  *
+ * @param printProblem prints what is wrong with the command line, and the help that follows
  * @returns the command to run, or an exit code if there is nothing to run: 0 after help or version, 2 for wrong usage
  */
-export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
+export function readCommand(
+  argv: readonly string[],
+  version: string,
+  printProblem: (problem: string, help: string) => void,
+): Job | { exit: number } {
   let job: Job | undefined;
+  let errorText = '';
   const program = new Command('ad-library-mcp')
-    .configureOutput({ outputError: (text, write) => write(formatProblem(text)) })
+    .configureOutput({
+      writeErr: (text) => {
+        errorText += text;
+      },
+      outputError: (text, write) => write(formatProblem(text)),
+    })
     .helpOption('-h, --help', 'Print this help')
     .helpCommand('help [command]', 'Print the help of a command')
     .exitOverride();
@@ -271,8 +282,11 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     if (program.parseOptions([...words]).operands.length === 0) program.action(() => setJob('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return { exit: error.exitCode === 0 ? 0 : 2 };
-    throw error;
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return { exit: 0 };
+    const [problem = '', ...helpLines] = errorText.trim().split('\n');
+    printProblem(problem, helpLines.join('\n'));
+    return { exit: 2 };
   }
   return job ?? { exit: 2 };
 }
@@ -314,7 +328,7 @@ function addCommand(program: Command, name: string, line: CommandDescription): C
     command.option(form, help, parse);
   for (const [form, help] of line.args ?? []) command.argument(form, help);
   if (line.settings === undefined)
-    command.addHelpText('before', ({ error }) => (error ? `${prefix}${name} needs a command\n` : ''));
+    command.addHelpText('before', ({ error }) => (error ? `${name} needs a command\n` : ''));
   if (line.details) command.addHelpText('after', command.createHelp().boxWrap(line.details, 80));
   const examples = line.examples.map((example) => `  ${example}`);
   command.addHelpText('after', formatSection('Examples', examples));
@@ -335,15 +349,14 @@ function formatEnvironmentHelp(command: Command): string[] {
   ];
 }
 
-const prefix = 'ad-library-mcp: ';
 const maxProblemLength = 400;
 
 /**
- * Formats a problem as one line with the prefix of this program. Commander writes `error: …\n(Did you mean …?)\n`. The
+ * Formats a problem as one line. Commander writes `error: …\n(Did you mean …?)\n`. The
  * line may contain control characters from the command line, which are escaped.
  */
 function formatProblem(text: string): string {
   const [problem = '', suggestion] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
   const line = [problem.replace(/^error: /, '').slice(0, maxProblemLength), suggestion].filter(Boolean).join(' ');
-  return `${prefix}${escapeControlCharacters(line.replaceAll('\n', ' '))}\n`;
+  return `${escapeControlCharacters(line.replaceAll('\n', ' '))}\n`;
 }

@@ -1,9 +1,15 @@
 import { homedir, tmpdir } from 'node:os';
 import { elapsed, openApp, toolNames, version } from '../app.ts';
-import { findMissingSettings, findUnknownVariables, readConfig, SettingsError } from '../config/read-config.ts';
+import {
+  findMissingSettings,
+  findUnknownVariables,
+  readConfig,
+  readLogFormat,
+  SettingsError,
+} from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { maskPrefixedKeys } from '../logging/key-masking.ts';
-import { createLog, escapeControlCharacters, logCalls } from '../logging/log.ts';
+import { createLog, escapeControlCharacters, logCalls, type PrintStatus } from '../logging/log.ts';
 import { serveStdio } from '../transports/stdio.ts';
 import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
@@ -26,23 +32,27 @@ const sameInterruptMs = 500;
 
 // Ignore a reader that closes standard output, as in `--help | head`. Over stdio, the closed pipe ends the session.
 process.stdout.on('error', () => {});
-const writeToStderr = (line: string): void => {
+function writeToStderr(line: string): void {
   const { stderr } = process;
   // Keep running if the reader of the log closes the pipe.
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => {});
   if (stderr.writableLength < maxUnreadLogBytes) stderr.write(escapeControlCharacters(line));
-};
+}
 
-/**
- * True if messages outside the log are JSON as well. Command line errors occur before the settings are read, so the
- * initial value comes from the environment.
- */
-let isJsonLog = process.env.AD_LIBRARY_LOG_FORMAT === 'json';
+/** True if messages outside the log are JSON as well. Some of them occur before the settings are read and checked. */
+const isJsonLog = readLogFormat(process.env, process.argv.slice(2)) === 'json';
+const jsonLog = createLog('debug', writeToStderr, { format: 'json', now: Date.now });
 
 /** Prints a message about the start or the end of the process, regardless of the log level. */
-function printStatus(level: 'error' | 'warn' | 'info', message: string): void {
-  if (isJsonLog) createLog('debug', writeToStderr, { format: 'json', now: Date.now })[level](message);
+const printStatus: PrintStatus = (level, message) => {
+  if (isJsonLog) jsonLog[level](message);
   else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
+};
+
+/** Prints a problem of the command line, and the help that follows it. */
+function printUsageProblem(problem: string, help: string): void {
+  if (isJsonLog) jsonLog.error(problem, { help });
+  else writeToStderr(`ad-library-mcp: ${problem}\n${help}\n`);
 }
 
 process.exitCode = await readJob(process.argv.slice(2))
@@ -53,11 +63,10 @@ process.exitCode = await readJob(process.argv.slice(2))
 async function readJob(argv: string[]): Promise<Job | { exit: number }> {
   if (argv.length === 0) return { name: 'stdio', flags: {}, words: [], options: {} };
   const { readCommand } = await import('./parse.ts');
-  return readCommand(argv, version);
+  return readCommand(argv, version, printUsageProblem);
 }
 
 async function run(job: Job): Promise<number> {
-  if (job.flags.logFormat === 'json') isJsonLog = true;
   for (const problem of findUnknownVariables(process.env)) printStatus('warn', problem);
   const readSettings = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
   if (job.name === 'stdio') return serveOverStdio(readSettings);
@@ -73,7 +82,8 @@ async function run(job: Job): Promise<number> {
     now: Date.now,
     stdin: process.stdin,
     writeToStdout,
-    writeToStderr: writeToStderr,
+    writeToStderr,
+    printStatus,
     isTerminal: process.stderr.isTTY === true,
     stopRequested: waitForStopSignal,
     drainMs,
@@ -154,7 +164,7 @@ async function runCallCommand(job: CallJob, config: Config): Promise<number> {
       if (progress !== '') writeToStderr('\n');
       return new Promise((resolve) => stdout.write(text, () => resolve()));
     },
-    writeToStderr: writeToStderr,
+    printStatus,
     stopRequested: waitForStopSignal(),
     drainMs,
     ...(stderr.isTTY && {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
+import { type LogFormat, logFormats } from '../logging/log.ts';
 import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
@@ -63,6 +64,21 @@ export function readConfig(
     if (!problems.has(name)) addProblem(name, problem);
   if (problems.size === 0) return config;
   throw new SettingsError([...problems.values()], [...problems.keys()].some(hasFlag) ? undefined : config);
+}
+
+/**
+ * Returns the log format, for errors that occur before all settings are read. The flag takes precedence over the
+ * environment variable. Invalid values count as absent, because `readConfig` reports them.
+ * @param argv the command line, which may be invalid
+ */
+export function readLogFormat(environment: NodeJS.ProcessEnv, argv: readonly string[]): LogFormat | undefined {
+  const { flag = '', variable } = settings.logFormat;
+  const flagValues = argv.flatMap((word, index) => {
+    if (word === flag) return [argv[index + 1]];
+    return word.startsWith(`${flag}=`) ? [word.slice(flag.length + 1)] : [];
+  });
+  const texts = [...flagValues.reverse(), environment[variable]].map(normalizeText);
+  return texts.map((text) => logFormats.find((format) => format === text)).find((format) => format !== undefined);
 }
 
 /**

@@ -11,6 +11,9 @@ export const isLogged = (method: keyof Log, level: LogLevel): boolean =>
 /** A log with one method per level. Each call writes one event with a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
+/** Prints a message outside the log, regardless of the log level. */
+export type PrintStatus = (level: 'error' | 'warn' | 'info', message: string) => void;
+
 /** Formats one event as one line, without the line feed. */
 type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
@@ -33,7 +36,7 @@ function createFilteredLog(level: LogLevel, write: (line: string) => void, forma
 
 /** The formats of log lines. */
 export const logFormats = ['text', 'json'] as const;
-type LogFormat = (typeof logFormats)[number];
+export type LogFormat = (typeof logFormats)[number];
 
 /** Formats a line for people, e.g. `ad-library-mcp: warn: message field="value"`. Undefined fields are left out. */
 const formatText: FormatLine = (level, message, fields) => {

@@ -26,7 +26,7 @@ async function call(args: string[], env: Environment = {}) {
   const writeStderr = (text: string) => {
     printed.stderr += text;
   };
-  const job = readCommand(['call', ...args], '1') as CallJob;
+  const job = readCommand(['call', ...args], '1', writeStderr) as CallJob;
   const runCall = async () => {
     const config = readConfig(env, job.flags, { tools: toolNames, command: 'call' });
     return callOnce(job, {
@@ -37,7 +37,7 @@ async function call(args: string[], env: Environment = {}) {
       writeToStdout: async (text) => {
         printed.stdout += text;
       },
-      writeToStderr: writeStderr,
+      printStatus: (_level, message) => writeStderr(`ad-library-mcp: ${message}\n`),
       stopRequested: new Promise(() => {}),
       drainMs: 1000,
     });

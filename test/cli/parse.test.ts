@@ -17,7 +17,9 @@ afterEach(() => vi.restoreAllMocks());
 
 function readWords(args: string[]) {
   written = { stdout: '', stderr: '' };
-  return readCommand(args, '1.2.3');
+  return readCommand(args, '1.2.3', (problem, help) => {
+    written.stderr += `ad-library-mcp: ${problem}\n${help}\n`;
+  });
 }
 const parseLine = (line: string) => readWords(line.split(' ').filter(Boolean));
 

@@ -142,6 +142,44 @@ test('AD_LIBRARY_LOG_FORMAT=json logs every message except the ready line as JSO
   expect(parseLines(lines.join('\n'))).toHaveLength(1);
 });
 
+const missingFolder = join(folder, 'missing');
+test.each([
+  ['an unknown option', ['http', '--nonsense'], 2, "unknown option '--nonsense'"],
+  ['an unknown command', ['nonsense'], 2, "unknown command 'nonsense'"],
+  ['an option without its value', ['http', '--port'], 2, "option '--port <number>' argument missing"],
+  ['a group without a command', ['library'], 2, 'library needs a command'],
+  ['an invalid setting', ['http', '--demo', '--cache-seconds', 'x'], 2, '--cache-seconds must be'],
+  ['an unknown tool', ['call', 'nonsense', '--demo'], 2, 'there is no tool \\"nonsense\\"'],
+  ['a missing file', ['library', 'import', missingFolder], 2, 'does not exist'],
+  ['an unreadable database', ['library', 'serve', '--database', join(missingFolder, 'ads.db')], 1, ''],
+  ['a result that is an error', ['call', 'get_ad', '{"adId":"x"}', '--json', '--demo'], 1, 'adId'],
+])('with AD_LIBRARY_LOG_FORMAT=json, the command reports %s as JSON', async (_problem, args, code, message) => {
+  const failed = await runCommand(args, { env: { AD_LIBRARY_LOG_FORMAT: ' json ' } });
+  expect(failed.code).toBe(code);
+  const lines = failed.stderr.trim().split('\n');
+  expect(lines).toEqual([expect.stringContaining(message)]);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'error', name: 'ad-library-mcp', msg: expect.any(String) });
+});
+
+test('with AD_LIBRARY_LOG_FORMAT=json, a port in use is reported as JSON', async () => {
+  const { origin } = await startHttpCommand(['--demo']);
+  const args = ['http', '--demo', '--port', new URL(origin).port];
+  const { code, stderr } = await runCommand(args, { env: { AD_LIBRARY_LOG_FORMAT: 'json' } });
+  expect([code, JSON.parse(stderr).msg]).toEqual([1, expect.stringContaining('is in use')]);
+});
+
+test.each([
+  ['the flag selects text', ['--log-format', 'text'], 'json', false],
+  ['the flag selects JSON', ['--log-format=json'], 'text', true],
+  ['the value of the flag is invalid', ['--log-format', 'xml'], 'json', true],
+  ['the value of the flag is missing', ['--log-format'], 'json', true],
+])('an error of the command line has the right format if %s', async (_case, args, variable, isJson) => {
+  const { code, stderr } = await runCommand(['http', '--nonsense', ...args], {
+    env: { AD_LIBRARY_LOG_FORMAT: variable },
+  });
+  expect([code, stderr.startsWith('{')]).toEqual([2, isJson]);
+});
+
 test('a misspelled variable is reported with the nearest setting', async () => {
   const env = {
     AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',

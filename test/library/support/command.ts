@@ -14,11 +14,11 @@ import { createGate } from '../../support/gate.ts';
 function startLibraryCommand(args: string[], { input = '' } = {}) {
   const output = { out: '', err: '' };
   const stopRequest = createGate();
-  const job = readCommand(['library', ...args], '1.2.3') as LibraryJob;
   const writeTo = (stream: 'out' | 'err') => (text: string) => {
     output[stream] += text;
   };
   const writeStderr = writeTo('err');
+  const job = readCommand(['library', ...args], '1.2.3', writeStderr) as LibraryJob;
   const config = readConfig({}, job.flags, { command: job.name });
   const exitCode = runLibrary(job, {
     config,
@@ -27,6 +27,7 @@ function startLibraryCommand(args: string[], { input = '' } = {}) {
     stdin: Readable.from([Buffer.from(input)]),
     writeToStdout: writeTo('out'),
     writeToStderr: writeStderr,
+    printStatus: (_level, message) => writeStderr(`ad-library-mcp: ${message}\n`),
     isTerminal: false,
     stopRequested: () => stopRequest.opened,
     drainMs: 200,
