@@ -90,7 +90,7 @@ const packagePlaces: Record<string, string[]> = {
   diff: ['src/board/view/'],
 };
 
-test('source files import only the folders and packages that their folder may import', () => {
+test('source files import only what the import rules of their folder allow', () => {
   const violations = findViolations(function* ({ file, importedFiles, packages }) {
     const allowed = mayImport[getFolder(file)]?.split(' ');
     if (!allowed) yield 'a folder that is missing in mayImport';
@@ -106,7 +106,7 @@ test('source files import only the folders and packages that their folder may im
   expect(violations).toEqual([]);
 });
 
-test('storage drivers import only the storage interface, the API and the lock', () => {
+test('storage drivers import only the storage interface, the API client and the lock', () => {
   const allowed = /^src\/(storage\/storage\.ts|storage\/drivers\/|api\/|lock\.ts)/;
   const violations = findViolations(function* ({ file, importedFiles }) {
     if (file.startsWith('src/storage/drivers/')) yield* importedFiles.filter((imported) => !allowed.test(imported));
@@ -114,7 +114,7 @@ test('storage drivers import only the storage interface, the API and the lock', 
   expect(violations).toEqual([]);
 });
 
-test('only entry points read the environment, the clock and random numbers', () => {
+test('only entry points read environment variables, the clock and random numbers', () => {
   const violations = findViolations(function* ({ file, text }) {
     const code = removeComments(text);
     if (file !== 'src/cli/run.ts' && /\bprocess\.env\b/.test(code)) yield 'process.env';
@@ -125,7 +125,7 @@ test('only entry points read the environment, the clock and random numbers', () 
   expect(violations).toEqual([]);
 });
 
-test('source files have specific names and only named exports', () => {
+test('source files have descriptive names and only named exports', () => {
   const violations = findViolations(function* ({ file, text }) {
     if (/\b(utils?|helpers?|common|core|shared|misc|types|constants|index|manager)\b/.test(file))
       yield 'an unspecific file name';
@@ -139,7 +139,7 @@ test('no source file has more than 600 lines', () => {
   expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
 });
 
-test('the imports contain no cycles', () => {
+test('the import graph contains no cycles', () => {
   const graph = new Map(sources.map(({ file, importedFiles }) => [file, importedFiles]));
   const visitedFiles = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
@@ -151,7 +151,7 @@ test('the imports contain no cycles', () => {
   for (const file of graph.keys()) visit(file, []);
 });
 
-test('other folders import only the public interface of the local library', () => {
+test('other folders import only the public interface of src/library', () => {
   const importers = sources.flatMap(({ file, importedFiles }) =>
     getFolder(file) === 'library'
       ? []
@@ -179,7 +179,7 @@ test('the Redis and PostgreSQL drivers are never imported statically', () => {
   expect(violations.map(({ file }) => file)).toEqual([]);
 });
 
-test('listing tools loads neither their code nor the storage code', () => {
+test('listing tools loads neither the tool implementations nor the storage code', () => {
   const staticImports = /^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm;
   const loaded = new Set<string>();
   const loadStatically = (file: string): void => {
@@ -198,7 +198,7 @@ test('listing tools loads neither their code nor the storage code', () => {
   expect([...loaded].filter((file) => lazyPlaces.some((place) => file.startsWith(place)))).toEqual([]);
 });
 
-test('HTML components contain no raw markup and no unchecked URL', () => {
+test('HTML components contain no raw markup and no unvalidated URL', () => {
   const violations = findViolations(function* ({ file, text }) {
     if (!file.endsWith('x')) return;
     const code = removeComments(text);

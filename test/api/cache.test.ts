@@ -22,8 +22,8 @@ const reversed = (value: unknown): unknown => {
   );
 };
 
-describe('Cached results of equal calls', () => {
-  test('calls whose filters differ only in key order share a cached result', async ({ upstream, start }) => {
+describe('Cached results of identical tool calls', () => {
+  test('two calls whose filters differ only in key order share one cached result', async ({ upstream, start }) => {
     const server = await start({ baseUrl: upstream.baseUrl });
     const keys = fc.string({ minLength: 1 }).filter((key) => !['__proto__', 'limit', 'cursor'].includes(key));
     const requestedQuestions = new Set<string>();
@@ -44,7 +44,7 @@ describe('Cached results of equal calls', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('a call that differs only in detail level is answered from the cache', async ({ server }) => {
+  test('a call that differs only in its detail level is served from the cache', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     const full = await server.call('search_ads', { limit: '2', detail: 'full' });
     expect(full.data.receipt.charged).toBe(0);
@@ -63,8 +63,8 @@ describe('Cached results of equal calls', () => {
   });
 });
 
-describe('A cached result', () => {
-  test('a cached result states its age and the current credit balance', async ({ server }) => {
+describe('The result cache', () => {
+  test('a cached result shows its age and the current credit balance', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
@@ -73,7 +73,7 @@ describe('A cached result', () => {
     expect(cachedResult.data.receipt.remaining).toBe(9998);
   });
 
-  test('a cached result is reused until it expires or fresh is set', async ({ server }) => {
+  test('a cached result is reused until it expires or the call sets fresh', async ({ server }) => {
     const charge = async (args = {}) => (await server.call('search_ads', { limit: 2, ...args })).data.receipt.charged;
     expect(await charge()).toBe(1);
     clock += 900_000 - 1;
@@ -85,13 +85,13 @@ describe('A cached result', () => {
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('cached just now');
   });
 
-  test('errors are never cached', async ({ service, server }) => {
+  test('error results are never cached', async ({ service, server }) => {
     for (const _ of [1, 2])
       expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
     expect(service.countPaidRequests()).toBe(2);
   });
 
-  test('free calls are never cached, and a cache lifetime of 0 disables caching', async ({
+  test('free calls are never cached, and a cache lifetime of 0 turns caching off', async ({
     service,
     server,
     start,
@@ -105,7 +105,7 @@ describe('A cached result', () => {
     }
   });
 
-  test('saving an ad evicts only the cached list of that collection', async ({ service, server }) => {
+  test('saving an ad to a collection evicts only the cached list of that collection', async ({ service, server }) => {
     const items = ({ call }: Pick<TestServer, 'call'>, collectionId: string | undefined) =>
       call('list_collection_items', { collectionId, itemType: 'ads' });
     const [first, second] = (await server.call('list_collections')).data.items;
@@ -127,11 +127,11 @@ describe('A cached result', () => {
   });
 });
 
-describe('get_ad with the seen option', () => {
+describe('get_ad with the argument seen', () => {
   const listed = async (server: TestServer, limit = 1) =>
     (await server.call('search_ads', { limit })).data.items.at(-1)?.id ?? '';
 
-  test('get_ad with seen returns the copy from an earlier list at no charge', async ({ service, server }) => {
+  test('get_ad with seen returns the ad from an earlier list at no charge', async ({ service, server }) => {
     const id = await listed(server, 2);
     clock += 40_000;
     const opened = await server.call('get_ad', { adId: id.toUpperCase(), seen: true });
@@ -145,7 +145,7 @@ describe('get_ad with the seen option', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('get_ad with seen states the age of the list that contained the ad', async ({ service, server }) => {
+  test('get_ad with seen shows how old the list that contained the ad is', async ({ service, server }) => {
     const adId = await listed(server);
     clock += 60_000;
     await listed(server);
@@ -155,7 +155,7 @@ describe('get_ad with the seen option', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('get_ad requests the ad from the API if seen is missing or fresh is set', async ({ server }) => {
+  test('get_ad requests the ad from the API if seen is not set or fresh is set', async ({ server }) => {
     const adId = await listed(server);
     const result = await server.call('get_ad', { adId });
     expect(result.data).toMatchObject({ receipt: { charged: 1, cached: false } });
@@ -163,7 +163,7 @@ describe('get_ad with the seen option', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('get_ad with the argument seen requests an ad that no earlier result of the same API key contained', async ({
+  test('get_ad with seen still requests an ad that this API key has not received before', async ({
     service,
     server,
   }) => {

@@ -59,7 +59,7 @@ async function expectAllToolsSucceed({ call }: TestServer): Promise<void> {
 const countRequests = ({ requests }: Upstream, isCredits: boolean) =>
   requests.filter(({ path }) => isCredits || !path.endsWith('/credits')).length;
 
-describe('Every tool', () => {
+describe('Every tool with a faulty API', () => {
   test('every tool sends the API key only in the Authorization header', async ({ upstream, server }) => {
     await expectAllToolsSucceed(server);
     expect(upstream.requests).toHaveLength(singleCallTools.length);
@@ -74,7 +74,7 @@ describe('Every tool', () => {
   });
 
   test.for(Object.keys(faults) as (keyof typeof faults)[])(
-    'every tool returns a clear error if the API %s, and recovers',
+    'every tool returns a clear error and recovers if the API %s',
     async (fault, { upstream, server }) => {
       const isCut = ['resets', 'closes without an answer', 'ends in the middle of the body'].includes(fault);
       for (const { tool, args, isGatedTool } of singleCallTools) {
@@ -92,7 +92,7 @@ describe('Every tool', () => {
   );
 
   test.for(Object.keys(delays) as (keyof typeof delays)[])(
-    'every tool returns a timeout error if the API %s, and recovers',
+    'every tool returns a timeout error and recovers if the API %s',
     async (delay, { upstream, start }) => {
       const server = await start({ timeoutMs: 1000 });
       upstream.respondWith(delays[delay]);
@@ -121,7 +121,7 @@ describe('Every tool', () => {
   ];
 
   test.for([...kinds.keys(), ...undocumentedStatuses])(
-    'every tool maps HTTP %i to its error kind and retries only if that is safe',
+    'every tool maps HTTP status %i to its error kind and retries only if that is safe',
     async (status, { upstream, server }) => {
       const hasBody = status !== 204 && status !== 304;
       for (const { tool, args, isGatedTool } of singleCallTools) {
@@ -163,7 +163,7 @@ test.for<[string, unknown]>([
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
 });
 
-test('an error response in an undocumented format is reported as possibly not from the API', async ({
+test('an error response in an undocumented format is reported as possibly coming from another server', async ({
   upstream,
   server,
 }) => {
@@ -195,10 +195,7 @@ test.for<[string, object, string]>([
   },
 );
 
-test('a result says that the charge was not reported if the credit headers are missing', async ({
-  upstream,
-  server,
-}) => {
+test('a result says that its charge is unknown if the credit headers are missing', async ({ upstream, server }) => {
   upstream.respondWith((_, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('{"id":"x","headline":"Read"}');
   });
@@ -208,7 +205,7 @@ test('a result says that the charge was not reported if the credit headers are m
   expect(text).toContain('Read');
 });
 
-test('concurrent calls get their own results if the API responds out of order', async ({ upstream, server }) => {
+test('concurrent calls get their own results if API responses arrive out of order', async ({ upstream, server }) => {
   const heldResponses: (() => void)[] = [];
   upstream.respondWith((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);

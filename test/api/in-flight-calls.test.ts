@@ -44,8 +44,8 @@ async function callAndCancel({ call }: TestServer, upstream: Upstream, name: str
 /** Pings the server. When the ping returns, all messages sent before it have arrived. */
 const waitForArrival = (server: TestServer) => server.client.ping();
 
-describe('Concurrent equal calls', () => {
-  test('concurrent equal calls share one request and one charge', async ({ upstream, start }) => {
+describe('Concurrent identical calls', () => {
+  test('concurrent identical calls share one API request and one charge', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 });
     // Use a different call in each run, because a cancelled call of an earlier run may still be running.
     let limit = 1000;
@@ -82,14 +82,14 @@ describe('Concurrent equal calls', () => {
     );
   });
 
-  test('concurrent equal calls share an error', async ({ upstream, server }) => {
+  test('concurrent identical calls share an error', async ({ upstream, server }) => {
     upstream.respondWith((_, response) => response.socket?.resetAndDestroy());
     const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
     expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('a call with a sufficient maxCredits succeeds while an equal call with a lower one fails', async ({
+  test('a call with a high enough maxCredits succeeds while the same call with a lower one fails', async ({
     upstream,
     start,
   }) => {
@@ -103,7 +103,7 @@ describe('Concurrent equal calls', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toHaveLength(2);
   });
 
-  test('concurrent equal calls of add_collection_item are all sent', async ({ upstream, server }) => {
+  test('concurrent identical calls of add_collection_item are all sent to the API', async ({ upstream, server }) => {
     const answer = holdNextAnswer(upstream);
     const search = () => server.call('search_ads', { limit: 6 });
     const reads = [search()];
@@ -118,7 +118,7 @@ describe('Concurrent equal calls', () => {
 });
 
 test.for([true, false])(
-  'a list requested before a save is not reused after the save (another read meanwhile: %s)',
+  'a list requested before a save is not reused after the save (with another read in between: %s)',
   async (inBetween, { upstream, server }) => {
     const items = (ids: string[]) =>
       json({
@@ -143,7 +143,7 @@ test.for([true, false])(
   },
 );
 
-test('a hundred concurrent calls cause no memory leak warning', async ({ upstream, server }) => {
+test('a hundred concurrent calls cause no event listener leak warning', async ({ upstream, server }) => {
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
@@ -155,7 +155,7 @@ test('a hundred concurrent calls cause no memory leak warning', async ({ upstrea
 
 describe('Cancelled calls', () => {
   test.for([true, false])(
-    'a cancelled paid call continues, and equal calls reuse its result (during the call: %s)',
+    'a cancelled paid call keeps running, and identical calls reuse its result (sent while it runs: %s)',
     async (isJoined, { upstream, server }) => {
       const answer = holdNextAnswer(upstream);
       for (let caller = 0; caller < 10; caller++) await callAndCancel(server, upstream, 'get_ad', opening);
@@ -170,13 +170,13 @@ describe('Cancelled calls', () => {
     },
   );
 
-  test('a free call is aborted when its caller cancels it', async ({ upstream, server }) => {
+  test('a free API request is aborted when its caller cancels the call', async ({ upstream, server }) => {
     holdNextAnswer(upstream);
     await callAndCancel(server, upstream, 'whoami', {});
     expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
   });
 
-  test('a write continues after its caller cancels it', async ({ upstream, server }) => {
+  test('a write keeps running after its caller cancels it', async ({ upstream, server }) => {
     const answer = holdNextAnswer(upstream);
     await callAndCancel(server, upstream, 'add_collection_item', saving);
     await server.call('whoami');
@@ -186,7 +186,7 @@ describe('Cancelled calls', () => {
     expect(upstream.requests[0]?.aborted).toBe(false);
   });
 
-  test('a paid call that is cancelled while it waits is never sent', async ({ upstream, start }) => {
+  test('a paid call that is cancelled while it waits for a slot is never sent', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 50 });
     upstream.credits = documentedResponse;
     const answer = holdNextAnswer(upstream);
@@ -203,7 +203,10 @@ describe('Cancelled calls', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toEqual([]);
   });
 
-  test('a cancelled paid call keeps its concurrency slot until it ends', async ({ upstream, server: { call } }) => {
+  test('a cancelled paid call keeps its concurrency slot until its request ends', async ({
+    upstream,
+    server: { call },
+  }) => {
     upstream.respondWith(() => {});
     const callers = Array.from({ length: 300 }, () => new AbortController());
     const results = callers.map(({ signal }, limit) =>

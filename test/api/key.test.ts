@@ -79,7 +79,7 @@ describe.each(forms)('The API key %s', (form, text) => {
   });
 });
 
-test('the HTTP server masks the API key of each call in results and logs', async ({ upstream }) => {
+test("the HTTP server masks each caller's API key in results and logs", async ({ upstream }) => {
   const http = await startHttp({ baseUrl: upstream.baseUrl });
   const client = await connectHttp('v2 auto', http.url, canaryKey);
   for (const [name, text] of forms) {
@@ -95,7 +95,7 @@ test('the HTTP server masks the API key of each call in results and logs', async
   await http.close();
 });
 
-test('masking an API key leaves the surrounding text unchanged', async ({ upstream, start }) => {
+test('masking an API key does not change the surrounding text', async ({ upstream, start }) => {
   const headline = `Bad key ${canaryKey}, they say — größer als "je" zuvor`;
   const body = `see https://x.example/?k=${encodeURIComponent(canaryKey)} now`;
   upstream.respondWith(json({ ...ad, headline, body, note: 'svc_live_other & 100 %' }));
@@ -108,7 +108,7 @@ test('masking an API key leaves the surrounding text unchanged', async ({ upstre
   });
 });
 
-test('an API key in a deeply nested response is masked', async ({ upstream, start }) => {
+test('an API key inside a deeply nested response is masked', async ({ upstream, start }) => {
   const depth = 20_000;
   const deep = `${'['.repeat(depth)}"${canaryKey}"${']'.repeat(depth)}`;
   upstream.respondWith(
@@ -121,7 +121,10 @@ test('an API key in a deeply nested response is masked', async ({ upstream, star
   expect(JSON.stringify(raw)).not.toContain(canaryKey);
 });
 
-test('a call whose arguments contain the API key is rejected before anything is sent', async ({ upstream, start }) => {
+test('a call whose arguments contain the API key is rejected before any request is sent', async ({
+  upstream,
+  start,
+}) => {
   const server = await start();
   const before = upstream.requests.length;
   for (const [name, text] of forms)
@@ -138,7 +141,7 @@ test('a call whose arguments contain the API key is rejected before anything is 
   expect(upstream.requests.length).toBe(before);
 });
 
-test('a short API key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
+test('a short API key that is an ordinary word is not masked in ad text', async ({ upstream, start }) => {
   const server = await start({ apiKey: 'shoes' });
   upstream.respondWith(json({ ...ad, headline: 'New shoes' }));
   expect((await server.call('get_ad', { adId: ad.id })).text).toContain('New shoes');
@@ -165,7 +168,10 @@ test('the API key never appears in the process output, even at log level debug',
   expect(stdout + stderr).not.toContain('CANARY');
 });
 
-test('an API key in a response never reaches stored files, exports or SQL results', async ({ upstream, start }) => {
+test('an API key in a response is never written to stored files, exports or SQL results', async ({
+  upstream,
+  start,
+}) => {
   const check = async (apiKey: string, plain: string[], escapedOnes: string[]) => {
     const texts = [...plain, ...escapedOnes];
     const files = join(folder, `${readdirSync(folder).length}`);
@@ -204,7 +210,7 @@ test('an API key in a response never reaches stored files, exports or SQL result
   await check(usualKey, [], [usualKey, `${usualKey}\u00e9`]);
 });
 
-test('the key masker finds the API key in every encoding and leaves other text unchanged', () => {
+test('the key masker finds the API key in every encoding and leaves other text as it is', () => {
   const otherTexts = [
     'größer',
     'https://x.example/?a=%2F&b=%C3%A9&c=1',

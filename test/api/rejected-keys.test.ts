@@ -43,7 +43,7 @@ async function resources({ client }: TestServer): Promise<string[]> {
   return all.map(({ uri }) => uri).filter((uri) => uri.startsWith('ad-library://'));
 }
 
-test('stored data of a rejected API key is unavailable until the API accepts the key again', async ({
+test('a rejected API key cannot read its stored data until the API accepts the key again', async ({
   upstream,
   start,
 }) => {

@@ -54,7 +54,7 @@ function requestsFor(
   return requestCount;
 }
 
-test('a call is retried exactly as often as the retry rules allow', async ({ upstream, server }) => {
+test('failed calls are retried exactly as the retry rules allow', async ({ upstream, server }) => {
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
@@ -73,7 +73,7 @@ test('a call is retried exactly as often as the retry rules allow', async ({ ups
   );
 });
 
-test('a paid call is retried after a 503 that charged nothing', async ({ upstream, start }) => {
+test('a paid call is retried after a 503 response that reports a charge of zero', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 10 });
   upstream.credits = documentedResponse;
   upstream.respondWith(
@@ -88,7 +88,7 @@ test('a paid call is retried after a 503 that charged nothing', async ({ upstrea
 });
 
 test.for(['nonsense', '-1', ''])(
-  'a paid call is not retried after a 503 with the unreadable charge "%s"',
+  'a paid call is not retried after a 503 response with the unreadable charge "%s"',
   async (charge, { upstream, start }) => {
     const serverWithBudget = await start({ creditBudget: 10 });
     upstream.credits = documentedResponse;
@@ -109,7 +109,10 @@ describe('Retries of add_collection_item', () => {
   const answer = (added: boolean, headers = {}) =>
     json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added }, { headers });
 
-  test('the result of add_collection_item says whether the item is an ad or a page', async ({ upstream, server }) => {
+  test('add_collection_item says whether the saved item is an ad or an advertiser page', async ({
+    upstream,
+    server,
+  }) => {
     upstream.respondWith(
       faults.resets,
       json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }),
@@ -119,7 +122,7 @@ describe('Retries of add_collection_item', () => {
   });
 
   test.for(['resets', 'turns down (504)'] as const)(
-    'add_collection_item retries once if the API %s, and does not claim that the item existed before',
+    'add_collection_item retries once and does not claim that the item was already saved if the API %s',
     async (failure, { upstream, server }) => {
       upstream.respondWith(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
@@ -147,7 +150,7 @@ describe('Retries of add_collection_item', () => {
     expect(text).toContain('Saving it again is safe');
   });
 
-  test('add_collection_item does not claim that nothing was sent if only its retry cannot connect', async ({
+  test('add_collection_item does not claim that nothing was sent if only the retry fails to connect', async ({
     start,
   }) => {
     const leaving = await startUpstream((_, response) => {
@@ -171,7 +174,7 @@ describe('Retries of add_collection_item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
-  test('a collection is read again after a save whose outcome is unknown', async ({ upstream, start }) => {
+  test('a collection is read from the API again after a save with an unknown outcome', async ({ upstream, start }) => {
     const cachingServer = await start({ cacheSeconds: 900 });
     const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
     const readList = () =>
@@ -187,22 +190,28 @@ describe('Retries of add_collection_item', () => {
 
   test.for<[string, Behaviour]>([
     ['is reset', faults.resets],
-    ['gets an incomplete answer', faults['ends in the middle of the body']],
-    ['gets no answer', delays.hangs],
-    ['is answered by a gateway', errorResponse(502)],
-  ])('a save that %s is not retried if earlier saves were charged', async ([_, fault], { upstream, start }) => {
-    const server = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
-    upstream.respondWith(answer(true, creditHeaders(3)), fault);
-    await server.call('add_collection_item', saving);
-    const { text, error } = await server.call('add_collection_item', saving);
-    expect(error?.retryable).toBe(false);
-    expect(text).toContain('Retrying may help, but may be charged again: ask the user first.');
-    expect(text).toContain('saving it again may be charged again');
-    expect(upstream.requests).toHaveLength(2);
-  });
+    ['gets an incomplete response', faults['ends in the middle of the body']],
+    ['gets no response', delays.hangs],
+    ['gets an error from a gateway', errorResponse(502)],
+  ])(
+    'saving an item is not retried if it %s and earlier saves were charged',
+    async ([_, fault], { upstream, start }) => {
+      const server = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
+      upstream.respondWith(answer(true, creditHeaders(3)), fault);
+      await server.call('add_collection_item', saving);
+      const { text, error } = await server.call('add_collection_item', saving);
+      expect(error?.retryable).toBe(false);
+      expect(text).toContain('Retrying may help, but may be charged again: ask the user first.');
+      expect(text).toContain('saving it again may be charged again');
+      expect(upstream.requests).toHaveLength(2);
+    },
+  );
 });
 
-test('retries wait a random time with a doubling limit and stop at the deadline', async ({ upstream, start }) => {
+test('retries wait for a random time with a doubling upper bound and stop at the deadline', async ({
+  upstream,
+  start,
+}) => {
   let draws = 0;
   const random = () => {
     draws++;

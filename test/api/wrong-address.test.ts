@@ -7,7 +7,7 @@ import { upstreamTest } from '../support/fixtures.ts';
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 test.for([301, 302, 303, 307, 308])(
-  'every tool reports the target of a %i redirect without following it',
+  'every tool reports where a %i redirect points and does not follow it',
   async (status, { upstream, server }) => {
     for (const { tool, args } of singleCallTools) {
       upstream.respondWith(documentedResponse);
@@ -52,7 +52,7 @@ test('the reported redirect target contains no secrets and only http or https UR
 });
 
 test.for(['/v1', '/v1/', '/api/v1'])(
-  'a 404 for the base URL "%s" is explained by its version suffix',
+  'a 404 error for the base URL "%s" points to its version suffix',
   async (ending, { upstream, start }) => {
     const server = await start({ baseUrl: `${upstream.baseUrl}${ending}` });
     for (const answer of [errorResponse(404), errorResponse(405), json('<h1>Not here</h1>', { status: 404 })]) {
@@ -72,7 +72,7 @@ const answersOfOtherServers: Record<string, Behaviour> = {
 };
 
 test.for(Object.entries(answersOfOtherServers))(
-  'a 404 with %s for a path without an id says that the base URL is wrong',
+  'a 404 error with %s for a path without an id says that the base URL is wrong',
   async ([, answer], { upstream, server }) => {
     for (const { tool, args } of singleCallTools) {
       upstream.respondWith(answer);
@@ -84,12 +84,12 @@ test.for(Object.entries(answersOfOtherServers))(
   },
 );
 
-test('a documented 404 for a path without an id keeps its meaning', async ({ upstream, server }) => {
+test('a documented 404 error for a path without an id is reported as documented', async ({ upstream, server }) => {
   upstream.respondWith(errorResponse(404, { code: 'not_found', message: 'There is no such advertiser' }));
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'not_found' });
 });
 
-test('a base URL that ends in /v1 works if the API paths start with /v1/v1', async ({ upstream, start }) => {
+test("a base URL that ends in /v1 works if the API's own paths also start with /v1", async ({ upstream, start }) => {
   const server = await start({ baseUrl: `${upstream.baseUrl}/v1` });
   upstream.respondWith((request, response) => {
     request.url = (request.url ?? '').replace('/v1/v1/', '/v1/');

@@ -21,7 +21,7 @@ const removeMetaOfItemResults = (result: Record<string, unknown>) =>
   'items' in Object(result.structuredContent) ? removeMeta(result) : result;
 const listPaidCalls = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
 
-inChromium('Actions on the board', () => {
+inChromium('Actions on the ad board', () => {
   const boards = boardTest(createAds(30));
 
   test('a question about selected ads refers to them by number and sends their ids as context', async () => {
@@ -54,7 +54,7 @@ inChromium('Actions on the board', () => {
   test.each([
     ['takes no context for the model', { capabilities: { message: {} } }],
     ['never answers to it', { script: slowDownTimers('ms / 10') }],
-  ])('a question contains the ad ids itself if the host %s', async (_, host) => {
+  ])('a question about selected ads contains the ad ids itself if the host %s', async (_, host) => {
     const shown = await boards.show({ ...searchOfSixAds, ...host });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.ignore('ui/update-model-context');
@@ -72,7 +72,7 @@ inChromium('Actions on the board', () => {
     expect(contexts.length > 0).toBe('script' in host);
   });
 
-  test('the board hides questions, links and full screen if the host does not support them', async () => {
+  test('the ad board hides questions, links and full screen if the host does not support them', async () => {
     const shown = await boards.show({ ...searchOfSixAds, capabilities: {} });
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -83,7 +83,7 @@ inChromium('Actions on the board', () => {
     expect(await getButton(shown, /^Ask|^Open |^Expand/).count()).toBe(0);
   });
 
-  test('selected ads are saved to a collection unless the user clicks Undo', async () => {
+  test('the ad board saves selected ads to a collection unless the user clicks Undo', async () => {
     // Slow down the timers, so that the undo period does not end early on a busy machine.
     const shown = await boards.show({ ...searchOfSixAds, script: slowDownTimers('ms * 20') });
     await waitForAdCount(shown, '6 of 30 ads');
@@ -112,7 +112,7 @@ inChromium('Actions on the board', () => {
     expect(listSaves()).toEqual([...ads, ...ads]);
   });
 
-  test('landing pages open through the host, and a refusal by the host is shown', async () => {
+  test('the ad board opens landing pages through the host and shows when the host refuses', async () => {
     const shown = await boards.show(searchOfSixAds, { readOnly: true });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.refuse('ui/message', 'Not now.');
@@ -131,7 +131,7 @@ inChromium('Actions on the board', () => {
       .toBe('shop.example was not opened: Not allowed.');
   });
 
-  test('ads that the server no longer stores are shown as the search result lists them', async () => {
+  test('the ad board shows ads that the server no longer stores as the search result listed them', async () => {
     const evictedId = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
       ...searchOfSixAds,
@@ -153,7 +153,7 @@ inChromium('Actions on the board', () => {
     ['drops it from every result', { passOn: removeMeta }, notPassedOn],
     ['makes no calls', { passOn: removeMeta, beforeCall: interceptCall }, 'Not now.'],
     ['makes no calls, and drops nothing', { beforeCall: interceptCall }, 'Not now.'],
-  ])('if a host %s, the board shows the ads of the result or an error', async (_, host, problem) => {
+  ])('the ad board shows the ads of a result or an error if a host %s', async (_, host, problem) => {
     const listed = await boards.show({ ...searchOfSixAds, ...host });
     await waitForAdCount(listed, '6 of 30 ads');
     expect(listed.calls[0]).toMatchObject({
@@ -177,30 +177,33 @@ inChromium('Actions on the board', () => {
       },
     ],
     ['is late', (ids) => ({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] })],
-    ['brings nothing', (ids) => ({ pictures: [], left: ids })],
-  ])('pictures are requested again when they scroll into view if the first call %s', async (_, failingResult) => {
-    const requestedIds: string[][] = [];
-    const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
-      if (name === 'board_pictures') requestedIds.push(ids as string[]);
-    };
-    let isFirst = true;
-    const forwardCall = (result: Record<string, unknown>) => {
-      const { pictures } = Object(Object(result._meta)['ad-library/board']);
-      if (!pictures || !isFirst) return result;
-      isFirst = false;
-      return { _meta: { 'ad-library/board': failingResult(requestedIds[0] ?? []) } };
-    };
-    const shown = await boards.show({ ...searchOfSixAds, passOn: forwardCall, beforeCall: interceptCall });
-    await expect.poll(() => isFirst).toBe(false);
-    await waitForAdCount(shown, '6 of 30 ads');
-    await getButton(shown, 'Timeline').click();
-    await getButton(shown, 'Cards').click();
-    await shown.board.locator('.card img').nth(5).waitFor();
-    const repeatedIds = requestedIds.slice(1).flat();
-    expect(repeatedIds.filter((id) => requestedIds[0]?.includes(id)).toSorted()).toEqual(requestedIds[0]?.toSorted());
-  });
+    ['returns no pictures', (ids) => ({ pictures: [], left: ids })],
+  ])(
+    'the ad board requests pictures again when they scroll into view if the first call %s',
+    async (_, failingResult) => {
+      const requestedIds: string[][] = [];
+      const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
+        if (name === 'board_pictures') requestedIds.push(ids as string[]);
+      };
+      let isFirst = true;
+      const forwardCall = (result: Record<string, unknown>) => {
+        const { pictures } = Object(Object(result._meta)['ad-library/board']);
+        if (!pictures || !isFirst) return result;
+        isFirst = false;
+        return { _meta: { 'ad-library/board': failingResult(requestedIds[0] ?? []) } };
+      };
+      const shown = await boards.show({ ...searchOfSixAds, passOn: forwardCall, beforeCall: interceptCall });
+      await expect.poll(() => isFirst).toBe(false);
+      await waitForAdCount(shown, '6 of 30 ads');
+      await getButton(shown, 'Timeline').click();
+      await getButton(shown, 'Cards').click();
+      await shown.board.locator('.card img').nth(5).waitFor();
+      const repeatedIds = requestedIds.slice(1).flat();
+      expect(repeatedIds.filter((id) => requestedIds[0]?.includes(id)).toSorted()).toEqual(requestedIds[0]?.toSorted());
+    },
+  );
 
-  test('loading more ads needs a second click on a button that names the price', async () => {
+  test('loading more ads on the board needs a second click on a button that shows the price', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
     await waitForAdCount(shown, '12 of 30 ads');
     const more = getButton(shown, 'More ads for 2 credits …');
@@ -230,7 +233,7 @@ inChromium('Actions on the board', () => {
   test.each([
     ['of a page that is cached', 30, {}, 'at most 3 credits', '0 credits charged'],
     ['of a page that has expired', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
-  ])('the button for more ads names the price %s', async (_, limit, cache, price, charged) => {
+  ])('the button that loads more ads shows the price %s', async (_, limit, cache, price, charged) => {
     const args = { limit, detail: 'full' };
     const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
     await getButton(shown, `More ads for ${price} …`).click();
@@ -255,7 +258,7 @@ inChromium('Actions on the board', () => {
     }
   });
 
-  test('an error while loading more ads is shown with a retry button if a retry can help', async () => {
+  test('an error while loading more ads offers a retry button only if retrying can help', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
     await waitForAdCount(shown, '5 of 30 ads');
     await getButton(shown, /^More ads/).click();

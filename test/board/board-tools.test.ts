@@ -36,8 +36,8 @@ const callBoardTool = async <Data>(name: string, args: object, client: Pick<Test
   return meta<Data>(result);
 };
 
-describe.each(outputs)('The tools of the board with output %s', (output) => {
-  test('a tool result contains the ads, the total and the price for the board', async () => {
+describe.each(outputs)('The tools of the ad board with output %s', (output) => {
+  test('a tool result contains the ads, the total and the price for the ad board', async () => {
     const server = servers[output];
     const searchResult = await server.call('search_ads', { limit: 7 });
     expect(meta<BoardContext>(searchResult)).toMatchObject({
@@ -61,7 +61,7 @@ describe.each(outputs)('The tools of the board with output %s', (output) => {
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
-  test('the tools of the board return no data without the page token', async () => {
+  test('the board tools return no data without the token of the board page', async () => {
     const server = servers[output];
     const { ids } = meta<BoardContext>(await server.call('search_ads', { limit: 5 }));
     const { gathering } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
@@ -81,7 +81,7 @@ describe.each(outputs)('The tools of the board with output %s', (output) => {
     expect(service.requests.length + service.pictures.length).toBe(before);
   });
 
-  test('board data from other tools contains no text from advertisers', async () => {
+  test('board data of other tools contains no text written by advertisers', async () => {
     const server = servers[output];
     const { ids = [] } = meta<BoardContext>(await server.call('search_ads', { limit: 30, detail: 'full' }));
     const collectionId = meta<BoardContext>(await server.call('list_collections')).collections?.[0]?.id;
@@ -165,7 +165,7 @@ test('board_ads returns stored ads with their labels at no charge', async () => 
   });
 });
 
-test('board_ads states the gaps in the data of a gathering', async () => {
+test('board_ads reports which ads are missing from a stored gather_ads result', async () => {
   const ownService = await startBoardService((mediaUrl) =>
     createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, countries: index < 20 ? ['DE'] : [] })),
   );
@@ -185,7 +185,7 @@ test('board_ads states the gaps in the data of a gathering', async () => {
   }
 });
 
-test('board_ads returns the ads of a gathering and rejects an unknown gathering id', async () => {
+test('board_ads returns the ads of a gather_ads result and rejects an unknown gathering id', async () => {
   const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   const { gathering, ads } = await callBoardTool<BoardAds>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
@@ -195,7 +195,7 @@ test('board_ads returns the ads of a gathering and rejects an unknown gathering 
   expect(unknown.text).toContain('gather_ads reads its ads again');
 });
 
-test('board_ads states when the ads were read', async () => {
+test('board_ads returns the time at which the ads were read', async () => {
   let time = now;
   const { baseUrl, apiKey } = service;
   const server = await startServer({ config: { baseUrl, apiKey }, now: () => time });
@@ -209,7 +209,7 @@ test('board_ads states when the ads were read', async () => {
   await server.close();
 });
 
-test('board_ads returns a large gathering over several calls without duplicates', async () => {
+test('board_ads returns a large gather_ads result over several calls without duplicates', async () => {
   const ownService = await startBoardService(createAds(2100));
   const large = await ownService.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
@@ -230,7 +230,7 @@ test('board_ads returns a large gathering over several calls without duplicates'
   await ownService.close();
 });
 
-test('board_pictures returns the pictures of an ad in card order, with a reason for each missing one', async () => {
+test("board_pictures returns an ad's pictures in card order, with a reason for each missing one", async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const requestedIds = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
@@ -243,7 +243,7 @@ test('board_pictures returns the pictures of an ad in card order, with a reason 
   expect(service.pictures).toEqual(['/pictures/2-3.jpg', '/pictures/2-1.jpg']);
 });
 
-test('board_pictures returns the other pictures if one fails', async () => {
+test('board_pictures still returns the other pictures if one fails to load', async () => {
   const host = await startPictureHost();
   const [quick, slow] = createAds(2)('');
   const createMedia = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
@@ -273,7 +273,7 @@ test('board_pictures returns the other pictures if one fails', async () => {
   await host.close();
 });
 
-test('a server without board support does not list or mention the board tools', async () => {
+test('a server without board support neither lists nor mentions the board tools', async () => {
   const plain = await service.start({ tools: ['whoami', 'get_ad'] });
   await expect(plain.client.readResource({ uri: 'ui://ad-library/board' })).rejects.toThrow('no resource');
   expect((await plain.call('board_ads', { ids: [] })).text).toContain('There is no tool');
@@ -281,7 +281,7 @@ test('a server without board support does not list or mention the board tools', 
   expect(server.client.getInstructions()).not.toContain('board_');
 });
 
-test('board tools reject too many or too long ids', async () => {
+test('the board tools reject too many ids and overlong ids', async () => {
   const expectRefusal = async (name: string, args: object) => {
     const { isError, text } = await server.call(name, { page, ...args });
     expect([isError, text.length < 500]).toEqual([true, true]);

@@ -30,7 +30,7 @@ const readText = ({ sentence }: Finding) =>
 /** Some Node.js versions abbreviate September as "Sep", others as "Sept". */
 const normalizeSpelling = (text: string) => text.replaceAll('Sep ', 'Sept ');
 
-describe('The finding above the ads', () => {
+describe('The key finding above the ads on the board', () => {
   test.each<[string, BriefAd[], string | undefined, object?]>([
     ['no ads', [], undefined],
     ['seven ads, though all are the same', repeated(7, 7), undefined],
@@ -93,36 +93,36 @@ describe('The finding above the ads', () => {
       { values: { advertiser: 'Serra', landing: 'serra.example/boots' } },
     ],
     ['a landing page of a few messages', computeLeadingFinding(4), undefined],
-  ])('the finding for %s has the expected text', (_, ads, text, opens) => {
+  ])('the key finding on the board has the expected text for %s', (_, ads, text, opens) => {
     const finding = selectFinding(ads, completeContext);
     expect(finding && normalizeSpelling(readText(finding))).toBe(text);
     if (opens) expect(finding?.opens).toEqual(opens);
   });
 
-  test('no finding compares launches if some ads are hidden', () => {
+  test('the board does not compare launches if a filter hides some ads', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, hasAllLaunches: false })).toBeUndefined();
   });
 
-  test('no finding compares launches if the reading time is unknown', () => {
+  test('the board does not compare launches if it does not know when the ads were read', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, readAt: undefined })).toBeUndefined();
   });
 
-  test('no finding reports a month with few launches if the month was not over when read', () => {
+  test('the board does not report few launches for a month that was unfinished when the ads were read', () => {
     const ads = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
       expect(selectFinding(ads, { ...completeContext, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
   });
 
-  test('no finding compares launches if all ads were last seen long before they were read', () => {
+  test('the board does not compare launches if all ads were last seen long before they were read', () => {
     const createLastSeenAds = (day: string) =>
       startOn(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
     expect(selectFinding(createLastSeenAds('2026-07-01'), completeContext)).toBeUndefined();
     expect(selectFinding(createLastSeenAds('2026-11-20'), completeContext)).toBeDefined();
   });
 
-  test('the figures in a finding match the ads on the board', () => {
+  test("the numbers in the board's key finding match the ads on the board", () => {
     const month = fc.constantFrom('2026-05', '2026-06', '2026-07', '2026-08', '2026-09', '2026-10', '2026-11');
     const anyAd = fc.record({
       pageName: fc.constantFrom('Serra', 'Acme'),
@@ -190,14 +190,14 @@ test.each<[string[], string[]]>([
     ['', 'x'],
     ['', 'x'],
   ],
-])('the word comparison marks the differing words of %j', (texts, marked) => {
+])('the word comparison on the board marks the words that differ in %j', (texts, marked) => {
   const markedTexts = markDifferences(texts).map((parts) =>
     parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
   );
   expect(markedTexts.map((parts) => parts.join(''))).toEqual(marked);
 });
 
-test('comparing two ad texts of maximum size takes less than five seconds', () => {
+test('comparing two ad texts of the maximum size takes less than five seconds', () => {
   const writeAdText = (word: string) => `${word} `.repeat(5000);
   const since = performance.now();
   markDifferences([writeAdText('one'), writeAdText('two'), Array.from({ length: 5000 }, (_, at) => at).join(' ')]);

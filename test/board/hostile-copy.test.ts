@@ -70,11 +70,11 @@ const createHostileAd = () => [
   { id: deriveUuid('bare') },
 ];
 
-inChromium('Hostile ad text on the board', () => {
+inChromium('Hostile ad text on the ad board', () => {
   const boards = boardTest(createHostileAd);
   const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
 
-  test('the board shows hostile ad text as plain text', async () => {
+  test('the ad board shows hostile ad text as plain text', async () => {
     const server = await boards.server();
     await server.call('gather_ads', shownAds.args);
     const labels = [...scripts, ...writing].flatMap((text, index) =>
@@ -118,7 +118,7 @@ inChromium('Hostile ad text on the board', () => {
     expect(await page.evaluate('window.broken')).toBeUndefined();
   });
 
-  test('hostile ad text keeps its reading direction and never reaches the conversation', async () => {
+  test('hostile ad text keeps its reading direction and is never sent to the conversation', async () => {
     const shown = await boards.show(shownAds);
     await waitForAdCount(shown, `${copies.length + 1} ads`);
     const readDirections = (text: string) =>
@@ -138,7 +138,7 @@ inChromium('Hostile ad text on the board', () => {
     await heading.waitFor();
   });
 
-  test('the board shows hostile search arguments as plain text', async () => {
+  test('the ad board shows hostile search arguments as plain text', async () => {
     const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
     await shown.board.getByRole('alert').locator('p').first().waitFor();
@@ -147,7 +147,7 @@ inChromium('Hostile ad text on the board', () => {
   });
 });
 
-inChromium('Hostile ids on the board', () => {
+inChromium('Hostile ids on the ad board', () => {
   const boards = boardTest(createAds(ids.length + 2));
   const removeMeta = (result: object) => ({ ...result, _meta: undefined });
   const listenWithIds = () =>
@@ -165,22 +165,25 @@ inChromium('Hostile ids on the board', () => {
       { host: '127.0.0.1', port: 0 },
     );
 
-  test.each([{}, { passOn: removeMeta }])('hostile ad text is never sent to the conversation: %o', async (host) => {
-    const service = await listenWithIds();
-    onTestFinished(() => service.close(0));
-    const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.url });
-    await waitForAdCount(shown, `${ids.length + 2} ads`);
-    for (const offer of ids.keys()) await getCheckbox(shown, `Offer ${offer + 2}`).check();
-    await getButton(shown, 'Ask').click();
-    await waitForStatus(shown, 'The conversation does not take the ids of these ads.');
-    expect(await shown.messages('ui/message')).toEqual([]);
-    for (const offer of [0, 1]) await getCheckbox(shown, `Offer ${offer}`).check();
-    await getButton(shown, 'Ask').click();
-    await waitForStatus(shown, '2 ads handed to the conversation, without 4');
-    const messages = await shown.messages('ui/message');
-    expect(messages).toHaveLength(1);
-    expect(JSON.stringify(messages[0]?.params)).toMatch(/about ads \d and \d of the board\."/);
-    const texts = JSON.stringify([messages, await shown.messages('ui/update-model-context')]);
-    for (const id of ids) expect(texts).not.toContain(JSON.stringify(id).slice(1, -1));
-  });
+  test.each([{}, { passOn: removeMeta }])(
+    'the ad board never sends this hostile ad text to the conversation: %o',
+    async (host) => {
+      const service = await listenWithIds();
+      onTestFinished(() => service.close(0));
+      const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.url });
+      await waitForAdCount(shown, `${ids.length + 2} ads`);
+      for (const offer of ids.keys()) await getCheckbox(shown, `Offer ${offer + 2}`).check();
+      await getButton(shown, 'Ask').click();
+      await waitForStatus(shown, 'The conversation does not take the ids of these ads.');
+      expect(await shown.messages('ui/message')).toEqual([]);
+      for (const offer of [0, 1]) await getCheckbox(shown, `Offer ${offer}`).check();
+      await getButton(shown, 'Ask').click();
+      await waitForStatus(shown, '2 ads handed to the conversation, without 4');
+      const messages = await shown.messages('ui/message');
+      expect(messages).toHaveLength(1);
+      expect(JSON.stringify(messages[0]?.params)).toMatch(/about ads \d and \d of the board\."/);
+      const texts = JSON.stringify([messages, await shown.messages('ui/update-model-context')]);
+      for (const id of ids) expect(texts).not.toContain(JSON.stringify(id).slice(1, -1));
+    },
+  );
 });

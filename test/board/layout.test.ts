@@ -97,7 +97,7 @@ const isSmallText = ({ board }: ShownBoard) =>
     }),
   );
 
-inChromium('The layout of the board', () => {
+inChromium('The layout of the ad board', () => {
   const boards = boardTest(createMixedAds);
   const gathered = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
 
@@ -108,7 +108,7 @@ inChromium('The layout of the board', () => {
     ['ar-EG', 'dark', 1100, 820],
     ['de-DE', 'dark', 360, 500],
   ] as const)(
-    'no element of the board overlaps another or is cut off (%s, %s, %d by %d pixels)',
+    'no elements of the ad board overlap or are cut off (%s, %s, %d by %d pixels)',
     async (locale, theme, width, height) => {
       const inline = height === 500 && { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
       const shown = await boards.show({ ...gathered, width, height, context: { locale, theme, ...inline } });
@@ -152,7 +152,7 @@ inChromium('The layout of the board', () => {
     },
   );
 
-  test('the board shows no charts or filters for only two ads', async () => {
+  test('the ad board shows no charts or filters for only two ads', async () => {
     const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
     await waitForAdCount(two, '2 of 44 ads');
     expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
@@ -172,7 +172,7 @@ inChromium('The layout of the board', () => {
     await hasNoFaults(boardWithError);
   });
 
-  test('clicking the finding opens the ads that it is about', async () => {
+  test("clicking the board's key finding opens the ads behind it", async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await getButton(
@@ -198,7 +198,7 @@ inChromium('The layout of the board', () => {
     await waitForStatus(shown, 'The text was copied.');
   });
 
-  test('a user can compare ads word by word with the keyboard alone', async () => {
+  test('a user can compare two ads word by word using only the keyboard', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     for (const offer of [20, 23, 26]) await getCheckbox(shown, `Walk ${offer}`).check();
@@ -220,7 +220,7 @@ inChromium('The layout of the board', () => {
     expect(await getButton(shown, 'Compare').count()).toBe(0);
   });
 
-  test('the ad details show what changed between the versions of an ad', async () => {
+  test('the ad details show what changed between stored versions of an ad', async () => {
     const server = await boards.server();
     const gather = () => server.call('gather_ads', { ...gathered.args, fresh: true });
     await gather();

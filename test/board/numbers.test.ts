@@ -21,13 +21,13 @@ afterAll(closeBrowser);
 const readHeight = async (shown: ShownBoard) =>
   Number((await shown.messages('ui/notifications/size-changed')).at(-1)?.params.height);
 
-inChromium('Dates on the board', () => {
+inChromium('Dates on the ad board', () => {
   const withDates = boardTest(createAds(30));
   const withoutDates = boardTest((mediaUrl) =>
     createAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
   );
 
-  test('the timeline has no month axis for ads without dates', async () => {
+  test('the timeline chart has no month axis if the ads have no dates', async () => {
     const shown = await withoutDates.show({ tool: 'search_ads', args: { limit: 10 } });
     await shown.board.getByLabel('Timeline').click();
     await shown.board.locator('.row').first().waitFor();
@@ -35,7 +35,7 @@ inChromium('Dates on the board', () => {
     expect(await shown.board.locator('main').textContent()).not.toContain('1970');
   });
 
-  test('the launch chart marks the current month as unfinished', async () => {
+  test('the launch chart marks the current month as incomplete', async () => {
     const call = { tool: 'search_ads', args: { limit: 20 } };
     const readLaunches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
     const shown = await withDates.show({
@@ -49,7 +49,7 @@ inChromium('Dates on the board', () => {
   });
 });
 
-inChromium('The board of an incomplete result', () => {
+inChromium('The ad board for an incomplete result', () => {
   const boards = boardTest(createAds(90));
 
   test.each([
@@ -59,7 +59,7 @@ inChromium('The board of an incomplete result', () => {
       { tool: 'gather_ads', args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 } },
       ...([10, 45, 'not complete'] as const),
     ],
-  ] as const)('the board heading states how many ads are shown of %s', async (_, call, ads, all, expectedText) => {
+  ] as const)('the board heading shows how many ads it lists of %s', async (_, call, ads, all, expectedText) => {
     const shown = await boards.show(call);
     await waitForAdCount(shown, `${ads} of ${all} ads`);
     const expectedNote = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
@@ -67,7 +67,7 @@ inChromium('The board of an incomplete result', () => {
     expect(await readText(shown, '#subtitle')).toContain(expectedText);
   });
 
-  test('the board says that more ads exist if the total is unknown', async () => {
+  test('the board says that there are more ads if the total is unknown', async () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 20 },
@@ -82,7 +82,7 @@ inChromium('The board of an incomplete result', () => {
   test.each([
     ['ads', {}, '^45 ads in 1 page'],
     ['demo ads', { demo: true }, String.raw`^[\d,]+ demo ads in \d+ pages?`],
-  ])('the estimate note for %s takes one line, or two lines in a narrow window', async (_, config, size) => {
+  ])('the price estimate for %s takes one line, or two lines in a narrow window', async (_, config, size) => {
     const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
     const shown = await boards.show({ tool: 'gather_ads', args }, config);
     const line = new RegExp(String.raw`${size}, (?:between \d+ and )?[\d,]+ credits?$`);
@@ -100,7 +100,7 @@ inChromium('The board of an incomplete result', () => {
     expect(shown.calls).toEqual([]);
   });
 
-  test('the board estimates the price of the ads that an interrupted gathering has not read', async () => {
+  test('the board shows what reading the remaining ads of an interrupted search would cost', async () => {
     const filters = { countries: ['US'] };
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const { call } = await boards.server();
@@ -138,10 +138,10 @@ inChromium('The board of an incomplete result', () => {
   });
 });
 
-inChromium('The board of a large gathering', () => {
+inChromium('The ad board for a large gather_ads result', () => {
   const boards = boardTest(createAds(2600));
 
-  test('the board keeps its loaded ads after a failed call and can load the rest', async () => {
+  test('the board keeps its loaded ads after a failed call and can then load the others', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
     let calls = 0;
     const interceptCall = ({ name }: { name: string }) => {
@@ -236,10 +236,10 @@ const someAd = fc.record({
   duplicates: optionally(fc.integer({ min: 1, max: 90 })),
 });
 
-inChromium('Figures on the board', () => {
+inChromium('Numbers on the ad board', () => {
   const boards = boardTest(() => []);
 
-  test.each([1, 2, 3])('the figures on the board equal the figures from SQL (seed %d)', async (seed) => {
+  test.each([1, 2, 3])('the numbers on the board equal the results of SQL queries (seed %d)', async (seed) => {
     const page = `page ${seed}`;
     const [randomAds = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
     const ownFields = (_: object, index: number) => ({

@@ -21,10 +21,10 @@ const readTitles = ({ board }: ShownBoard) => board.locator('#list .open').allTe
 const readStyle = ({ board }: ShownBoard, property: string) =>
   board.locator('html').evaluate((html, name) => html.ownerDocument.defaultView.getComputedStyle(html)[name], property);
 
-inChromium('The board in a host', () => {
+inChromium('The ad board in an MCP host', () => {
   const boards = boardTest(createAds(90));
 
-  test('the board connects to its host and shows all ads with their pictures', async () => {
+  test('the ad board connects to its host and shows all ads with their pictures', async () => {
     const shown = await boards.show(gathered);
     await waitForAdCount(shown, '90 ads');
     const [first, second] = await shown.messages();
@@ -49,7 +49,7 @@ inChromium('The board in a host', () => {
     await waitForStatus(shown, 'The call was cancelled.');
   });
 
-  test("the board shows the ads of a collection under the collection's name", async () => {
+  test("the ad board shows the ads of a collection under the collection's name", async () => {
     const server = await boards.server();
     await server.call('search_ads', { limit: 9 });
     const [{ id: collectionId, name = '' } = { id: '' }] = (await server.call('list_collections')).data.items;
@@ -61,7 +61,7 @@ inChromium('The board in a host', () => {
     await pages.board.getByText('This list holds pages').waitFor();
   });
 
-  test('clicking a chip or a bar filters the ads without a tool call', async () => {
+  test('clicking a filter chip or a chart bar filters the ads without a tool call', async () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
     await waitForAdCount(shown, '90 ads');
     expect(await readText(shown, '#subtitle')).toContain('20.11.2026');
@@ -89,7 +89,7 @@ inChromium('The board in a host', () => {
     expect(listCalledTools()).toBe(calls);
   });
 
-  test('the board shows labels and filters ads by label', async () => {
+  test('the ad board shows labels and can filter ads by label', async () => {
     const server = await boards.server();
     await server.call('gather_ads', gathered.args);
     const values = ['question', 'price', '"><script>window.top.broken = true</script>'];
@@ -114,7 +114,7 @@ inChromium('The board in a host', () => {
     await server.call('label_ads', { labels, remove: true });
   });
 
-  test('the board sorts ads and renders more cards on scrolling', async () => {
+  test('the ad board sorts ads and renders more ad cards on scrolling', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await waitForAdCount(shown, '90 ads');
@@ -132,7 +132,7 @@ inChromium('The board in a host', () => {
       .toBe(90);
   });
 
-  test('a user can open and close an ad with the keyboard alone', async () => {
+  test('a user can open and close an ad using only the keyboard', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
     await waitForAdCount(shown, '6 of 90 ads');
     const { board, page } = shown;
@@ -152,7 +152,7 @@ inChromium('The board in a host', () => {
     expect(await readText(shown, ':focus')).toBe('Offer 2');
   });
 
-  test('the board follows the theme of the host and fills the window in full screen', async () => {
+  test("the ad board follows the host's theme and fills the window in full screen", async () => {
     const variables = { '--color-background-primary': 'light-dark(rgb(250, 240, 230), rgb(1, 2, 3))' };
     const modes = { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
     const shown = await boards.show({ ...gathered, context: { theme: 'dark', styles: { variables }, ...modes } });
@@ -171,7 +171,7 @@ inChromium('The board in a host', () => {
     await expect.poll(() => readStyle(shown, 'backgroundColor')).toBe('rgb(250, 240, 230)');
   });
 
-  test('the board reports a call without a response and offers a retry', async () => {
+  test('the ad board reports a call that gets no response and offers a retry', async () => {
     const script = `const later = setTimeout;
       let isFirst = true;
       setTimeout = (run, ms) => {
@@ -189,7 +189,7 @@ inChromium('The board in a host', () => {
   });
 });
 
-inChromium('Variants on the board', () => {
+inChromium('Text variants on the ad board', () => {
   const expired = 'https://pictures.example/1.jpg?oe=65000000';
   const boards = boardTest((mediaUrl) =>
     createAds(60)(mediaUrl).map((ad, index) => ({
@@ -200,7 +200,7 @@ inChromium('Variants on the board', () => {
   );
   const filters = { countries: ['US', 'DE'], pageId: [0, 1, 2, 3].map((page) => `page-${page}`), daysRunningFrom: 0 };
 
-  test('ads with the same text share one card', async () => {
+  test('ads with the same text share one card on the board', async () => {
     const shown = await boards.show({ ...gathered, args: { ...gathered.args, filters } });
     await waitForAdCount(shown, '4 messages, 60 ads');
     const { board, page } = shown;

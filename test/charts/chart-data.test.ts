@@ -88,7 +88,7 @@ describe('The date axis of a chart', () => {
     },
   );
 
-  test('values of a few separate days are not charted as a daily series', () => {
+  test('values for a few isolated days are not drawn as a daily series', () => {
     const rows = [
       ['2026-01-03', 3],
       ['2026-03-09', 5],
@@ -97,7 +97,7 @@ describe('The date axis of a chart', () => {
     expect(listPlaces({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
   });
 
-  test('a series of quarters is not filled with the months in between', () => {
+  test('a chart of quarters does not add the months in between', () => {
     const sql = 'SELECT quarter, count(*) AS ads FROM x GROUP BY 1';
     const rows = [
       ['2026-01', 3],
@@ -108,7 +108,7 @@ describe('The date axis of a chart', () => {
     expect(listPlaces({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
   });
 
-  test('values such as 2026-47 are week numbers only if the whole column has weeks', () => {
+  test('values such as 2026-47 count as week numbers only if every value in the column is a week', () => {
     const rows = [
       ['2026-47', 3],
       ['2026-80', 5],
@@ -137,7 +137,7 @@ describe('The date axis of a chart', () => {
     ['2026-11', '2026-12-01', false],
     ['2026-09', '2026-09-10', true],
     ['2026-12', '2026-11-20', false],
-  ])('the last month %s of ads read on %s is marked as unfinished: %s', (month, readOn, isOpen) => {
+  ])('%s is the last month of a chart of ads read on %s and is marked as incomplete: %s', (month, readOn, isOpen) => {
     const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
     expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
     expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
@@ -145,7 +145,7 @@ describe('The date axis of a chart', () => {
 });
 
 describe('The rows of a chart', () => {
-  test('a chart with two rows for the same position is rejected', () => {
+  test('a chart with two rows for the same date or category is rejected', () => {
     const cell = fc.constantFrom('Acme', 'Serra', '2026-01', '2026-02', '2026-W03', null, 1, 2);
     const name = fc.constantFrom('x', 'y', null);
     const table = fc.array(fc.tuple(cell, name, fc.integer({ min: 1, max: 99 })), { minLength: 1, maxLength: 12 });
@@ -166,7 +166,7 @@ describe('The rows of a chart', () => {
   });
 });
 
-describe('Count columns of a chart', () => {
+describe('Count columns in chart data', () => {
   test.each<[string, string[]]>([
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1', ['ads']],
     ['select month, COUNT( DISTINCT pageId ) "ads" from ads', ['ads']],
@@ -186,7 +186,7 @@ describe('Count columns of a chart', () => {
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC LIMIT 3', []],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
     ['', []],
-  ])('the count columns of the statement %s are %j', (sql, expected) => {
+  ])('the columns with counts in the SQL statement %s are %j', (sql, expected) => {
     expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
   });
 

@@ -108,7 +108,7 @@ const anyTable = fc
   .map((read) => read.map(([name, values]) => [name, ...values]));
 
 describe('A chart', () => {
-  test('every kind of chart matches the snapshot in drawings.html', async () => {
+  test('every chart type matches the snapshot in drawings.html', async () => {
     const readAt = Date.UTC(2026, 10, 20);
     const drawnCharts = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
       const table = { columns, rows, ...(sql !== undefined && { sql }) };
@@ -131,7 +131,7 @@ describe('A chart', () => {
     expect(fallbackLabels).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
-  test('every shape of a chart lies inside the image', () => {
+  test('every shape in a chart stays inside the image', () => {
     const names = fc.array(fc.string({ unit: 'grapheme', maxLength: 200 }), { minLength: 10, maxLength: 10 });
     fc.assert(
       fc.property(anyTable, names, fc.constantFrom(...chartKinds), fc.boolean(), (rows, names, kind, isNarrow) => {
@@ -152,7 +152,7 @@ describe('A chart', () => {
     );
   });
 
-  test('long names do not shrink the bars of a chart', () => {
+  test('long category names do not shrink the bars of a chart', () => {
     const listBars = ({ shapes }: Chart) =>
       shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
     const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });
@@ -173,7 +173,7 @@ describe('A chart', () => {
     ['no numbers', 'line', [['x', 'y']], /holds only numbers; select one/],
     ['200 series', 'bar', [['x', ...numberRows(200)]], /at most 8/],
     ['too many bars', 'bar', numberRows(41).map((n) => [`page ${n}`, n]), /at most 40 with LIMIT/],
-    ['numbers beyond all', 'bar', createRows('"x", 1e308', '"y", -1e308'), /too far apart/],
+    ['numbers that are too far apart', 'bar', createRows('"x", 1e308', '"y", -1e308'), /too far apart/],
     [
       'two rows for a date',
       'line',
@@ -192,7 +192,7 @@ describe('A chart', () => {
       createRows('"2026-03", "Acme", 5', '"2026-03", "Acme", 7'),
       /rows 1 and 2 are both for 2026-03 and Acme; group by both columns/,
     ],
-  ])('the refusal of %s says what to do', (_, kind, rows, problem) => {
+  ])('a chart with %s is rejected with an error that says what to do', (_, kind, rows, problem) => {
     const columns = (rows[0] ?? ['a', 'b']).map((_, index) => `column ${index}`);
     expect(buildChart(kind, { columns, rows } as ChartRows)).toEqual({ problem: expect.stringMatching(problem) });
   });
@@ -200,7 +200,7 @@ describe('A chart', () => {
 
 describe('query_ads with a chart', () => {
   serviceTest(
-    'query_ads returns the picture of a chart after a text that is complete without the picture',
+    'query_ads returns the chart picture after a text that is complete without the picture',
     async ({ server }) => {
       await server.call('search_ads', { limit: 20 });
       const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
@@ -217,7 +217,7 @@ describe('query_ads with a chart', () => {
     },
   );
 
-  serviceTest('query_ads returns the rows and a reason if no time remains to draw the chart', async ({ start }) => {
+  serviceTest('query_ads returns its rows and a reason if no time is left to draw the chart', async ({ start }) => {
     // From the second call on, the clock advances by a minute each time it is read, so every deadline has passed.
     let [time, step] = [0, 0];
     const server = await start({}, { elapsed: () => (time += step) });
@@ -231,21 +231,18 @@ describe('query_ads with a chart', () => {
     expect(text).toContain(`\n${data.chart}`);
   });
 
-  serviceTest(
-    'query_ads states which names the picture cannot write, and why a picture is missing',
-    async ({ server }) => {
-      for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
-        const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
-        expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');
-      }
-      await server.call('search_ads', { limit: 5 });
-      const sql = 'SELECT id, headline FROM ads';
-      const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
-      expect(isError).toBe(false);
-      expect(data.rows).toHaveLength(5);
-      expect(data.chart).toContain('No chart: no column after the first (id) holds only numbers');
-      expect(text).toContain(`\n${data.chart}\n`);
-      expect(raw.content).toHaveLength(1);
-    },
-  );
+  serviceTest('query_ads says which names a chart cannot draw and why a chart is missing', async ({ server }) => {
+    for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {
+      const { text } = await server.call('query_ads', { sql: `SELECT '${name}' AS page, -3 AS ads`, chart: 'bar' });
+      expect(text.includes('are row 1, row 2'), name).toBe(name === '🔥🎁');
+    }
+    await server.call('search_ads', { limit: 5 });
+    const sql = 'SELECT id, headline FROM ads';
+    const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'line' });
+    expect(isError).toBe(false);
+    expect(data.rows).toHaveLength(5);
+    expect(data.chart).toContain('No chart: no column after the first (id) holds only numbers');
+    expect(text).toContain(`\n${data.chart}\n`);
+    expect(raw.content).toHaveLength(1);
+  });
 });

@@ -87,7 +87,7 @@ test('the call command prints a tool result and exits with 0, 1 or 2', async () 
 
 describe('The call command', () => {
   test.each(['text', 'structured'])(
-    'call with --output %s prints the full text, and with --json the full data',
+    'the call command with --output %s prints the full text, and with --json the full data',
     async (output) => {
       const { call, readData } = await startService(30);
       const search = ['search_ads', '{"limit": 2}', '--output', output];
@@ -101,7 +101,7 @@ describe('The call command', () => {
     },
   );
 
-  test('call exits with 1 and prints the error if the tool fails', async () => {
+  test('the call command prints the error and exits with 1 if the tool fails', async () => {
     const { upstream, call, env } = await startService(1);
     upstream.respondWith(errorResponse(403));
     const text = await call(['get_page', '{"pageId": "p"}']);
@@ -128,19 +128,19 @@ describe('The call command', () => {
     [['query_ads', '--out', folder], 'is a folder'],
     [['query_ads', '--out', '-'], '--out: name a file. Standard output already has the text'],
     [['query_ads', '--out', join(folder, 'none', 'x')], 'is not a folder that can be written'],
-  ])('call rejects the arguments %j with exit code 2', async (args, problem) => {
+  ])('the call command rejects the arguments %j with exit code 2', async (args, problem) => {
     expect(await demo(...args)).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
   });
 
   test.each(['watch_ads', 'check_watches', 'label_ads'])(
-    'call rejects %s without a folder and names AD_LIBRARY_FILES',
+    'the call command rejects %s without a data folder and names AD_LIBRARY_FILES',
     async (tool) => {
       const stderr = expect.stringContaining('AD_LIBRARY_FILES (or --files) must name a folder');
       expect(await call([tool])).toEqual({ code: 2, stdout: '', stderr });
     },
   );
 
-  test('call --out replaces an existing file only with --force', async () => {
+  test('the call command with --out replaces an existing file only with --force', async () => {
     const sql = 'SELECT 1 AS n, 2 AS m';
     const [csvPath, pngPath, unusedPath] = [createPath('.csv'), createPath('.png'), createPath()];
     const exportWords = ['export_ads', JSON.stringify({ sql }), '--out', csvPath];
@@ -165,7 +165,7 @@ describe('The call command', () => {
     expect(stderr).toContain('contains no picture and no file');
   });
 
-  test('call with a folder stores ads, labels, cached results and spending', async () => {
+  test('the call command with a data folder stores ads, labels, cached results and spending', async () => {
     const { call, readData, service } = await startService(30);
     const folderFlags = ['--files', createPath()];
     const queryRows = async (sql: string) =>
@@ -188,7 +188,7 @@ describe('The call command', () => {
     expect(thisServer).toMatchObject({ charged: service.chargedCredits, day: new Date().toISOString().slice(0, 10) });
   });
 
-  test('the credit budget counts all calls of a day if a folder is set', async () => {
+  test('the credit budget covers all calls of a day if a data folder is set', async () => {
     const { service, call } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number, env?: Environment) =>
@@ -204,8 +204,8 @@ describe('The call command', () => {
   });
 });
 
-describe('A running call command', () => {
-  test('call exits on SIGTERM while it waits for standard input', async () => {
+describe('The call command while a tool runs', () => {
+  test('the call command exits on SIGTERM while it waits for standard input', async () => {
     const waitingProcess = startCommand(['call', 'whoami', '-']);
     const repeatedSignal = setInterval(() => waitingProcess.child.kill('SIGTERM'), 300);
     const { code, stdout } = await waitingProcess.ended;
@@ -214,7 +214,7 @@ describe('A running call command', () => {
     expect([1, null]).toContain(code);
   });
 
-  test('call returns the partial result of gather_ads on SIGTERM', async () => {
+  test('the call command prints the partial result of gather_ads on SIGTERM', async () => {
     const { service, start, upstream } = await startService(10_000);
     service.priceSearch = () => 1;
     // Delay the responses, so that the gathering is still running when the signal arrives.
@@ -231,12 +231,15 @@ describe('A running call command', () => {
   });
 
   // Creating nested folders in /proc in one step never returns.
-  test.runIf(existsSync('/proc/self'))('call exits with 1 if its folder cannot be created', async () => {
-    const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
-    expect((await runCommand(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
-  });
+  test.runIf(existsSync('/proc/self'))(
+    'the call command exits with 1 if its data folder cannot be created',
+    async () => {
+      const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
+      expect((await runCommand(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
+    },
+  );
 
-  test('check_watches --exit-code exits with 3 only if there are new ads', async () => {
+  test('the call command with --exit-code exits with 3 only if check_watches finds new ads', async () => {
     const { service, call } = await startService(3);
     const [folder, mailPath] = [createPath(), createPath('.html')];
     const files = ['--files', folder, '--cache-seconds', '0'];
@@ -267,7 +270,7 @@ describe('A running call command', () => {
     expect(await call(['whoami', '--html'])).toMatchObject({ code: 2, stderr: problem });
   });
 
-  test('credits reserved by a killed process count as spent', async () => {
+  test('credits that a killed process had reserved count as spent', async () => {
     const { service, call, start } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];

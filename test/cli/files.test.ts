@@ -27,7 +27,7 @@ async function clear(files: string) {
   return { code, printed };
 }
 
-test('files clear deletes the stored data and leaves foreign files', async () => {
+test('the files clear command deletes stored data but not files of other programs', async () => {
   const folder = newFolder();
   await addAds(await openDataset(folder), 1, { id: 'x' }, { id: 'y' });
   await addAds(await openDataset(folder), 2, { id: 'x', headline: 'new' });
@@ -55,7 +55,7 @@ test('files clear deletes the stored data and leaves foreign files', async () =>
   expect((await (await openDataset(folder)).readContents()).ads).toEqual([]);
 });
 
-test('files clear empties the dataset of a running server', async () => {
+test('the files clear command empties the dataset of a running server', async () => {
   const folder = newFolder();
   const { datasets } = openState(folder);
   const openRunning = () => datasets.open({ tenantId: 't', apiKey: 'k' });
@@ -68,7 +68,7 @@ test('files clear empties the dataset of a running server', async () => {
     expect((await dataset.readContents()).ads.map(({ id }) => id)).toEqual(['new']);
 });
 
-test('files clear keeps exported files and prints their folder', async () => {
+test('the files clear command keeps exported files and prints their folder', async () => {
   const folder = newFolder();
   const exports = openFolderExports({ folder: getExportsFolder(folder) }, Date.now).forTenant('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
@@ -79,7 +79,7 @@ test('files clear keeps exported files and prints their folder', async () => {
   expect(await readdir(getExportsFolder(folder))).toHaveLength(2);
 });
 
-test('files clear fails without a folder setting', async () => {
+test('the files clear command fails if no data folder is set', async () => {
   await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow(
     'AD_LIBRARY_FILES (or --files) must name the folder',
   );

@@ -12,7 +12,7 @@ import { startServer } from '../support/server.ts';
 const databaseFlag = (database: string) => ['--database', database];
 
 describe('The library key command', () => {
-  test('a key can be created, listed and revoked', async ({ database }) => {
+  test('an API key of the local library can be created, listed and revoked', async ({ database }) => {
     const creation = await run([
       'key',
       'create',
@@ -34,7 +34,7 @@ describe('The library key command', () => {
     expect((await run(['key', 'list', ...databaseFlag(database)])).out).toContain('revoked 2026-03-15');
   });
 
-  test('concurrent library key commands all create their keys', async ({ database }) => {
+  test('concurrent library key create commands each create a key', async ({ database }) => {
     const creations = await Promise.all(
       Array.from({ length: 3 }, () => runCommand(['library', 'key', 'create', ...databaseFlag(database)])),
     );
@@ -43,7 +43,7 @@ describe('The library key command', () => {
     for (const { stdout } of creations) expect(out).toContain(stdout.slice(0, 17));
   });
 
-  test('a created key has the credits, limits and subscription from its options', async ({ database }) => {
+  test('a new key gets the credits, limits and subscription from the command line', async ({ database }) => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
     const { out: subscribedKey } = await run(['key', 'create', ...limits, ...databaseFlag(database)]);
     const { out: unsubscribedKey } = await run(['key', 'create', '--no-subscription', ...databaseFlag(database)]);
@@ -65,7 +65,7 @@ describe('The library key command', () => {
     [['--hourly-limit', '-1'], /^--hourly-limit takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
   ] as const)(
-    'library key create rejects %j before creating a database',
+    'library key create rejects %j before it creates a database',
     async ([options, problem], { folder, database }) => {
       await expect(run(['key', 'create', ...options, ...databaseFlag(database)])).rejects.toThrow(problem);
       expect(await readdir(folder)).toEqual([]);
@@ -123,7 +123,7 @@ describe('The library import command', () => {
     },
   );
 
-  test('library formats lists the names that --format accepts', async ({ database }) => {
+  test('library formats lists the format names that library import accepts', async ({ database }) => {
     const { out } = await run(['formats']);
     const names = out.split('\n').filter((line) => /^\S/.test(line));
     expect(names).toContain('meta-ad-library');
@@ -132,7 +132,7 @@ describe('The library import command', () => {
     );
   });
 
-  test('library import --format reads a table with an unknown layout', async ({ database }) => {
+  test('library import --format reads a table whose layout it does not recognize', async ({ database }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';
     const importTable = (options: string[]) => run(['import', '-', ...options, ...databaseFlag(database)], { input });
     expect((await importTable([])).err).toMatch(/neither JSON nor a table of ads/);
@@ -141,7 +141,7 @@ describe('The library import command', () => {
     expect(err).toMatch(/line 2: neither a headline nor a body/);
   });
 
-  test('library import rejects a missing file and names its path', async ({ folder, database }) => {
+  test('library import rejects a missing file and shows its path', async ({ folder, database }) => {
     const missingFile = join(folder, 'nowhere.jsonl');
     await expect(run(['import', missingFile, ...databaseFlag(database)])).rejects.toThrow(
       `${missingFile} does not exist`,
@@ -149,7 +149,7 @@ describe('The library import command', () => {
   });
 });
 
-test('library serve rejects requests whose Host header names another host', async ({ database }) => {
+test('library serve rejects requests whose Host header names a foreign host', async ({ database }) => {
   const { origin, close } = await serveDatabase(database, ['--allowed-hosts', 'ads.example.com']);
   const url = new URL(origin);
   const getStatus = async (host: string) =>
@@ -176,7 +176,7 @@ test('library serve --demo prints its key and its URLs', async () => {
   expect(await close()).toBe(0);
 });
 
-test('the output of library filters works as a search filter file', async ({ folder }) => {
+test('the output of library filters can be used as a search filter file', async ({ folder }) => {
   const { code, out, err } = await run(['filters']);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const filterFile = join(folder, 'filters.json');
@@ -201,7 +201,7 @@ describe.skipIf(process.platform === 'win32')('The library on a full disk', () =
     [['import', '-'], 1],
     [['key', 'create'], 0],
   ] as const)(
-    'the command %j exits with 1 and the reason if files are limited to %i kB',
+    'the command %j explains its failure and exits with 1 if files are limited to %i kB',
     async ([args, kilobytes], { folder, database }) => {
       await run(['key', 'list', ...databaseFlag(database)]);
       const filesBefore = await readdir(folder);

@@ -23,7 +23,7 @@ function readWords(args: string[]) {
 }
 const parseLine = (line: string) => readWords(line.split(' ').filter(Boolean));
 
-test('every setting of a server has a flag that matches its variable name', () => {
+test('every server setting has a flag that matches its variable name', () => {
   for (const [name, { variable, flag, valueName, onlyFor }] of Object.entries<Setting>(settings)) {
     if (flag === undefined) continue;
     expect(variable).toBe(`AD_LIBRARY${flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
@@ -82,7 +82,7 @@ describe('The command line', () => {
     ['a\0b'],
     ['x'.repeat(1_000_000)],
     ['htpp\n(Did you mean rm?)'],
-  ])('an unknown option with control characters (case %#) is reported on one clean line', (word) => {
+  ])('an unknown option with control characters (case %#) is printed on one line without them', (word) => {
     expect(readWords([word])).toEqual({ exit: 2 });
     const [problem = ''] = written.stderr.split('\n');
     expect(written.stderr.split('\n')).toHaveLength(3);
@@ -92,7 +92,7 @@ describe('The command line', () => {
 
 const commands = Object.keys(commandsByName);
 
-test.each(commands)('the help of the command "%s" fits 80 columns and has valid examples', (line) => {
+test.each(commands)('the help of the command "%s" fits in 80 columns and has valid examples', (line) => {
   for (const word of ['--help', '-h', 'help']) {
     expect(parseLine(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });

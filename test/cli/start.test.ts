@@ -28,7 +28,7 @@ async function callOnce(args: string[], env: Record<string, string>) {
   return { code, stderr, text: content[0].text as string, isError: isError === true, tools: findResult(2).tools };
 }
 
-describe('The start of the stdio server', () => {
+describe('Starting the stdio server', () => {
   test('the stdio server starts without settings and names the missing ones', async () => {
     const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
@@ -46,7 +46,7 @@ describe('The start of the stdio server', () => {
     expect(await runCommand(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  test('the stdio server names all invalid variables without showing secrets', async () => {
+  test('the stdio server names all invalid variables and never prints secrets', async () => {
     const env = {
       AD_LIBRARY_CREDIT_BUDGET: '2.5',
       AD_LIBRARY_TOOLS: 'a\u001b[2J\nad-library-mcp: fine,b\u009b',
@@ -66,7 +66,7 @@ describe('The start of the stdio server', () => {
   test.each([
     [['--credit-budget', '2.5'], '--credit-budget must be a whole number from 0 to 1000000000'],
     [['--outptu', 'text'], "unknown option '--outptu' (Did you mean --output?)"],
-  ])('the arguments %j are rejected with exit code 2', async (args, problem) => {
+  ])('the server command rejects the arguments %j with exit code 2', async (args, problem) => {
     const { code, stdout, stderr } = await runCommand(args, { input: session });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`ad-library-mcp: ${problem}`);
@@ -80,7 +80,7 @@ test('the http command refuses to start without a base URL or with a folder', as
   expect(stderr).toContain('AD_LIBRARY_FILES must be left out');
 });
 
-test('a server exits with 1 and one sentence if its port is in use', async () => {
+test('a server prints one sentence and exits with 1 if its port is in use', async () => {
   const { port, close } = await startHttpCommand(['--base-url', baseUrl]);
   const database = join(folder, 'unused.db');
   for (const args of [
@@ -95,7 +95,7 @@ test('a server exits with 1 and one sentence if its port is in use', async () =>
   await close();
 });
 
-test('a started server prints its URL', async () => {
+test('a server prints its URL when it starts', async () => {
   const database = join(folder, 'ads.db');
   const readStartLines = async (args: string[], host: string) => {
     const serverProcess = startCommand([...args, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
@@ -119,7 +119,7 @@ test('a started server prints its URL', async () => {
   expect(await readStartLines(http, '::1')).toBe('ad-library-mcp: listening on http://[::1]:PORT/mcp');
 });
 
-test('AD_LIBRARY_LOG_FORMAT=json logs every message except the ready line as JSON', async () => {
+test('AD_LIBRARY_LOG_FORMAT=json prints every log message except the ready line as JSON', async () => {
   const env = { AD_LIBRARY_LOG_FORMAT: 'json', AD_LIBRARY_KEYS: 'x' };
   const parseLines = (stderr: string) =>
     stderr
@@ -180,7 +180,7 @@ test.each([
   expect([code, stderr.startsWith('{')]).toEqual([2, isJson]);
 });
 
-test('a misspelled variable is reported with the nearest setting', async () => {
+test('a misspelled environment variable is reported with the closest setting', async () => {
   const env = {
     AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
     AD_LIBRARY_KEY: 'svc_live_CANARY',
@@ -218,22 +218,28 @@ describe.skipIf(process.platform === 'win32')('Signals to a server with a runnin
     return { gate, answer, running };
   }
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('a SIGTERM after %s lets the running call finish', async (signal) => {
-    const { gate, answer, running } = await startDraining(signal);
-    running.child.kill('SIGTERM');
-    gate.open();
-    expect((await answer)?.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
-    const { code, stderr } = await running.ended;
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/^ad-library-mcp: listening on \S+\n$/);
-  });
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'a server that gets a SIGTERM after %s finishes the running call',
+    async (signal) => {
+      const { gate, answer, running } = await startDraining(signal);
+      running.child.kill('SIGTERM');
+      gate.open();
+      expect((await answer)?.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+      const { code, stderr } = await running.ended;
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^ad-library-mcp: listening on \S+\n$/);
+    },
+  );
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('a SIGINT after %s ends the server immediately', async (signal) => {
-    const { answer, running } = await startDraining(signal);
-    const repeatedSignal = setInterval(() => running.child.kill('SIGINT'), 100);
-    const { code } = await running.ended;
-    clearInterval(repeatedSignal);
-    expect(code).toBe(130);
-    expect(await answer).toBeUndefined();
-  });
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'a server that gets a SIGINT after %s exits immediately',
+    async (signal) => {
+      const { answer, running } = await startDraining(signal);
+      const repeatedSignal = setInterval(() => running.child.kill('SIGINT'), 100);
+      const { code } = await running.ended;
+      clearInterval(repeatedSignal);
+      expect(code).toBe(130);
+      expect(await answer).toBeUndefined();
+    },
+  );
 });

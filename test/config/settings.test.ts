@@ -20,20 +20,20 @@ const findHttpProblems = (environment: NodeJS.ProcessEnv) => findProblems(enviro
 const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 const secret = 'a secret of at least 32 characters';
 
-test('an empty variable or an unexpanded placeholder counts as absent', () => {
+test('an empty variable and an unexpanded placeholder both count as not set', () => {
   for (const { variable } of Object.values(settings))
     for (const text of ['', '   ', '${user_config.value}', '${}', ' ${API_KEY} '])
       expect(readConfig({ [variable]: text })).toEqual(readConfig({}));
 });
 
-test('a flag overrides its environment variable, and secrets have no flag', () => {
+test('a flag overrides its environment variable, and secrets cannot be set by flags', () => {
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '2000' }).port).toBe(2000);
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '' }).port).toBe(1000);
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const)
     expect(settings[name]).not.toHaveProperty('flag');
 });
 
-test('a secret can be read from the file named by its _FILE variable', () => {
+test('a secret can be read from a file whose path is in its _FILE variable', () => {
   const folder = createTemporaryFolder();
   const file = join(folder, 'secret');
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const) {
@@ -241,12 +241,12 @@ const typingErrors = [
   (name: string, at: number) => name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2),
 ];
 
-test('a folder with an unexpanded placeholder counts as absent', () => {
+test('a data folder with an unexpanded placeholder counts as not set', () => {
   for (const text of ['${DOCUMENTS}/Ad Library', '/home/x/${user_config.files}'])
     expect(readConfig({ AD_LIBRARY_FILES: text }).files).toBeUndefined();
 });
 
-test('a misspelled variable gets a suggestion with the intended name', () => {
+test('an error about a misspelled variable suggests the intended name', () => {
   const variables = Object.values(settings).map(({ variable }) => variable);
   const prefix = 'AD_LIBRARY_';
   fc.assert(

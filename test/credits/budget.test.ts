@@ -3,13 +3,16 @@ import { deriveUuid } from '../support/derive-uuid.ts';
 import { creditHeaders, documentedResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
-describe('A credit budget with the local library', () => {
+describe('A credit budget for the local library', () => {
   const test = freshServiceTest({ config: { cacheSeconds: 0 } });
   test.beforeEach(({ service }) => {
     service.requests.length = 0;
   });
 
-  test('a call that would exceed the credit budget is rejected with the credits spent', async ({ service, start }) => {
+  test('a call that would exceed the credit budget is rejected and shows the credits spent', async ({
+    service,
+    start,
+  }) => {
     const { call } = await start({ creditBudget: 4 });
     expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
     expect((await call('search_ads', { limit: 20 })).isError).toBe(false);
@@ -26,10 +29,13 @@ describe('A credit budget with the local library', () => {
   });
 });
 
-describe('A credit budget with another API', () => {
+describe('A credit budget for an external API', () => {
   const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
-  test('a budget error suggests no smaller limit for a tool without a limit argument', async ({ upstream, start }) => {
+  test('a budget error does not suggest a smaller limit for a tool without a limit argument', async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ creditBudget: 3 });
     upstream.respondWith(json({ id: 'x' }, { headers: creditHeaders(2) }));
     await call('get_ad', { adId: deriveUuid('x') });
@@ -38,7 +44,7 @@ describe('A credit budget with another API', () => {
     expect(text).not.toContain('smaller limit');
   });
 
-  test('free calls do not wait for a paid call that hangs', async ({ upstream, start }) => {
+  test('free calls do not wait for a paid call that never returns', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5 });
     upstream.respondWith(documentedResponse);
     await call('list_collections');
@@ -57,7 +63,10 @@ describe('A credit budget with another API', () => {
     expect(await Promise.all(hanging)).toEqual(['left', 'left']);
   });
 
-  test('saves count against the credit budget even if an earlier save was free', async ({ upstream, start }) => {
+  test('saving an item counts against the credit budget even if an earlier save was free', async ({
+    upstream,
+    start,
+  }) => {
     const createSaveResponse = (added: boolean) =>
       json({ itemType: 'ads', itemId: deriveUuid('x'), added }, { headers: creditHeaders(added ? 3 : 0) });
     upstream.respondWith(createSaveResponse(false), createSaveResponse(true));
@@ -69,7 +78,7 @@ describe('A credit budget with another API', () => {
     expect(results.filter(({ isError }) => !isError)).toHaveLength(3);
   });
 
-  test('a paid call waits for another one only until its own deadline', async ({ upstream, start }) => {
+  test('a paid call waits for another paid call only until its own deadline', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5, timeoutMs: 200 });
     upstream.respondWith(() => {});
     const results = await Promise.all(

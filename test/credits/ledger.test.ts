@@ -17,7 +17,10 @@ const createListing = (count: number, charged: number, hasMore = false) => {
 };
 
 describe('The spending shown by get_credits', () => {
-  test("get_credits shows the spending of this server next to the API's figures", async ({ upstream, start }) => {
+  test("get_credits shows the spending of this server next to the account's own numbers", async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ cacheSeconds: 900 });
     for (const [items, price] of [
       [10, 3],
@@ -56,7 +59,7 @@ describe('The spending shown by get_credits', () => {
     ],
     ['is a 503 and is not retried', json({}, { status: 503, headers: creditHeaders(2) }), { retryable: false }],
     [
-      'breaks off',
+      'ends in the middle of the body',
       (_, response) => {
         response
           .writeHead(200, { ...creditHeaders(2), 'x-service-request-id': 'req-1', 'content-length': '99' })
@@ -65,7 +68,7 @@ describe('The spending shown by get_credits', () => {
       },
       { kind: 'network', status: 200 },
     ],
-  ])('get_credits counts the charge of a response that %s', async ([_, fails, expected], { upstream, server }) => {
+  ])('get_credits counts the charge of an API response that %s', async ([_, fails, expected], { upstream, server }) => {
     upstream.respondWith(fails, createListing(1, 1));
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
@@ -88,7 +91,10 @@ describe('The spending shown by get_credits', () => {
 });
 
 describe('Expected prices', () => {
-  test('the highest known price is remembered after calls with many other page sizes', async ({ upstream, start }) => {
+  test('the highest known price is still remembered after calls with many other page sizes', async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ creditBudget: 138 });
     for (let items = 40; items >= 1; items--) {
       upstream.respondWith(createListing(items, items === 40 ? 50 : 1));
@@ -153,21 +159,27 @@ describe('Expected prices', () => {
       21,
       '10',
     ],
-  ])('expected price: %s', async ([_, earlierResponses, nextArgs, tooSmall, price], { upstream, start }) => {
-    for (const creditBudget of [tooSmall, tooSmall + 1]) {
-      const { call } = await start({ creditBudget });
-      for (const [limit, answer] of earlierResponses) {
-        upstream.respondWith(answer);
-        await call('search_ads', limit === undefined ? {} : { limit });
+  ])(
+    'the ledger expects a price: %s',
+    async ([_, earlierResponses, nextArgs, tooSmall, price], { upstream, start }) => {
+      for (const creditBudget of [tooSmall, tooSmall + 1]) {
+        const { call } = await start({ creditBudget });
+        for (const [limit, answer] of earlierResponses) {
+          upstream.respondWith(answer);
+          await call('search_ads', limit === undefined ? {} : { limit });
+        }
+        upstream.respondWith(createListing(1, 0));
+        const { text } = await call('search_ads', { filters: { other: 1 }, ...nextArgs });
+        const named = /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
+        expect(named).toBe(creditBudget === tooSmall ? price : undefined);
       }
-      upstream.respondWith(createListing(1, 0));
-      const { text } = await call('search_ads', { filters: { other: 1 }, ...nextArgs });
-      const named = /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
-      expect(named).toBe(creditBudget === tooSmall ? price : undefined);
-    }
-  });
+    },
+  );
 
-  test('the expected price of collection items uses the documented page size', async ({ upstream, start }) => {
+  test("the expected price of a collection's items is based on the documented page size", async ({
+    upstream,
+    start,
+  }) => {
     const server = await start({ creditBudget: 9 });
     const createItems = (collection: string) =>
       server.call('list_collection_items', { collectionId: deriveUuid(collection), itemType: 'ads' });
@@ -176,7 +188,7 @@ describe('Expected prices', () => {
     expect((await createItems('b')).text).toContain('this call is expected to cost 5.');
   });
 
-  test('the next page of a search without a limit reserves the price of the first page', async ({
+  test('each further page of a search without a limit reserves what its first page cost', async ({
     upstream,
     start,
   }) => {

@@ -5,11 +5,11 @@ import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } f
 /** Keeps the test fast. `npm run schedules` tries many more schedules. */
 const options = { numRuns: 150 };
 
-test('only a call of unknown price or a price increase can exceed a budget', async () => {
+test('only a price increase or a call of unknown price can exceed a credit budget', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
 });
 
-test('every call that fits the budget is sent if the API states all charges', async () => {
+test('every call that fits the budget is sent if the API reports all charges', async () => {
   await fc.assert(fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted), options);
 });
 

@@ -86,15 +86,18 @@ test.for<[string, Case]>([
       spent: { charged: 0, uncertain: 4 },
     },
   ],
-])('unstated charges: %s', async ([_, { creditBudget, behaviours, expectedOutcomes, spent }], { upstream, start }) => {
-  const server = await start({ creditBudget });
-  upstream.respondWith(...behaviours);
-  expect((await makeCalls(server, expectedOutcomes.split(' ').length)).join(' ')).toBe(expectedOutcomes);
-  const { charged, uncertain } = await readSpent(server);
-  expect({ charged, uncertain }).toEqual(spent);
-});
+])(
+  'responses without a charge: %s',
+  async ([_, { creditBudget, behaviours, expectedOutcomes, spent }], { upstream, start }) => {
+    const server = await start({ creditBudget });
+    upstream.respondWith(...behaviours);
+    expect((await makeCalls(server, expectedOutcomes.split(' ').length)).join(' ')).toBe(expectedOutcomes);
+    const { charged, uncertain } = await readSpent(server);
+    expect({ charged, uncertain }).toEqual(spent);
+  },
+);
 
-test('a larger page without a stated charge counts at its highest possible price', async ({ upstream, start }) => {
+test('a larger page whose charge is unknown counts at its highest possible price', async ({ upstream, start }) => {
   const items = Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` }));
   const page = { items, cursor: null, hasMore: false };
   const server = await start({ creditBudget: 50 });
@@ -104,7 +107,10 @@ test('a larger page without a stated charge counts at its highest possible price
   expect(await readSpent(server)).toMatchObject({ charged: 3, uncertain: 30 });
 });
 
-test('a budget error states the credits counted for calls of unknown charge', async ({ upstream, start }) => {
+test('a budget error shows how many credits were counted for calls with an unknown charge', async ({
+  upstream,
+  start,
+}) => {
   const server = await start({ creditBudget: 12 });
   upstream.respondWith(createAnswer());
   await makeCalls(server, 1);
@@ -112,7 +118,7 @@ test('a budget error states the credits counted for calls of unknown charge', as
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
 
-test('paid calls never request the credit balance', async ({ upstream, start }) => {
+test('paid calls never request the credit balance from the API', async ({ upstream, start }) => {
   for (const config of [{ creditBudget: 100 }, {}])
     for (const behaviour of [createAnswer(1), createAnswer(), faults.resets]) {
       upstream.respondWith(behaviour);
@@ -121,7 +127,7 @@ test('paid calls never request the credit balance', async ({ upstream, start }) 
     }
 });
 
-test('a call of unknown charge and price adds nothing to the spending without a budget', async ({
+test('a call whose charge and price are unknown adds nothing to the spending without a budget', async ({
   upstream,
   start,
 }) => {
@@ -132,7 +138,7 @@ test('a call of unknown charge and price adds nothing to the spending without a 
   expect(await readSpent(server)).toMatchObject({ charged: 0 });
 });
 
-test('a failed balance request is repeated at most once a minute', async ({ upstream, start }) => {
+test('a failed request for the credit balance is repeated at most once a minute', async ({ upstream, start }) => {
   upstream.respondWith(errorResponse(402));
   upstream.credits = delays.hangs;
   const { call, connectAs } = await start({ timeoutMs: 3000 });

@@ -25,7 +25,10 @@ test.beforeEach(({ upstream }) => {
 const listPaths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
 
 describe('A usage limit error', () => {
-  test('a usage limit error names the full window and the tools that still work', async ({ upstream, server }) => {
+  test('a usage limit error says whether the hourly or daily limit is reached and which tools still work', async ({
+    upstream,
+    server,
+  }) => {
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({
       kind: 'usage_limit',
@@ -41,7 +44,10 @@ describe('A usage limit error', () => {
     expect(listPaths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
-  test('a usage limit error suggests a smaller request if no window is full', async ({ upstream, server }) => {
+  test('a usage limit error suggests a smaller request if neither limit is fully used', async ({
+    upstream,
+    server,
+  }) => {
     upstream.credits = json(creditStatus(createUsageLimit(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
@@ -75,13 +81,13 @@ test('concurrent usage limit errors request the credit status only once', async 
   expect(listPaths(upstream).filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
 });
 
-describe('A full usage window', () => {
+describe('A reached hourly or daily usage limit', () => {
   test.beforeEach(async ({ upstream, server }) => {
     await server.call('search_ads');
     upstream.respondWith(documentedResponse);
   });
 
-  test('a full usage window blocks only the paid calls of its API key', async ({ upstream, server }) => {
+  test('a reached usage limit blocks only the paid calls of its own API key', async ({ upstream, server }) => {
     for (const limit of [1, 2, 3]) {
       const { error, text } = await server.call('search_ads', { limit });
       expect(error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
@@ -96,13 +102,16 @@ describe('A full usage window', () => {
     expect((await otherServer.call('search_ads')).isError).toBe(false);
   });
 
-  test('paid calls resume as soon as get_credits shows an open window', async ({ upstream, server }) => {
+  test('paid calls resume as soon as get_credits shows that the usage limit has reset', async ({
+    upstream,
+    server,
+  }) => {
     upstream.credits = json(creditStatus(createUsageLimit(0)));
     await server.call('get_credits');
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('the server requests the credit status once a minute while the usage limit of the API key is reached', async ({
+  test('the server requests the credit status once a minute while the usage limit of an API key is reached', async ({
     upstream,
     server,
   }) => {
@@ -124,14 +133,14 @@ describe('A full usage window', () => {
   });
 });
 
-test('the next paid call is blocked after get_credits shows a full window', async ({ upstream, server }) => {
+test('the next paid call is blocked after get_credits shows a reached usage limit', async ({ upstream, server }) => {
   upstream.respondWith(documentedResponse);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
   expect(listPaths(upstream)).toEqual(['GET /v1/credits']);
 });
 
-test('calls that cost more than the usage window has left are blocked', async ({ upstream, server }) => {
+test('calls that cost more than the remaining hourly or daily allowance are blocked', async ({ upstream, server }) => {
   upstream.respondWith(
     json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: creditHeaders(5) }),
     errorResponse(429),

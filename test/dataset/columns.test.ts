@@ -11,8 +11,8 @@ const test = freshUpstreamTest();
 
 const toDay = (day: number) => new Date(Date.UTC(2026, 6, day)).toISOString();
 
-describe('The column activeWhenLastRead', () => {
-  test('activeWhenLastRead marks the ads that ran on the last day of an imported archive', async ({
+describe('The SQL column activeWhenLastRead', () => {
+  test('activeWhenLastRead is 1 for ads that ran on the last day of an imported archive', async ({
     upstream,
     start,
   }) => {
@@ -37,7 +37,7 @@ describe('The column activeWhenLastRead', () => {
     expect(await server.queryRows(range)).toEqual([['2026-06-30T23:59:59.000Z', '2026-07-01T22:00:00.000Z']]);
   });
 
-  test('activeWhenLastRead compares all parts of a search with the same last day', async ({ upstream, server }) => {
+  test('activeWhenLastRead uses one last day for all parts of a split search', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     const [early, late] = [createAd(1, { lastSeenAt: toDay(1) }), createAd(2, { lastSeenAt: toDay(9) })];
     service.selectAds = ({ query }) => (query === 'early' ? [early] : [late]);
@@ -49,7 +49,7 @@ describe('The column activeWhenLastRead', () => {
     ]);
   });
 
-  test('activeWhenLastRead compares each ad with the latest date in its gathering', async ({ upstream, start }) => {
+  test('activeWhenLastRead compares each ad with the latest date in its own search', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 }, { now: () => now });
     const service = serveAds(upstream, 0);
     const days = fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined, freq: 4 });
@@ -102,7 +102,10 @@ test('ads whose text is only a template placeholder have no language and no vari
   expect(await server.queryRows('SELECT count(DISTINCT variant) FROM ads')).toEqual([[1]]);
 });
 
-test('pictureState says whether a picture is available, expired, failed or missing', async ({ upstream, start }) => {
+test('the column pictureState says whether a picture is available, expired, failed or missing', async ({
+  upstream,
+  start,
+}) => {
   const host = await startPictureHost();
   try {
     const time = { now };
@@ -132,7 +135,7 @@ test('pictureState says whether a picture is available, expired, failed or missi
   }
 });
 
-describe('Columns of imported ads', () => {
+describe('SQL columns of imported ads', () => {
   const importedAd = {
     id: 'a',
     adLibrary: 'meta',
@@ -156,7 +159,7 @@ describe('Columns of imported ads', () => {
   };
   const buildColumns = (ad: object) => buildAdRows({ id: 'a', ...ad }, { gatheredAt: now }).ad;
 
-  test('payer, beneficiary and reach are read from the EU fields', () => {
+  test('the columns payer, beneficiary and reach are read from the EU transparency fields', () => {
     const { ad, reach } = buildAdRows(importedAd, { gatheredAt: now });
     expect(ad).toMatchObject({ payer: 'Boots Ltd', beneficiary: 'Boots' });
     expect(ad.publicUrl).toBe('https://www.facebook.com/ads/library/?id=1234567890');
@@ -168,14 +171,14 @@ describe('Columns of imported ads', () => {
     ]);
   });
 
-  test('the payer is read from the disclaimer if no other field names it', () => {
+  test('the column payer is read from the disclaimer if no other field names the payer', () => {
     expect(buildColumns({ bylines: 'Paid for by Boots' })).toMatchObject({
       payer: 'Paid for by Boots',
       beneficiary: null,
     });
   });
 
-  test('publicUrl is an https URL or the ad library page of the archive id', () => {
+  test('the column publicUrl has an https URL from the ad or the ad library page of its archive id', () => {
     const urls = [
       { adLibrary: 'google', adArchiveId: 'CR12', adSnapshotUrl: 'https://adstransparency.example/CR12' },
       { adLibrary: 'google', adArchiveId: '12', adSnapshotUrl: 'javascript:alert(1)' },
@@ -189,7 +192,7 @@ describe('Columns of imported ads', () => {
     expect(urls).toEqual(['https://adstransparency.example/CR12', null, null, null, null, ofMeta, null]);
   });
 
-  test('fields of any shape never produce an invalid payer or reach', () => {
+  test('ad fields of any shape never produce an invalid payer or reach', () => {
     const anything = fc.anything();
     const fields = fc.record(
       {

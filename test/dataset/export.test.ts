@@ -60,7 +60,7 @@ function parseCsv(csv: string): string[][] {
   return rows.slice(0, -1);
 }
 
-test('a CSV export never contains a cell that a spreadsheet runs as a formula', async () => {
+test('no cell of a CSV export is run as a formula by a spreadsheet', async () => {
   const starts = ['=cmd|x', '-1', '+', '@a', '＝1', '- free', '(x)', 'Hi', ' '];
   const separators = [';', '\t', '|', ',', '\n', '\r\n', '"', "'"];
   const part = fc.constantFrom(...starts, ...separators);
@@ -81,7 +81,7 @@ test('a CSV export never contains a cell that a spreadsheet runs as a formula', 
   );
 });
 
-test('CSV escaping gives the same text for one chunk and for many chunks', async () => {
+test('CSV escaping gives the same result for one chunk and for many chunks', async () => {
   const signs = fc.constantFrom('=', '-', ';', '\n', '\r\n', '"', '""', "'", 'a', '|', '- a');
   const text = fc.array(signs, { minLength: 1, maxLength: 12 }).map((parts) => parts.join(''));
   const cellOf = async (cell: string) =>
@@ -126,7 +126,7 @@ test.each(['csv', 'xlsx'] as const)(
   },
 );
 
-test('a JSON Lines export has one object per row', async () => {
+test('a JSON Lines export has one JSON object per row', async () => {
   const text = await exportAsText('jsonl', ['id', '__proto__'], [['a\n\u2028', 1]], [[null, '=1']]);
   const lines = text.trimEnd().split('\n');
   expect(lines.map((line) => Object.entries(JSON.parse(line)).flat())).toEqual([
@@ -135,7 +135,7 @@ test('a JSON Lines export has one object per row', async () => {
   ]);
 });
 
-test('an export fails if the file grows too large or cannot be written', async () => {
+test('an export fails if its file grows too large or cannot be written', async () => {
   const noise = Array.from({ length: 500 }, (_, index) => [randomBytes(30).toString('hex') + index]);
   const source = statement(['a'], [noise, noise]);
   for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
@@ -152,14 +152,14 @@ test('an export fails if the file grows too large or cannot be written', async (
 
 const [noon, morning] = ['2026-06-14T12:30:05.000Z', '2026-06-15T00:00:00.000Z'];
 
-describe('An Excel sheet', () => {
+describe('A sheet of an Excel export', () => {
   const exportSheet = async (columns: string[], ...batches: Cell[][][]) => {
     const { bytes, counts } = await writeToBuffer('xlsx', columns, ...batches);
     const [sheet] = await readSheet(bytes, { trim: false });
     return { rows: sheet?.data, counts, xml: strFromU8(unzipSync(bytes)['xl/worksheets/sheet1.xml'] as Uint8Array) };
   };
 
-  test('an Excel sheet stores dates, numbers and texts as their own types', async () => {
+  test('an Excel export stores dates, numbers and texts as their own cell types', async () => {
     const { rows, xml } = await exportSheet(
       ['id', 'startedAt', 'count', 'share', 'mixed'],
       [['00042', noon, 3, 0.5, 'one']],
@@ -188,7 +188,7 @@ describe('An Excel sheet', () => {
     expect(rows).toEqual([['At'], ...column]);
   });
 
-  test('an Excel sheet never contains formulas', async () => {
+  test('an Excel export never contains formulas', async () => {
     const hostile = ['=1+1', '=cmd|"/C calc"!A0', '@SUM(A1)', '<f>1+1</f>', ']]><f>1</f>', '_x003D_1', '&#61;1', '+1'];
     const cells = hostile.map((text) => [text, text]);
     const { rows, xml } = await exportSheet(['=A1', 'text'], cells);
@@ -196,7 +196,7 @@ describe('An Excel sheet', () => {
     expect(xml).not.toMatch(/<f[ >]/);
   });
 
-  test('an Excel sheet is well-formed XML for any text', async () => {
+  test('an Excel export is well-formed XML for any cell text', async () => {
     const text = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 5 }), async (texts) => {
@@ -210,7 +210,7 @@ describe('An Excel sheet', () => {
     );
   });
 
-  test('an Excel sheet writes long numbers as text and truncates long texts', async () => {
+  test('an Excel export writes long numbers as text and truncates long texts', async () => {
     const long = 'x'.repeat(40_000);
     const { rows, counts } = await exportSheet(
       ['n', 'a'],
@@ -237,7 +237,7 @@ const exportParquet = async (columns: string[], ...batches: Cell[][][]) => {
   return { rows: await parquetReadObjects({ file }), types: schema.map(({ type }) => type) };
 };
 
-test('a Parquet column gets the common type of its cells', async () => {
+test('a column of a Parquet export gets the common type of its cells', async () => {
   const { rows, types } = await exportParquet(
     ['id', 'startedAt', 'count', 'share', 'mixed', 'nothing', 'id (2)'],
     [['00042', noon, 3, 1, 'one', null, 'a']],
@@ -252,7 +252,7 @@ test('a Parquet column gets the common type of its cells', async () => {
   ]);
 });
 
-test('a Parquet export keeps all rows of several row groups', async () => {
+test('a Parquet export keeps the rows of all its row groups', async () => {
   const cells = Array.from({ length: 25_000 }, (_, index): Cell[] => [index, `ad-${index}`]);
   const { rows } = await exportParquet(['n', 'id'], cells.slice(0, 15_000), cells.slice(15_000));
   expect(rows).toHaveLength(25_000);
@@ -260,7 +260,7 @@ test('a Parquet export keeps all rows of several row groups', async () => {
   expect((await exportParquet(['n', 'id'])).rows).toEqual([]);
 });
 
-test('a Parquet export fails if the statement returns other rows on its second run', async () => {
+test('a Parquet export fails if the SQL statement returns other rows when it runs a second time', async () => {
   let runs = 0;
   const source: Statement = {
     ...statement([], []),

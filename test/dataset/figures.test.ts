@@ -9,7 +9,7 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 const startedIn = (month: string, index: number, more: object = {}) =>
   createAd(index, { startedAt: `${month}-05T00:00:00Z`, lastSeenAt: `${month}-09T00:00:00Z`, ...more });
 
-describe('The months table', () => {
+describe('The SQL table months', () => {
   const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
     GROUP BY 1 ORDER BY 1`;
 
@@ -43,7 +43,7 @@ describe('The months table', () => {
     ]);
   });
 
-  test('a month stays unfinished in the months table until every search was read after its end', async ({
+  test('the months table marks a month as unfinished until every search was read again after its end', async ({
     upstream,
     start,
   }) => {
@@ -61,7 +61,7 @@ describe('The months table', () => {
     expect(await server.queryRows(unfinished)).toEqual([['2026-11']]);
   });
 
-  test('the months table ends with the month of the last response if nothing was gathered', async ({
+  test('the months table ends with the month of the last API response if gather_ads never ran', async ({
     upstream,
     start,
   }) => {
@@ -76,7 +76,7 @@ describe('The months table', () => {
     ]);
   });
 
-  test('the months table contains every month from the first launch exactly once', () => {
+  test('the months table has exactly one row for each month since the first launch', () => {
     const time = fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2030, 0) });
     fc.assert(
       fc.property(time, time, time, (launch, one, other) => {
@@ -98,7 +98,10 @@ describe('The months table', () => {
 });
 
 describe('The method section of a report', () => {
-  test('a report on a weekly gathering states the period and cost of all readings', async ({ upstream, start }) => {
+  test('a report on a search that is repeated weekly shows the period and the cost of all runs', async ({
+    upstream,
+    start,
+  }) => {
     let clock = Date.parse('2026-11-02T10:00:00Z');
     const server = await start({}, { now: () => clock });
     serveAds(upstream, 60);
@@ -117,10 +120,10 @@ describe('The method section of a report', () => {
   });
 });
 
-describe('A gathering with overlapping searches', () => {
+describe('A gather_ads run with overlapping searches', () => {
   const split = { split: [{ part: 'a' }, { part: 'b' }], maxCredits: 50 };
 
-  test('gather_ads states how many ads were counted twice by overlapping searches', async ({ upstream, server }) => {
+  test('gather_ads reports how many ads overlapping searches counted twice', async ({ upstream, server }) => {
     const service = serveAds(upstream, 31);
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     const { data, text } = await server.call('gather_ads', split);
@@ -130,10 +133,7 @@ describe('A gathering with overlapping searches', () => {
     expect((await server.readResource(report.uri)).text).toContain('counts an ad of several parts several times');
   });
 
-  test('the coverage of an incomplete gathering states how many ads were counted twice', async ({
-    upstream,
-    server,
-  }) => {
+  test('the note on missing ads says how many ads overlapping searches counted twice', async ({ upstream, server }) => {
     const service = serveAds(upstream, 300);
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     await server.call('gather_ads', { ...split, maxAds: 100 });
@@ -142,8 +142,8 @@ describe('A gathering with overlapping searches', () => {
   });
 });
 
-describe('The summary of gather_ads compared with SQL', () => {
-  test('the summary of gather_ads shows the same percentiles as SQL', async ({ upstream, start }) => {
+describe('The gather_ads summary compared with SQL', () => {
+  test('the gather_ads summary shows the same percentiles as SQL', async ({ upstream, start }) => {
     const server = await start({}, { now: () => Date.parse('2026-11-20T10:00:00Z') });
     const days = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 89];
     serveAds(upstream, 0).ads = days.map((ran, at) =>
@@ -156,7 +156,7 @@ describe('The summary of gather_ads compared with SQL', () => {
     expect(summary).toContain(`Days running: min 1, median ${median}, 90th percentile ${high}, max 89`);
   });
 
-  test('the summary of gather_ads and SQL ignore letter case', async ({ upstream, server }) => {
+  test('the gather_ads summary and SQL both ignore letter case', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     service.ads = ['VIDEO', 'video', 'Video'].map((displayFormat, at) =>
       createAd(at, {
@@ -194,7 +194,7 @@ describe('The method note of an export', () => {
     "SELECT id, 'gathering' AS kind FROM gatherings",
     'SELECT 1 AS id',
     'SELECT country AS id FROM ad_countries',
-  ])('the method note lists every gathering for an export without ad ids: %s', async (sql, { upstream, server }) => {
+  ])('the method note of an export without ad ids lists every stored search: %s', async (sql, { upstream, server }) => {
     serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
     const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
     const { data } = await server.call('export_ads', { sql });
@@ -203,7 +203,7 @@ describe('The method note of an export', () => {
     expect(note).not.toContain('read none of these ads');
   });
 
-  test('the method note lists only the gatherings that contain exported ads', async ({ upstream, server }) => {
+  test('the method note lists only the searches whose ads are in the export', async ({ upstream, server }) => {
     const service = serveAds(upstream, 2);
     service.selectAds = ({ query }) => service.ads.slice(query === 'a' ? 0 : 1).slice(0, 1);
     const gather = async (query: string) =>
@@ -217,7 +217,7 @@ describe('The method note of an export', () => {
   });
 });
 
-test('the coverage counts the advertisers without a complete gathering, even if the result has no ad ids', async ({
+test('query_ads warns of advertisers without a complete search even if its result has no ad ids', async ({
   upstream,
   server,
 }) => {

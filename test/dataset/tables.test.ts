@@ -42,7 +42,7 @@ const ad = {
 const page = { pageId: '7', pageName: 'Acme', adsAmount: 3, detailsEstimated: false, countries: ['DE', '', 4, 'AT'] };
 
 freshUpstreamTest({ config: { cacheSeconds: 0 } })(
-  'SQL returns an ad, its page, its versions and its gathering in every documented column',
+  'SQL returns an ad, its page, its versions and its gather_ads run in every documented column',
   async ({ upstream, start }) => {
     let clock = gatheredAt;
     const { call } = await start({}, { now: () => clock });
@@ -149,7 +149,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
   },
 );
 
-test('the event loop stays responsive while many ads are loaded', async () => {
+test('the event loop stays responsive while many ads are loaded into SQL tables', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const manyAds = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...manyAds);
@@ -173,13 +173,13 @@ test('the event loop stays responsive while many ads are loaded', async () => {
   expect(eventLoopTurns).toBeGreaterThan(3);
 });
 
-test('active and daysRunning refer to the time of gathering', () => {
+test('the columns active and daysRunning refer to the time at which the ad was read', () => {
   const endedAd = { ...ad, endDate: '2026-11-10' };
   expect(buildAdRows(endedAd, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
 });
 
-test('the first line and the language of an ad ignore template texts', () => {
+test('the first line and the language of an ad ignore template placeholders', () => {
   const template = { id: 'a', headline: '{{product.name}}', body: '{{product.brand}} for you', cards: ad.cards };
   expect(buildAdRows(template, { gatheredAt }).ad.firstLine).toBe(english.split('\n')[0]);
   expect(extractLanguageText(template)).toBe(`Red\n${english}\nBlue boots`);
@@ -190,7 +190,7 @@ test.each([
   [{ type: 'VID', nr: 0 }, { type: 'THUMB', nr: 0 }, 1, 0],
   [{ type: 'THUMB', nr: 0 }, { type: 'THUMB', nr: 0 }, 0, 1],
   [{ type: 'PA_PP' }, { type: 7 }, null, null],
-])('an ad with the media %j and %j has %s videos and %s images', (first, second, videoCount, imageCount) => {
+])('an ad with the media types %j and %j counts %s videos and %s images', (first, second, videoCount, imageCount) => {
   expect(buildAdRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({
     cardCount: 0,
     videoCount,
@@ -198,7 +198,7 @@ test.each([
   });
 });
 
-test('every cell is non-empty text, a finite number or null', () => {
+test('every cell of the SQL tables is non-empty text, a finite number or null', () => {
   const names = fc.constantFrom(...Object.keys(ad), ...getColumnNames('ads'), ...getColumnNames('pages'));
   const fields = fc.dictionary(
     names,

@@ -19,7 +19,7 @@ function findVariants(copies: (string | null)[]) {
 }
 
 describe('Text variants of ads', () => {
-  test('nearly identical ad texts form one variant', () => {
+  test('nearly identical ad texts form one text variant', () => {
     const loud = `🔥 ${boots.toUpperCase()} 🔥`;
     for (const copy of [boots, loud, `${boots} Try them now.`, boots.replace('Hand-made in', 'Made in')])
       expect(findVariants([`${boots} 19.99`, `${copy} 24.50`]), copy).toEqual(['0', '0']);
@@ -39,15 +39,15 @@ describe('Text variants of ads', () => {
     'é',
     'https://shop.example',
     `${'\u200b'.repeat(3000)}Sale`,
-  ])('the short text %s forms its own variant', (text) =>
+  ])('the short text %s forms its own text variant', (text) =>
     expect(findVariants([text, tents, text, boots])).toEqual(['0', '1', '0', '3']),
   );
 
-  test('short texts that differ only in case, punctuation or numbers form one variant', () => {
+  test('short texts that differ only in case, punctuation or numbers form one text variant', () => {
     expect(findVariants(['OK', 'ok!', '50 %', '20 %', '🎉', '🔥'])).toEqual(['0', '0', '2', '2', '4', '5']);
   });
 
-  test('an ad text has a variant only if it has a visible character', () => {
+  test('an ad text without visible characters has no text variant', () => {
     const blank = fc.constantFrom(' ', '\n', '\u200b', '\u00ad', '\u2060', '\ufe0f', '\u2800');
     const text = fc.array(fc.oneof({ weight: 3, arbitrary: blank }, fc.string({ unit: 'grapheme', maxLength: 1 })), {
       maxLength: 6,
@@ -60,14 +60,14 @@ describe('Text variants of ads', () => {
     );
   });
 
-  test('the variant of an ad comes from its headline and body, or else from its cards', () => {
+  test('the text variant of an ad comes from its headline and body, or else from its cards', () => {
     const cards = [{ title: 'Red', body: 'boots' }];
     expect(selectVariantText({ headline: null, body: 'Walk', cards })).toBe('Walk');
     expect(selectVariantText({ headline: null, body: null, cards })).toBe('Red\nboots');
     expect(selectVariantText({ headline: '\u200b', body: null, cards })).toBe('Red\nboots');
   });
 
-  test('grouping ads into variants takes linear time', () => {
+  test('grouping ads into text variants takes linear time', () => {
     const vocabulary = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
     const copyOf = (index: number) =>
       Array.from({ length: 30 }, (_, place) => vocabulary[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
@@ -92,7 +92,7 @@ const step = fc.oneof(
 );
 
 serverTest(
-  'a new process finds the same variants as a process that received every change',
+  'a new process finds the same text variants as a process that received every change',
   async ({ start, upstream }) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {

@@ -191,7 +191,7 @@ function readFilters(text: string): void {
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
   const blocks = listCodeBlocks(page).filter(({ notRun }) => !notRun);
 
-  test('every code block runs or says why it does not', () => {
+  test('every code block in the documentation either runs or says why it does not', () => {
     expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
   });
 
@@ -209,6 +209,6 @@ test('the install links in the README add working servers', async () => {
 });
 
 // .mcp.json needs a link to the built command, which the folder does not have on Windows.
-test.skipIf(process.platform === 'win32')('the .mcp.json file of the repository starts the demo', () =>
+test.skipIf(process.platform === 'win32')('the .mcp.json file of the repository starts the demo server', () =>
   runJson(readFileSync(join(root, '.mcp.json'), 'utf8')),
 );

@@ -16,7 +16,7 @@ const hasClient = python('-c', 'from mcp import Client').status === 0;
 const unless = hasClient ? '' : ' (not run: `pip install mcp` first)';
 const pythonExample = 'docs/examples/python/count_and_gather.py';
 
-test.skipIf(!hasPython)('the Python example compiles', () => {
+test.skipIf(!hasPython)('the Python example compiles without errors', () => {
   const compiled = join(createTemporaryFolder(), 'example.pyc');
   const { status, stderr } = python(
     '-c',
@@ -26,14 +26,14 @@ test.skipIf(!hasPython)('the Python example compiles', () => {
 });
 
 // Run the example twice: the second run reads stored ads, and its results have other fields.
-test('the TypeScript example counts, gathers and queries ads', async () => {
+test('the TypeScript example counts ads, gathers them and queries them with SQL', async () => {
   const example = join(root, 'docs/examples/typescript/count-and-gather.ts');
   const outfile = join(createTemporaryFolder(), 'count-and-gather.mjs');
   buildSync({ entryPoints: [example], outfile, bundle: true, platform: 'node', format: 'esm' });
   await expectTwice((url) => run(process.execPath, outfile, url), 'complete: true.');
 });
 
-test.skipIf(!hasClient)(`the Python example counts, gathers and queries ads${unless}`, async () => {
+test.skipIf(!hasClient)(`the Python example counts ads, gathers them and queries them with SQL${unless}`, async () => {
   await expectTwice((url) => run('python3', pythonExample, url), 'complete: True.');
   expect(python(pythonExample, '--help')).toMatchObject({
     status: 0,

@@ -33,7 +33,7 @@ test.each(pages)('every relative link in $file leads to an existing file and hea
   expect(broken).toEqual([]);
 });
 
-test('every page in docs can be reached by links from the README', () => {
+test('every page in docs can be reached from the README through links', () => {
   const linkedFiles = new Set<string>();
   const visit = (file: string): void => {
     const page = pages.find((other) => other.file === file);
@@ -51,6 +51,6 @@ test('every page in docs can be reached by links from the README', () => {
 const listPaths = ({ text }: Page): string[] =>
   [...text.matchAll(/`((?:src|test|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
 
-test.each(pages)('every repository path in $file exists', (page) => {
+test.each(pages)('every repository path that $file mentions exists', (page) => {
   expect(listPaths(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

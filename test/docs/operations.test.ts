@@ -22,14 +22,14 @@ test.each(files)('docs/operations/%s is linked from a page in docs', (file) => {
 });
 
 test.each([...files.map((file) => ({ file, text: readDoc(file) })), { file: 'compose.yaml', text: composeFile }])(
-  'every setting in $file exists',
+  'every setting that $file mentions exists',
   ({ text }) => {
     const names = [...text.matchAll(/\bAD_LIBRARY_[A-Z_]+\b/g)].map(([name]) => name);
     expect(findUnknownVariables(Object.fromEntries(names.map((name) => [name, ''])))).toEqual([]);
   },
 );
 
-describe('The metrics files', () => {
+describe('The example files for metrics', () => {
   const dashboard = JSON.parse(readDoc('grafana-dashboard.json'));
   const { groups } = parse(readDoc('prometheus-rules.yml'));
   const alerts: { alert: string; expr: string }[] = groups.flatMap(({ rules }: { rules: [] }) => rules);
@@ -61,7 +61,7 @@ describe('The metrics files', () => {
     expect(labels.map(([, label]) => label).filter((label) => !servedLabels.has(label))).toEqual([]);
   });
 
-  test('every outcome in a metrics expression is an error kind', () => {
+  test('every outcome in a metrics expression is a known error kind', () => {
     const outcomes = expressions.flatMap(({ expr }) =>
       [...expr.matchAll(/outcome!?=~?"([\w|]+)"/g)].flatMap(([, words = '']) => words.split('|')),
     );
@@ -69,19 +69,19 @@ describe('The metrics files', () => {
     expect(['ok', ...errorKinds]).toEqual(expect.arrayContaining(outcomes));
   });
 
-  test('errors and charges of each tool are 0 before its first call, so that alerts see the first increase', () => {
+  test('the error and charge counters of each tool start at 0, so that alerts see the first increase', () => {
     expect(page).toContain('ad_library_call_seconds_count{tool="get_ad",outcome="internal"} 0\n');
     expect(page).toContain('ad_library_credits_charged_total{tool="get_ad"} 0\n');
   });
 
-  test('the dashboard, alerts and scrape configuration use the same job name', () => {
+  test('the dashboard, the alerts and the scrape configuration use the same job name', () => {
     const { scrape_configs: jobs, rule_files: ruleFiles } = parse(readDoc('prometheus.yml'));
     const names = expressions.flatMap(({ expr }) => [...expr.matchAll(/job="([^"]+)"/g)].map(([, job]) => job));
     expect([...new Set(names)]).toEqual(jobs.map(({ job_name: name }: { job_name: string }) => name));
     expect(ruleFiles).toEqual(['prometheus-rules.yml']);
   });
 
-  test('docs/replicas.md names only existing alerts', () => {
+  test('docs/replicas.md names only alerts that exist', () => {
     const text = readFileSync(join(root, 'docs/replicas.md'), 'utf8');
     const named = [...text.matchAll(/`(AdLibrary\w+)`/g)].map(([, name]) => name);
     expect(named).not.toEqual([]);
@@ -117,7 +117,7 @@ describe('kubernetes.yaml', () => {
     expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name);
   });
 
-  test('the grace period in kubernetes.yaml covers the shutdown of the server', () => {
+  test("the grace period in kubernetes.yaml is longer than the server's shutdown", () => {
     const delay = container.lifecycle.preStop.sleep.seconds;
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
     expect(container.readinessProbe.periodSeconds).toBeLessThan(delay);
@@ -139,31 +139,34 @@ describe('kubernetes.yaml', () => {
   });
 });
 
-describe('The proxy configurations', () => {
-  test.each(['nginx.conf', 'Caddyfile'])('%s hides probes and metrics and never retries a POST', (file) => {
-    const lines = readDoc(file)
-      .split('\n')
-      .filter((line) => !line.trim().startsWith('#'))
-      .join('\n');
-    for (const name of ['healthz', 'readyz', 'metrics']) expect(lines).toContain(name);
-    expect(lines).not.toMatch(/non_idempotent|lb_retry_match/);
-  });
+describe('The example proxy configurations', () => {
+  test.each(['nginx.conf', 'Caddyfile'])(
+    'the proxy configuration %s hides probes and metrics and never retries a POST',
+    (file) => {
+      const lines = readDoc(file)
+        .split('\n')
+        .filter((line) => !line.trim().startsWith('#'))
+        .join('\n');
+      for (const name of ['healthz', 'readyz', 'metrics']) expect(lines).toContain(name);
+      expect(lines).not.toMatch(/non_idempotent|lb_retry_match/);
+    },
+  );
 });
 
 /** Runs the programs that read these files. Tests of programs that are not installed are skipped. */
-describe('Checks with the original programs', () => {
+describe('Example files checked with the original programs', () => {
   const isInstalled = (program: string) => spawnSync('which', [program]).status === 0;
   const check = (program: string, ...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
     expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
   };
 
-  test.skipIf(!isInstalled('promtool'))('promtool accepts the alerts, and they fire as documented', () => {
+  test.skipIf(!isInstalled('promtool'))('promtool accepts the alert rules, and the alerts fire as documented', () => {
     check('promtool', 'check', 'config', join(folder, 'prometheus.yml'));
     check('promtool', 'test', 'rules', join(root, 'test/docs/prometheus-rules.test.yml'));
   });
 
-  test.skipIf(!isInstalled('nginx') || !isInstalled('openssl'))('nginx accepts nginx.conf', () => {
+  test.skipIf(!isInstalled('nginx') || !isInstalled('openssl'))('nginx accepts the example nginx.conf', () => {
     const temporary = createTemporaryFolder();
     const key = [
       '-newkey',
@@ -182,11 +185,11 @@ describe('Checks with the original programs', () => {
     check('nginx', '-t', '-p', temporary, '-c', join(temporary, 'nginx.conf'));
   });
 
-  test.skipIf(!isInstalled('caddy'))('Caddy accepts the Caddyfile', () => {
+  test.skipIf(!isInstalled('caddy'))('Caddy accepts the example Caddyfile', () => {
     check('caddy', 'adapt', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile'));
   });
 
-  test.skipIf(!isInstalled('systemd-analyze'))('systemd accepts the service unit', () => {
+  test.skipIf(!isInstalled('systemd-analyze'))('systemd accepts the example service unit', () => {
     const temporary = createTemporaryFolder();
     const unit = join(temporary, 'ad-library-mcp.service');
     writeFileSync(unit, readDoc('ad-library-mcp.service').replace('/usr/bin/node', process.execPath));

@@ -34,7 +34,7 @@ const createPlainPicture = (width: number, height: number, colour: number[]): Ra
 const createRectangle = (x: number, y: number, [width, height]: Point): Path[number] =>
   [[x, y], [x + width, y], [x + width, y + height], [x, y + height]];
 
-test('a filled path covers exactly its area', () => {
+test('a filled path covers exactly its own area', () => {
   const place = fc.double({ min: 0, max: 30, noNaN: true });
   const length = fc.double({ min: 0.5, max: 29, noNaN: true });
   fc.assert(
@@ -46,7 +46,7 @@ test('a filled path covers exactly its area', () => {
   );
 });
 
-test('a path that the canvas cuts off covers the same pixels inside it', () => {
+test('a path that extends beyond the canvas covers the same pixels inside the canvas', () => {
   const point = fc.tuple(fc.integer({ min: -90, max: 90 }), fc.integer({ min: -90, max: 90 }));
   fc.assert(
     fc.property(point, point, point, (...corners) => {
@@ -72,7 +72,7 @@ test('a path can have a hole or be a line with round ends', () => {
   expect(measureInk(drawPath(buildStroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
 });
 
-test('overlapping outlines color a pixel only once', () => {
+test('overlapping outlines color each pixel only once', () => {
   const canvas = new Canvas(60, 60, white);
   canvas.fillPath([createRectangle(10, 10, [40, 40]), createRectangle(20, 20, [20, 20])], [200, 100, 50]);
   for (const place of [15, 30]) expect(readPixel(canvas, place, place)).toEqual([200, 100, 50, 255]);
@@ -90,7 +90,7 @@ test.each([
   expect(measureInk(drawPath(path))).toBe(covered);
 });
 
-test('a scaled-down image averages the omitted pixels', () => {
+test('scaling an image down averages its pixels', () => {
   const readShownPart = (picture: Raster, side: number) => {
     const canvas = new Canvas(side, side);
     canvas.drawRaster(picture, { x: 0, y: 0, width: side, height: side });
@@ -148,7 +148,7 @@ function formatPictureAsText({ width, height, data }: Raster): string {
   return rows.map((row) => row.trimEnd()).join('\n');
 }
 
-test('drawn texts match the snapshot in drawings.txt', async () => {
+test('rendered texts match the snapshot in drawings.txt', async () => {
   const drawnLines = [
     ...[{ text: 'Wool shoes' }, { text: 'Wool', bold: true }, { text: 'WWW' }, { text: 'iii' }],
     { text: 'Wool', size: 40 },
@@ -168,7 +168,7 @@ test('drawn texts match the snapshot in drawings.txt', async () => {
   await expect(`${drawnLines.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
 });
 
-test('wrapped lines fit the width and keep every word', () => {
+test('wrapped lines of text fit the width and keep every word', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abcdeil'), minLength: 1, maxLength: 9 });
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (words, maxLines) => {
@@ -217,7 +217,7 @@ test.each([
   ['דגם (2026)', '(2026) םגד'],
   ['abc ٢٠٢٦', 'abc ٢٠٢٦'],
   ['שלום 🔥 א', 'א 🔥 םולש'],
-])('the text %s is drawn from left to right as %s', (text, drawn) => {
+])('the text %s is rendered from left to right as %s', (text, drawn) => {
   expect(orderLettersForDrawing(text).join('')).toBe(drawn);
 });
 
@@ -241,7 +241,7 @@ test('bidirectional reordering keeps every character and mirrors only brackets',
   );
 });
 
-test('numbers are drawn from left to right in every script', () => {
+test('digits are rendered from left to right in every script', () => {
   const word = fc.string({
     unit: fc.constantFrom(...lettersOfScripts.latin, ...lettersOfScripts.hebrew),
     minLength: 1,

@@ -23,7 +23,7 @@ test.each([1, 10, 11, 45])('a search that returns %i items costs one credit per 
   expect(readCharge(await search(key, { query: 'nowhere' }))).toBe(0);
 });
 
-test('the charges of concurrent calls add up to the decrease in the balance', async () => {
+test('the charges of concurrent calls add up to the decrease in the credit balance', async () => {
   const calls: Record<string, (key: string) => ReturnType<typeof readAd>> = {
     ad: readAd,
     page: (key) => libraryServer.get('/v1/pages/page-1', key),
@@ -51,7 +51,7 @@ test('the charges of concurrent calls add up to the decrease in the balance', as
   );
 });
 
-test('the hourly limit resets on the hour and the daily limit at midnight UTC', async () => {
+test('the hourly usage limit resets on the hour and the daily limit at midnight UTC', async () => {
   const key = libraryServer.createKey({ hourlyLimit: 2, dailyLimit: 3 });
   const expectations: [time: number, status: number, limitType?: string][] = [
     [testStartTime, 200],

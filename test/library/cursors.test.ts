@@ -19,8 +19,8 @@ async function createPage(...ads: object[]) {
 }
 const fiveAds = Array.from({ length: 5 }, (_, at) => ({ duplicates: at }));
 
-describe('Search cursors of the local library', () => {
-  test('a cursor supports filters of up to 48,000 bytes', async () => {
+describe('Search cursors from the local library', () => {
+  test('a search cursor supports filters of up to 48,000 bytes', async () => {
     const { pageId } = await createPage({}, {});
     const createFilters = (length: number) => ({ pageId, not: { ctaType: ['세'.repeat(length)] }, limit: 1 });
     const { cursor } = (await search(createFilters(15_900))).body;
@@ -29,7 +29,7 @@ describe('Search cursors of the local library', () => {
     expect(await search(createFilters(16_000))).toMatchObject({ status: 422, body: { error: { message } } });
   });
 
-  test('paging neither skips nor repeats records while records are added', async () => {
+  test('paging through a search neither skips nor repeats records while records are added', async () => {
     // Small numbers give many ads the same price, so that result pages end between equal prices.
     const price = fc.oneof(fc.nat(5), fc.double({ noNaN: true, noDefaultInfinity: true }));
     const adFields = fc.option(price).map((productPrice) => ({ productPrice, headline: 'Paged' }));
@@ -62,7 +62,7 @@ describe('Search cursors of the local library', () => {
     );
   });
 
-  test('a cursor for common filters has fewer than 180 characters', async () => {
+  test('a search cursor for common filters is shorter than 180 characters', async () => {
     const dates = { startedAt: '2026-01-02T03:04:05.000Z', lastSeenAt: '2026-03-15T00:00:00Z' };
     await createPage(...fiveAds.map(() => ({ ...dates, headline: 'Free shipping', countries: ['US'] })));
     const getCursorLength = async (body: object) => (await search({ ...body, limit: 2 })).body.cursor.length;
@@ -71,7 +71,7 @@ describe('Search cursors of the local library', () => {
     expect(await getCursorLength(filters)).toBeLessThan(180);
   });
 
-  test('a cursor with any changed character is rejected', async () => {
+  test('a search cursor with any changed character is rejected', async () => {
     const { pageId } = await createPage(...fiveAds);
     const cursor: string = (await search({ pageId, limit: 2 })).body.cursor;
     const getStatus = async (altered: string) => (await search({ cursor: altered })).status;
@@ -85,7 +85,7 @@ describe('Search cursors of the local library', () => {
       expect(await getStatus(altered)).toBe(422);
   });
 
-  test('a cursor is rejected with other filters or for another list', async () => {
+  test('a search cursor is rejected with other filters or for another list', async () => {
     const { pageId } = await createPage(...fiveAds);
     const filters = { pageId, duplicatesFrom: 1, not: { ctaType: 'BUY' }, sort: 'duplicates' };
     const { body } = await search({ ...filters, limit: 1 });
@@ -103,7 +103,7 @@ describe('Search cursors of the local library', () => {
   });
 });
 
-test('a collection cursor continues correctly after new items were added', async () => {
+test('the cursor of a collection continues correctly after items were added', async () => {
   const [savedAds, savedPages] = (await get('/v1/collections')).body.items;
   const { ads } = await createPage(...Array.from({ length: 13 }, () => ({})));
   const [lateId, ...ids] = ads.map(({ id }) => id);

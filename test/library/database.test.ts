@@ -36,7 +36,10 @@ describe('Opening a database file', () => {
     },
   );
 
-  test('opening a database fails for a foreign file or a missing folder', async ({ folder, database }) => {
+  test('opening a library database fails for a file of another program or in a missing folder', async ({
+    folder,
+    database,
+  }) => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
     await expect(openDatabase(database)).rejects.toThrow(/is not a database of the ad library/);
     await expect(openDatabase(join(folder, 'nowhere', 'a.db'))).rejects.toThrow(/cannot be written: .*no such file/);

@@ -45,7 +45,7 @@ const ads = await readAll<Ad>(demo, 'ads');
 const pages = await readAll<Page>(demo, 'pages');
 
 describe('The demo ads', () => {
-  test('a demo opened a day later has the same ads with dates moved by one day', async () => {
+  test('a demo library that is opened a day later has the same ads with dates moved by one day', async () => {
     const laterDemo = await openDemoLibrary({ now: () => testStartTime + 86_400_000 });
     const stringifyWithoutDates = (someAds: Ad[]) => JSON.stringify(someAds).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     const laterAds = await readAll<Ad>(laterDemo, 'ads');
@@ -59,7 +59,7 @@ describe('The demo ads', () => {
     laterDemo.library.close();
   });
 
-  test('the demo covers many advertisers, languages, industries and formats', () => {
+  test('the demo ads cover many advertisers, languages, industries and formats', () => {
     const countDistinct = (key: 'name' | 'domain' | 'language' | 'industry') =>
       new Set(advertisers.map((advertiser) => advertiser[key])).size;
     expect([countDistinct('name'), countDistinct('domain')]).toEqual([advertisers.length, advertisers.length]);
@@ -95,7 +95,7 @@ describe('The demo ads', () => {
   });
 });
 
-test('the demo data is identical each time it is generated', async () => {
+test('the demo ads are identical each time they are generated', async () => {
   const demoData = await makeDemoData();
   for (const [file, bytes] of Object.entries(packDemoData(demoData)))
     writeFileSync(new URL(file, packedDataFolder), bytes);
@@ -125,7 +125,7 @@ describe('The demo library', () => {
     (await openDemoLibrary({ now: () => testStartTime })).library.close();
   });
 
-  test('the demo contains collections of the user and of a colleague', async () => {
+  test('the demo library contains collections of the user and of a colleague', async () => {
     const { items } = await request(demo, '/v1/collections');
     expect(items.length).toBeGreaterThanOrEqual(5);
     expect(items.some(({ isOwner }: { isOwner: boolean }) => !isOwner)).toBe(true);
@@ -180,7 +180,7 @@ describe('The demo pictures', () => {
   });
 });
 
-test('in demo mode, the HTTP server serves the pictures of the demo, but neither its API nor its pages', async () => {
+test("the HTTP server in demo mode serves the demo's pictures, but not its API or web pages", async () => {
   const { origin, close } = await startHttp({ demo: true });
   const pictureUrl = `${origin}/media/demo/${pictureFiles[0]}`;
   const response = await fetch(pictureUrl);

@@ -49,13 +49,13 @@ test.each<[query: string, matches: string[]]>([
   ),
   ...['세분', 'コー豆', '"shipping free"', '"run"', 'shoes -returns', 'sh'].map((query) => [query, []] as [string, []]),
   ['-e -shoes', names.filter((name) => name !== 'english')],
-])('the query %s finds exactly the ad texts %j', async (query, matches) => {
+])('the full-text query %s finds exactly the ad texts %j', async (query, matches) => {
   expect((await searchIds({ query, pageId })).map((id) => names[Number(id.slice(-6))]).sort()).toEqual(
     matches.toSorted(),
   );
 });
 
-test('a full-text search for any text causes no internal error', async () => {
+test('a full-text search for arbitrary text causes no internal error', async () => {
   const pieces = ['"', '-', '*', 'a b', '세럼', ' ', ':', '(', ')', 'NOT', 'AND', 'OR', '^', '{', '}', '\0', "'"];
   const text = fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),

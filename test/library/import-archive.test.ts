@@ -105,18 +105,21 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     { daysRunningFrom: 2, daysRunningTo: 2 },
     (record) => ({ data: [record], paging: {} }),
   ],
-])('library import converts %s to an ad in the API format', async ([_, mappings, filters, wrap], { libraryServer }) => {
-  const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
-  const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
-  expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
-  expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
-  const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
-  expect(await findAds(libraryServer, filters)).toEqual([ad]);
-  // The import also creates an advertiser page from the ad.
-  expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
-});
+])(
+  'library import converts %s into an ad in the API format',
+  async ([_, mappings, filters, wrap], { libraryServer }) => {
+    const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
+    const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
+    expect(await libraryServer.importRecords(record, record)).toMatchObject({ ...counts, updated: 0, repeated: 1 });
+    expect(await libraryServer.importRecords(record)).toMatchObject({ ...counts, updated: 1, repeated: 0 });
+    const ad = { id: expect.any(String), ...buildExpectedAd(mappings) };
+    expect(await findAds(libraryServer, filters)).toEqual([ad]);
+    // The import also creates an advertiser page from the ad.
+    expect((await libraryServer.searchAll({}, 'pages')).items).toMatchObject([{ pageId: ad.pageId, ...ad.page }]);
+  },
+);
 
-test('library import keeps unknown values under their original names', async ({ libraryServer }) => {
+test('library import stores unknown values under their original field names', async ({ libraryServer }) => {
   const { notes } = await libraryServer.importRecords({
     ad_archive_id: '2002',
     is_active: false,
@@ -155,7 +158,7 @@ test.for([
   { impressions: '5000-1000' },
   { impressions_lower: '5000', impressions_upper: '1000' },
 ])(
-  'library import reports the range %j, whose lower bound is above its upper bound',
+  'library import reports the range %j because its lower bound exceeds its upper bound',
   async (range, { libraryServer }) => {
     const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', body: 'Tea', ...range });
     expect(notes).toContain(
@@ -191,7 +194,7 @@ test.for([
   expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
 });
 
-test('library import counts every malformed ad as stored or skipped', async ({ libraryServer }) => {
+test('library import counts every malformed ad as either stored or skipped', async ({ libraryServer }) => {
   const names = ['page_id', 'start_date', 'end_date', 'is_active', 'spend', 'publisher_platform', 'body', 'cards'];
   const record = fc.dictionary(fc.constantFrom(...names, 'images'), fc.jsonValue({ maxDepth: 4 }));
   await fc.assert(
@@ -246,7 +249,7 @@ test.for([
   },
 );
 
-test('the import report names the line of each unusable row', async ({ libraryServer }) => {
+test('the import report shows the line of each unusable row', async ({ libraryServer }) => {
   const rows = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
   const report = await libraryServer.importRecords(rows.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
@@ -275,7 +278,9 @@ test('library import rejects a table without ads and names the missing columns',
   expect([skipped, problems]).toEqual([1, [{ line: 1, path: '', problem }]]);
 });
 
-test('an imported ad with a future end date was last seen at the time of the import', async ({ libraryServer }) => {
+test('an imported ad whose end date is in the future was last seen at the time of the import', async ({
+  libraryServer,
+}) => {
   const record = { ad_creative_bodies: ['Text'], ad_delivery_start_time: '2026-02-18' };
   await libraryServer.importRecords({ id: '1', ...record, ad_delivery_stop_time: '2026-05-01' });
   expect(await findAds(libraryServer)).toMatchObject([
@@ -284,7 +289,7 @@ test('an imported ad with a future end date was last seen at the time of the imp
   expect(await findAds(libraryServer, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
 });
 
-test('an imported Facebook redirect link gets the domain of its target', async ({ libraryServer }) => {
+test('an imported Facebook redirect link gets the domain of its target page', async ({ libraryServer }) => {
   const link = `https://l.facebook.com/l.php?u=${encodeURIComponent('https://www.shop.example/a?x=1')}&h=AT0`;
   await libraryServer.importRecords({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
   expect(await findAds(libraryServer, { domain: ['shop.example'] })).toMatchObject([
@@ -324,7 +329,7 @@ test.for<[query: string, storedQuery: string]>([
   },
 );
 
-test('a table of one region does not replace the whole spend of a page', async ({ libraryServer }) => {
+test("importing a table for one region does not replace a page's total spend", async ({ libraryServer }) => {
   const wholeSpend =
     'Page ID,Page name,Disclaimer,Amount spent (EUR),Number of ads in Library\n7001,Park,Friends,1200,12\n';
   const regionSpend = 'Page ID,Page name,Disclaimer,Amount spent (EUR)\n7001,Park,Friends,300\n';

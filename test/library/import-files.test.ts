@@ -393,12 +393,12 @@ const expectedImports: Record<string, ExpectedImport> = {
   },
 };
 
-test('every file in the import-files folder has an expected result', () => {
+test('every file in the import-files folder has an entry with its expected result', () => {
   expect(readdirSync(folder).sort()).toEqual(Object.keys(expectedImports).sort());
 });
 
 test.for(Object.entries(expectedImports))(
-  'library import of %s gives the expected ads and report',
+  'library import of the file %s gives the expected ads and report',
   async ([name, expected], { libraryServer }) => {
     const report = await libraryServer.library.import(createReadStream(new URL(name, folder)));
     const [, ...lines] = formatImportReport({ name, ...report }).split('\n  ');
@@ -414,7 +414,9 @@ test.for(Object.entries(expectedImports))(
   },
 );
 
-test('library import ignores computed columns in an exported CSV file', async ({ libraryServer }) => {
+test('library import ignores the computed columns of a CSV file that this server exported', async ({
+  libraryServer,
+}) => {
   await libraryServer.library.import(createReadStream(new URL('own-export.csv', folder)));
   const { items } = await libraryServer.searchAll({});
   for (const computedColumn of ['Active', 'active', 'Days running', 'First line', 'Text', 'Gathered at', 'gatheredAt'])

@@ -31,7 +31,7 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
 };
 
 test.for(Object.entries(records))(
-  'library import counts every malformed %s record as stored or skipped',
+  'library import counts every malformed %s record as either stored or skipped',
   async ([format, { keys, fixed }], { libraryServer }) => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 4 }),
@@ -51,7 +51,7 @@ test.for(Object.entries(records))(
   },
 );
 
-test('ads with the same id in different ad libraries stay separate', async ({ libraryServer }) => {
+test('ads with the same id in different ad libraries are stored as different ads', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     { ad_archive_id: '1', page_id: '7', snapshot: { page_name: 'Tea' } },
     { ad: { id: 1, first_shown_date: 20250102 }, advertiser: { business_id: 7, business_name: 'Tea' } },
@@ -83,7 +83,9 @@ test('library import removes access tokens from the ads of every ad library', as
   expect(JSON.stringify(items)).not.toContain('SECRET');
 });
 
-test('a key with another value than the key in use is stored under its own name', async ({ libraryServer }) => {
+test('an import field whose value conflicts with the used field is stored under its own name', async ({
+  libraryServer,
+}) => {
   await libraryServer.importRecords(
     { ad_archive_id: '1', ad_id: '23', title: 'Top', snapshot: { title: 'T', page_name: 'Old' }, page_name: 'New' },
     {
@@ -110,7 +112,9 @@ test('a key with another value than the key in use is stored under its own name'
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
-test('all values of a region of a Google ad are stored, and unknown keys are reported', async ({ libraryServer }) => {
+test('library import stores all values of a region of a Google ad and reports unknown keys', async ({
+  libraryServer,
+}) => {
   const region = {
     ...{ region_code: 'DE', times_shown_start_date: '2026-01-05', times_shown_end_date: '2026-01-30' },
     ...{
@@ -144,13 +148,16 @@ const objectColumns = [
   ...['age_country_gender_reach_breakdown', 'total_reach_by_location'],
 ];
 
-test.for(objectColumns)('library import reports a text in the column %s', async (column, { libraryServer }) => {
-  const { ads, notes } = await libraryServer.importRecords(`ad_archive_id,${column}\n1,nonsense & more\n`);
-  expect(ads).toBe(1);
-  expect(notes.join('\n')).toContain(`1 × ${column}: "nonsense & more" is not a list of objects (first: line 2)`);
-});
+test.for(objectColumns)(
+  'library import reports unexpected text in the column %s',
+  async (column, { libraryServer }) => {
+    const { ads, notes } = await libraryServer.importRecords(`ad_archive_id,${column}\n1,nonsense & more\n`);
+    expect(ads).toBe(1);
+    expect(notes.join('\n')).toContain(`1 × ${column}: "nonsense & more" is not a list of objects (first: line 2)`);
+  },
+);
 
-test('library import reads objects that a table writes without quotation marks', async ({ libraryServer }) => {
+test('library import reads table cells with objects whose keys have no quotation marks', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     'ad_archive_id,demographic_distribution\n1,"{percentage: 0.5, age: 18-24, gender: male}, {percentage: 0.5, age: 65+, gender: male}"\n',
   );
@@ -164,13 +171,16 @@ test('library import reads objects that a table writes without quotation marks',
 test.for([
   ['JSON', { ad: { id: 8, status: 'active' }, advertiser: { business_id: 5, business_name: 'Tea' } }],
   ['a table', 'ad.id,ad.status,advertiser.business_id,advertiser.business_name\n8,active,5,Tea\n'],
-] as const)('a TikTok ad without dates and media in %s is an ad', async ([_, source], { libraryServer }) => {
-  expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
-  const { items } = await libraryServer.searchAll({});
-  expect(items).toMatchObject([{ adArchiveId: '8', adLibrary: 'tiktok', pageId: 'tiktok:5', isActive: true }]);
-});
+] as const)(
+  'library import accepts a TikTok ad without dates and media in %s',
+  async ([_, source], { libraryServer }) => {
+    expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
+    const { items } = await libraryServer.searchAll({});
+    expect(items).toMatchObject([{ adArchiveId: '8', adLibrary: 'tiktok', pageId: 'tiktok:5', isActive: true }]);
+  },
+);
 
-test('a column and a JSON key of the same name become the same field', async ({ libraryServer }) => {
+test('a column and a JSON key of the same name are imported into the same field', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     'Creative_ID,Advertiser_ID,Ad_Type,First_Shown,Age_Targeting,Spend_USD\nCR1,AR1,T,,18,5\n',
   );

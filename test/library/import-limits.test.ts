@@ -23,7 +23,7 @@ test.for<[name: string, fields: object, query?: string]>([
   if (query) expect((await libraryServer.search({ query })).body.totalHits).toBe(1);
 });
 
-test('library import rejects records with more than 64 levels', async ({ libraryServer }) => {
+test('library import rejects records with more than 64 nested levels', async ({ libraryServer }) => {
   const report = await libraryServer.library.import(
     (async function* () {
       yield `{"id":"${createUuid(1)}","x":${nestArrays(63)}}\n{"id":"${createUuid(2)}","x":${nestArrays(64)}}\n`;
@@ -46,7 +46,7 @@ function measureMemory(): number {
   return heapUsed + external;
 }
 
-test('library import does not load a line of 128 MB into memory', async ({ libraryServer }) => {
+test('library import does not load a 128 MB line into memory at once', async ({ libraryServer }) => {
   const megabyte = Buffer.alloc(2 ** 20, 'x');
   let [bytesBefore, bytesAfter] = [0, 0];
   async function* source() {
@@ -60,7 +60,7 @@ test('library import does not load a line of 128 MB into memory', async ({ libra
   expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
 });
 
-test('library import reads a compressed file of 40 MB within 64 MB of memory', async ({ libraryServer }) => {
+test('library import reads a compressed 40 MB file using less than 64 MB of memory', async ({ libraryServer }) => {
   const emptyObjectCount = 40_000;
   const emptyObjects = JSON.stringify(Array.from({ length: emptyObjectCount }, () => ({}))).slice(1, -1);
   let bytesAfter = 0;

@@ -102,7 +102,7 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   ['the text of a JavaScript date', (date) => `${new Date(toIsoDateTime(date)).toUTCString()}`, () => true],
 ];
 
-test('library import reads a date column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
+test('library import either reads a date column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...notations),
@@ -123,7 +123,9 @@ test('library import reads a date column correctly or rejects it as ambiguous', 
   );
 });
 
-test('a date with dots starts with the day, even in a column with month-first dates', async ({ libraryServer }) => {
+test('library import reads a date with dots as day first, even in a column with month-first dates', async ({
+  libraryServer,
+}) => {
   const { fieldValues } = await importColumn(
     libraryServer,
     'start',
@@ -134,7 +136,7 @@ test('a date with dots starts with the day, even in a column with month-first da
 });
 
 test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970-01-01', '0x68000000'])(
-  'library import rejects a row with the date %s and names its line',
+  'library import rejects a row with the date %s and shows its line number',
   async (value, { libraryServer }) => {
     const { report } = await importColumn(libraryServer, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -165,7 +167,7 @@ const decorations: ((text: string) => string)[] = [
   (text) => ` ${text} `,
 ];
 
-test('library import reads an amount column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
+test('library import either reads an amount column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
   const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });
   await fc.assert(
     fc.asyncProperty(
@@ -237,7 +239,7 @@ test.for([
   },
 );
 
-test('library import infers the date order of JSON from all records', async ({ libraryServer }) => {
+test('library import infers the day and month order of JSON dates from all records', async ({ libraryServer }) => {
   const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
   const ambiguousReport = await libraryServer.importRecords(createRecord(1, '05/04/2026'));
   expect(ambiguousReport).toMatchObject({

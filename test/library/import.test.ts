@@ -27,7 +27,7 @@ const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
     JSON.stringify([{ data: ads.slice(0, 1), paging: {} }, { data: ads.slice(1) }], null, indent),
 };
 
-test('library import stores records unchanged from any JSON layout', async ({ libraryServer }) => {
+test('library import stores API records unchanged from any JSON layout', async ({ libraryServer }) => {
   const text = fc.string({ unit: 'binary' });
   const extraFields = fc.dictionary(
     fc.oneof(
@@ -65,7 +65,7 @@ test('library import stores records unchanged from any JSON layout', async ({ li
   );
 });
 
-test('an imported page replaces a page derived from an ad', async ({ libraryServer }) => {
+test('an imported advertiser page replaces a page that was derived from an ad', async ({ libraryServer }) => {
   const ad = { id: createUuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
   const pageFromAd = { pageId: 'p', pageName: 'From the ad', adsAmount: 3, countries: ['FR'], detailsEstimated: true };
   const importedPage = { pageId: 'p', pageName: 'Itself' };
@@ -215,7 +215,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
-  'library import stores the valid records and locates each problem for %s',
+  'library import stores the valid records and shows the line of each problem for %s',
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
@@ -226,7 +226,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   },
 );
 
-test('library import rejects page ids that cannot be part of a URL', async ({ libraryServer }) => {
+test('library import rejects page ids that cannot appear in a URL', async ({ libraryServer }) => {
   const invalidIds = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
   const validIds = ['x'.repeat(300), 'ü z'];
   const report = await libraryServer.importRecords(
@@ -250,13 +250,13 @@ test('the import report counts repeated and skipped records', async ({ librarySe
   expect(lines.slice(-3)).toEqual(['  and 50 more:', notAnObject, invalidId]);
 });
 
-test('the import report uses at most 500 characters per record', async ({ libraryServer }) => {
+test('the import report uses at most 500 characters for each record', async ({ libraryServer }) => {
   const { problems } = await libraryServer.importRecords({ id: createUuid(1), countries: Array(50_000).fill(1) });
   expect(problems[0]?.problem).toMatch(/^countries\.0: /);
   expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
 });
 
-test('a page derived from an ad of the same import does not count as updated', async ({ libraryServer }) => {
+test('a page that is derived from an ad in the same import does not count as updated', async ({ libraryServer }) => {
   const page = { pageId: 'p', pageName: 'P' };
   expect(await libraryServer.importRecords({ ...createAd(1), pageId: 'p' }, page)).toMatchObject({
     ads: 1,
@@ -275,7 +275,7 @@ test.for([
   { audienceReach: -5 },
   { duplicates: -1 },
   { adSpendMin: -0.5 },
-])('library import rejects an API ad with %j and names the key', async (fields, { libraryServer }) => {
+])('library import rejects an API ad with %j and names the invalid key', async (fields, { libraryServer }) => {
   const [key] = Object.keys(fields);
   const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));
   expect({ ads, problems }).toEqual({

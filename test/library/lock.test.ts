@@ -35,7 +35,7 @@ test('a database opened through a symbolic link is locked under its real path', 
   await expect(serve(database)).rejects.toThrow(`held by process ${process.pid} of`);
 });
 
-test('created and revoked keys survive a killed server', async ({ database }) => {
+test('created and revoked API keys survive when the library server is killed', async ({ database }) => {
   const server = await startServer(database);
   const reportedKeys: string[] = [];
   const revokedKey = await createKey(createTarget(database), { name: 'Revoked' });
@@ -55,7 +55,7 @@ test('created and revoked keys survive a killed server', async ({ database }) =>
   expect((await listKeyNames(database)).length).toBeGreaterThanOrEqual(reportedKeys.length + 1);
 });
 
-test('library commands name the process of a running import', async ({ folder, database }) => {
+test('library commands report which process runs an import', async ({ folder, database }) => {
   await createKey(createTarget(database), { name: 'Saved' });
   const importProcess = startCommand(['library', 'import', '-', '--database', database]);
   onTestFinished(() => void importProcess.child.kill('SIGKILL'));
@@ -72,7 +72,10 @@ test('library commands name the process of a running import', async ({ folder, d
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
-test('library commands reach a running server only with the token from its lock file', async ({ folder, database }) => {
+test('library commands reach a running library server only with the token from its lock file', async ({
+  folder,
+  database,
+}) => {
   const { url, close } = await serve(database);
   const lockPath = `${database}.owner`;
   expect((await stat(lockPath)).mode & 0o777).toBe(0o600);
@@ -105,7 +108,7 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
     (file) => replaceFile(file, (newPath) => copyFile(file, newPath)),
   ],
   ['lock is deleted', 'database_taken_over', (file) => rm(`${file}.owner`)],
-])('a server whose %s responds to every request with 503', async ([_, code, damage], { database }) => {
+])('a library server whose database %s responds to every request with 503', async ([_, code, damage], { database }) => {
   const { key } = await createKey(createTarget(database), {});
   const served = await serve(database);
   const sendRequest = () => fetch(`${served.url}/v1/collections`, withToken(key));
@@ -116,7 +119,7 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
   await served.close();
 });
 
-test('a server whose database file was moved writes to the moved file', async ({ folder, database }) => {
+test('a library server whose database file was moved writes to the moved file', async ({ folder, database }) => {
   const served = await serve(database);
   await createKey(createTarget(database), { name: 'Saved' });
   await rename(database, `${database}.old`);

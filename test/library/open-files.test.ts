@@ -72,7 +72,7 @@ test('library import reports a damaged entry of a ZIP archive', async ({ folder,
   expect(files[1]?.problems.at(-1)?.problem).toMatch(/the ZIP archive is cut off/);
 });
 
-test('library import reads the other entries of a ZIP archive if one entry is compressed in an unknown way', async ({
+test('library import reads the other entries of a ZIP archive if one entry has an unknown compression', async ({
   folder,
   database,
 }) => {
@@ -89,7 +89,7 @@ test('library import reads the other entries of a ZIP archive if one entry is co
   expect(files[0]?.problems[0]?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
 });
 
-test('no cut-off ZIP archive is taken for a complete one', async ({ folder }) => {
+test('library import never reads a truncated ZIP archive as complete', async ({ folder }) => {
   const entries = Array.from({ length: 3 }, (_, index) => [`${index}.csv`, strToU8(toCsv(`Ad ${index}`))] as const);
   const archive = zipSync(Object.fromEntries(entries), { level: 0 });
   await fc.assert(
@@ -115,7 +115,7 @@ test('no cut-off ZIP archive is taken for a complete one', async ({ folder }) =>
   );
 });
 
-test('a ZIP archive that lost its later entries marks no ad of a question as gone', async ({ folder, database }) => {
+test('importing a ZIP archive that lost its last entries does not mark ads as gone', async ({ folder, database }) => {
   const [complete, cutOff] = [join(folder, 'complete.zip'), join(folder, 'cut-off.zip')];
   const archive = zipSync({ 'a.csv': strToU8(toCsv('One')), 'b.csv': strToU8(toCsv('Two')) }, { level: 0 });
   const secondEntry = Buffer.from(archive).indexOf('PK\x03\x04', 4);
@@ -128,7 +128,10 @@ test('a ZIP archive that lost its later entries marks no ad of a question as gon
   expect(question).toBeUndefined();
 });
 
-test('library import reads the first sheet of a workbook and rejects rounded ids', async ({ folder, database }) => {
+test('library import reads the first sheet of an Excel workbook and rejects rounded ids', async ({
+  folder,
+  database,
+}) => {
   const workbook = join(folder, 'ads.xlsx');
   await writeFile(
     workbook,
@@ -148,7 +151,7 @@ test('library import reads the first sheet of a workbook and rejects rounded ids
   ]);
 });
 
-test('library import names an unreadable workbook', async ({ folder, database }) => {
+test('library import names the Excel workbook that it cannot read', async ({ folder, database }) => {
   const [oldWorkbook, brokenWorkbook] = [join(folder, 'old.xls'), join(folder, 'broken.xlsx')];
   await writeFile(oldWorkbook, Buffer.from('d0cf11e0a1b11ae1', 'hex'));
   await writeFile(brokenWorkbook, zipSync({ '[Content_Types].xml': strToU8('<Types/>') }));
@@ -159,7 +162,7 @@ test('library import names an unreadable workbook', async ({ folder, database })
   ]);
 });
 
-test('library import reads tables in Windows-1252', async ({ folder, database }) => {
+test('library import reads tables encoded as Windows-1252', async ({ folder, database }) => {
   const table = join(folder, 'excel.csv');
   const text = 'advertiser;headline\r\nCafé;Größe M für 5 €\r\n';
   await writeFile(table, Buffer.from(text.replace('€', '\u0080'), 'latin1'));
@@ -168,7 +171,7 @@ test('library import reads tables in Windows-1252', async ({ folder, database })
   expect(await readAds(database)).toMatchObject([{ headline: 'Größe M für 5 €', page: { pageName: 'Café' } }]);
 });
 
-test('library import reads the files of a folder and merges their ads', async ({ folder, database }) => {
+test('library import reads all files in a folder and merges their ads', async ({ folder, database }) => {
   const downloads = join(folder, 'downloads');
   await mkdir(join(downloads, 'more'), { recursive: true });
   const write = (name: string, record: object) => writeFile(join(downloads, name), JSON.stringify(record));
@@ -195,7 +198,7 @@ test('library import reads the files of a folder and merges their ads', async ({
   ]);
 });
 
-test('a newer reading of an ad wins in any import order', async ({ folder, database }) => {
+test('the newer version of an ad is kept, whatever the order of the imports', async ({ folder, database }) => {
   const write = async (name: string, headline: string, lastSeenAt: string) => {
     const id = '00000000-0000-4000-8000-000000000001';
     await writeFile(join(folder, name), JSON.stringify({ id, headline, lastSeenAt }));
@@ -213,7 +216,7 @@ test('a newer reading of an ad wins in any import order', async ({ folder, datab
   ]);
 });
 
-test('the import progress shows bytes, then records and the remaining time', async ({ folder, database }) => {
+test('the import progress shows bytes first, then records and the remaining time', async ({ folder, database }) => {
   const file = join(folder, 'ads.csv');
   await writeFile(file, toCsv(...Array.from({ length: 3000 }, (_, index) => `Ad ${index}`)));
   const steps: object[] = [];

@@ -11,7 +11,7 @@ const exampleTable = /```csv\n(.*?)```/s.exec(archiveGuide)?.[1] ?? '';
 const findAds = async (libraryServer: LibraryServer, filters: object = {}) =>
   (await libraryServer.search(filters)).body.items;
 
-test('library import reads the example table from the guide', async ({ libraryServer }) => {
+test('library import reads the example table from the documentation', async ({ libraryServer }) => {
   expect(exampleTable).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
   expect(await libraryServer.importRecords(exampleTable)).toMatchObject({ ads: 3, skipped: 0 });
   const [sockAd] = await findAds(libraryServer, { query: 'wales' });
@@ -32,7 +32,7 @@ test('library import reads the example table from the guide', async ({ librarySe
   expect(await findAds(libraryServer, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
-test('columns for the payer and the beneficiary are read however they are capitalized', async ({ libraryServer }) => {
+test('library import reads payer and beneficiary columns in any capitalization', async ({ libraryServer }) => {
   const table = 'Advertiser,Headline,Payer,Beneficiary\nShop,Hats,Hat Ltd,Hat Brand\n';
   expect(await libraryServer.importRecords(table)).toMatchObject({ ads: 1, skipped: 0 });
   const otherTable = 'advertiser,headline,payer,Paid for by\nShop,Caps,Cap Ltd,\n';
@@ -43,7 +43,7 @@ test('columns for the payer and the beneficiary are read however they are capita
   expect(await findAds(libraryServer, { query: 'caps' })).toMatchObject([{ payer: 'Cap Ltd' }]);
 });
 
-test('rows without an id are the same ad if their texts are equal', async ({ libraryServer }) => {
+test('imported rows without an id are the same ad if their texts are equal', async ({ libraryServer }) => {
   const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 1 });
@@ -52,13 +52,13 @@ test('rows without an id are the same ad if their texts are equal', async ({ lib
   expect(firstAd.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
 });
 
-test('a row with a known id replaces the stored ad', async ({ libraryServer }) => {
+test('an imported row with a known id replaces the stored ad', async ({ libraryServer }) => {
   await libraryServer.importRecords('ID,Body,My note\nnumber 7,First,x\n');
   expect(await libraryServer.importRecords('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
   expect(await findAds(libraryServer, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
-test('library import names the lines of invalid rows and stores the others', async ({ libraryServer }) => {
+test('library import names the lines of invalid rows and stores the other rows', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
@@ -96,7 +96,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
     /^the column "First seen" has days such as 31\/03\/2026 and 03\/31\/2026, which are not written in the same order/,
   ],
 ])(
-  'library import reads the dates %j in one order or rejects the column',
+  'library import either reads all dates of %j in one day and month order or rejects the column',
   async ([cells, expected], { libraryServer }) => {
     const report = await libraryServer.importRecords(
       ['Ad headline,First seen', ...cells.map((cell, index) => `Ad ${index},${cell}`)].join('\n'),
@@ -139,7 +139,7 @@ test('library import counts each row as stored, repeated or skipped', async ({ l
   );
 });
 
-test('rows with the same id from different advertisers are different ads', async ({ libraryServer }) => {
+test('imported rows with the same id but different advertisers are different ads', async ({ libraryServer }) => {
   const buildTable = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
   expect(await libraryServer.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 0 });
   expect(await libraryServer.importRecords(buildTable('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
@@ -160,7 +160,7 @@ test.for([
   ['campaign ids', 'Campaign ID'],
   ['ad set ids', 'Ad set ID'],
 ] as const)(
-  'ads of Ads Manager without ids stay separate if their %s differ',
+  'Ads Manager rows without ids are stored as separate ads if their %s differ',
   async ([_, column], { libraryServer }) => {
     const { report, ads } = await importAdsManagerRows(libraryServer, column, [
       '12,Video 1,100.00,5000,2026-01-31',
@@ -176,7 +176,7 @@ test.for([
   ['without a breakdown', 'Note', 'a', 'b'],
   ['with a breakdown by age', 'Age', '18-24', '18-24'],
 ] as const)(
-  'library import skips a row of Ads Manager %s that only the ad id could tell apart from another ad',
+  'library import skips an Ads Manager row %s if only an ad id could tell it from another ad',
   async ([_, column, firstCell, secondCell], { libraryServer }) => {
     const firstRow = `${firstCell},Video 1,100.00,5000,2026-01-31`;
     const { report, ads } = await importAdsManagerRows(libraryServer, column, [
@@ -188,9 +188,7 @@ test.for([
   },
 );
 
-test('an Ads Manager report of a later month replaces the results of an ad without an id', async ({
-  libraryServer,
-}) => {
+test('importing a later Ads Manager report replaces the results of an ad without an id', async ({ libraryServer }) => {
   const { report, ads } = await importAdsManagerRows(libraryServer, 'Campaign name', [
     'Winter,Video 1,100.00,5000,2026-01-31',
     'Winter,Video 1,40.00,2000,2026-02-28',

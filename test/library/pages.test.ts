@@ -62,7 +62,7 @@ const extractText = (text: string) =>
     .replace(/<[^>]*>/g, '|')
     .replace(/\|+/g, '|');
 
-test('an ad page shows dates, countries and amounts in readable form', async () => {
+test('the web page of an ad shows dates, countries and amounts in readable form', async () => {
   const { text } = await library.get(getPath(ads[2]));
   const visibleText = extractText(text);
   for (const expectedText of [
@@ -78,7 +78,7 @@ test('an ad page shows dates, countries and amounts in readable form', async () 
   expect(extractText((await library.get(getPath(ads[1]))).text)).toContain('last seen 1\u00a0Jan\u00a02026');
 });
 
-test('an advertiser page starts with charts of launches, formats and texts', async () => {
+test('the web page of an advertiser starts with charts of launches, formats and texts', async () => {
   const { text } = await library.get(advertiserPath);
   const visibleText = extractText(text);
   expect(visibleText.indexOf('Launches by month')).toBeLessThan(visibleText.indexOf('Socks 68'));
@@ -88,7 +88,7 @@ test('an advertiser page starts with charts of launches, formats and texts', asy
   expect(visibleText).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
 });
 
-test('ads with the same text share a card that shows their number', async () => {
+test("the library's web pages show ads with equal text as one card with their number", async () => {
   const { text } = await library.get('/?query=same');
   expect(extractText(text)).toMatch(/\|10 ads\|.*\|×10\|.*\|9 more ads with this message\|/);
   expect(text.match(/<li class="card/g)).toHaveLength(1);
@@ -104,7 +104,7 @@ test.each<[query: string, hits: number, filterLink?: string]>([
   ['startedAtFrom=2026-03-01', 23, 'Started from: |1 Mar 2026| ✕'],
   ['startedAtTo=2026-01-31', 24, 'Started until: |31 Jan 2026| ✕'],
   ['type=pages&query=shop', 1],
-])('the list page with %s finds %i records and can remove each filter', async (query, hits, filterLink) => {
+])("the library's list page with %s finds %i records and can remove each filter", async (query, hits, filterLink) => {
   const { text } = await library.get(`/?${query}`);
   const visibleText = extractText(text);
   expect(visibleText).toMatch(new RegExp(`\\|${hits} (ads?|advertisers?)\\|`));
@@ -117,7 +117,7 @@ test.each<[query: string, hits: number, filterLink?: string]>([
   for (const link of removalLinks) expect(new URLSearchParams(link).size).toBe(query.split('&').length);
 });
 
-test('the list page can search, sort and page through ads', async () => {
+test("the library's list page can search, sort and page through ads", async () => {
   expect((await library.get('/?query=socks+17')).text).toMatch(/1 ad<.*Socks 17/s);
   expect((await library.get('/?query=nothing+of+this')).text).toContain('Nothing matches.');
   const firstPage = (await library.get('/?sort=daysRunning')).text;
@@ -127,14 +127,14 @@ test('the list page can search, sort and page through ads', async () => {
   expect(new Set([...listAdIds(firstPage), ...listAdIds(secondPage)]).size).toBe(70);
 });
 
-test('the list page explains an invalid search', async () => {
+test("the library's list page explains an invalid search", async () => {
   for (const query of ['query=%21%21', 'startedAtFrom=soon', 'displayFormat=%20&cursor=x'])
     expect((await library.get(`/?${query}`)).text).toContain('role="alert"');
   for (const path of ['/ads/nope', '/pages/nope', '/ads/%E0%A4%A'])
     expect(await library.get(path)).toMatchObject({ status: 404 });
 });
 
-test('the library pages are served only under a random path', async () => {
+test("the library's web pages are served only under a random path", async () => {
   expect(library.home).toMatch(/^\/p\/[\w-]{16}$/);
   for (const path of ['/', getPath(ads[0]), advertiserPath, '/p/', '/p/guess/', `/p/guess${getPath(ads[0])}`])
     for (const headers of [{}, { host: '127.0.0.1' }]) {
@@ -160,7 +160,7 @@ test('the library pages are served only under a random path', async () => {
   await publicLibrary.close();
 });
 
-test('an ad page states why a picture is missing', async () => {
+test('the web page of an ad says why a picture is missing', async () => {
   const database = join(folder, 'odd.db');
   const urls = [
     '{media_url}/größe.jpg',
@@ -195,7 +195,7 @@ test('an ad page states why a picture is missing', async () => {
   await served.close();
 });
 
-test('every imported ad can be shown on its page without an error', async () => {
+test('the web page of every imported ad opens without an error', async () => {
   const word = fc.oneof(
     fc.constantFrom(
       '',
@@ -258,14 +258,14 @@ test('every imported ad can be shown on its page without an error', async () => 
   anyAdsLibrary.close();
 });
 
-inChromium('The pages of a library in a browser', () => {
+inChromium("The library's web pages in a browser", () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchChromium();
   });
   afterAll(() => browser.close());
 
-  test('the library pages run no script from hostile ad texts', async () => {
+  test("the library's web pages run no script from hostile ad texts", async () => {
     for (const [width, colorScheme] of [
       [360, 'light'],
       [1100, 'dark'],
@@ -287,7 +287,7 @@ inChromium('The pages of a library in a browser', () => {
     }
   });
 
-  test('a user can search and open an ad with the keyboard alone', async () => {
+  test("a user of the library's web pages can search and open an ad using only the keyboard", async () => {
     const page = await browser.newPage();
     await page.goto(`${library.origin}${library.home}/`);
     await page.getByRole('searchbox').focus();

@@ -56,7 +56,7 @@ test.for([
   ['without --question', [], {}],
   ['of another question', ['--question', 'hats', '--complete'], {}],
   ['that skipped a record', question, { '': 'No id' }],
-] as const)('an import %s marks no ad as gone', async ([_, options, extraAds], { folder, database }) => {
+] as const)('an import %s does not mark any ad as gone', async ([_, options, extraAds], { folder, database }) => {
   const databaseFlag = ['--database', database];
   const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
   const partial = await writeDownload(folder, 'partial.json', { 2: 'Thin', ...extraAds });
@@ -71,7 +71,7 @@ test.for([
   );
 });
 
-test('an ad that another imported search still lists has not ended', async ({ folder, database }) => {
+test('an ad does not count as ended while another imported search still lists it', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];
   const fileWithBoth = await writeDownload(folder, 'both.json', { 1: 'Warm', 2: 'Thin' });
   const fileWithOne = await writeDownload(folder, 'one.json', { 2: 'Thin' });
@@ -121,30 +121,38 @@ test.for([
     JSON.stringify({ data: paddedAds, paging: { next: nextLink } }),
     /the last page is missing/,
   ],
-] as const)('an import with a file that %s marks no ad as gone', async ([_, text, reason], { folder, database }) => {
-  const databaseFlag = ['--database', database];
-  const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
-  await run(['import', complete, ...question, ...databaseFlag]);
-  const [first, second] = [join(folder, 'first.json'), join(folder, 'second.json')];
-  await writeFile(first, JSON.stringify([firstAd]));
-  await writeFile(second, text);
-  const { err } = await run(['import', first, second, ...question, ...databaseFlag]);
-  expect(err).toMatch(/question socks: no ad was marked as gone, because /);
-  expect(err).toMatch(reason);
-  const last = await writeDownload(folder, 'last.json', { 1: 'Warm' });
-  expect((await run(['import', last, ...question, ...databaseFlag])).err).toContain('1 ad listed, 1 gone\n');
-});
+] as const)(
+  'an import with a file that %s does not mark any ad as gone',
+  async ([_, text, reason], { folder, database }) => {
+    const databaseFlag = ['--database', database];
+    const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
+    await run(['import', complete, ...question, ...databaseFlag]);
+    const [first, second] = [join(folder, 'first.json'), join(folder, 'second.json')];
+    await writeFile(first, JSON.stringify([firstAd]));
+    await writeFile(second, text);
+    const { err } = await run(['import', first, second, ...question, ...databaseFlag]);
+    expect(err).toMatch(/question socks: no ad was marked as gone, because /);
+    expect(err).toMatch(reason);
+    const last = await writeDownload(folder, 'last.json', { 1: 'Warm' });
+    expect((await run(['import', last, ...question, ...databaseFlag])).err).toContain('1 ad listed, 1 gone\n');
+  },
+);
 
 test.for([
   ['with an ad', JSON.stringify({ data: [{ ...firstAd, id: '3' }], paging: { cursors: {} } }), '2 ads listed, 1 gone'],
   ['without ads', '{"data":[]}', '1 ad listed, 1 gone'],
   ['of TikTok', JSON.stringify({ data: { ads: [], has_more: false }, error: { code: 'ok' } }), '1 ad listed, 1 gone'],
-] as const)('a last page %s completes the pages before it', async ([_, text, line], { folder, database }) => {
-  const databaseFlag = ['--database', database];
-  const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
-  await run(['import', complete, ...question, ...databaseFlag]);
-  const [first, last] = [join(folder, 'page-1.json'), join(folder, 'page-2.json')];
-  await writeFile(first, JSON.stringify({ data: [firstAd], paging: { next: nextLink } }));
-  await writeFile(last, text);
-  expect((await run(['import', first, last, ...question, ...databaseFlag])).err).toContain(`question socks: ${line}\n`);
-});
+] as const)(
+  'a final result page %s makes an import of several pages complete',
+  async ([_, text, line], { folder, database }) => {
+    const databaseFlag = ['--database', database];
+    const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
+    await run(['import', complete, ...question, ...databaseFlag]);
+    const [first, last] = [join(folder, 'page-1.json'), join(folder, 'page-2.json')];
+    await writeFile(first, JSON.stringify({ data: [firstAd], paging: { next: nextLink } }));
+    await writeFile(last, text);
+    expect((await run(['import', first, last, ...question, ...databaseFlag])).err).toContain(
+      `question socks: ${line}\n`,
+    );
+  },
+);

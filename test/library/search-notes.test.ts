@@ -63,16 +63,19 @@ test.for<[body: object, ...notes: string[]]>([
   [{ active: false }, leftOutNote('active', 3)],
   [{ not: { active: true } }, includedNote('active', 3)],
   [{}],
-])('a search with %j returns the notes that explain its number of results', async ([body, ...notes], { readNotes }) => {
-  expect(await readNotes({ ...body })).toEqual(notes.length > 0 ? notes : undefined);
-});
+])(
+  'a library search with %j returns notes that explain its number of results',
+  async ([body, ...notes], { readNotes }) => {
+    expect(await readNotes({ ...body })).toEqual(notes.length > 0 ? notes : undefined);
+  },
+);
 
-test('a note about a range counts only ads without any range', async ({ libraryServer, readNotes }) => {
+test('a search note about a range counts only the ads without any such range', async ({ libraryServer, readNotes }) => {
   await libraryServer.importRecords(createAd(4, { impressionsMin: 1_000_001 }), createAd(5, { impressionsMax: 99 }));
   expect(await readNotes({ impressionsFrom: 500 })).toEqual([leftOutNote('impressions', 3)]);
 });
 
-test('only the first result page has notes, at most five short ones', async ({ libraryServer, readNotes }) => {
+test('only the first result page has search notes, at most five short ones', async ({ libraryServer, readNotes }) => {
   const { body } = await libraryServer.search({ limit: 1, not: { ctaType: Array(50).fill('x'.repeat(100)) } });
   expect(body.notes).toHaveLength(1);
   expect((await libraryServer.search({ cursor: body.cursor })).body.notes).toBeUndefined();

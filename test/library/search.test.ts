@@ -164,7 +164,7 @@ const countableValues: Record<string, (ad: ModelAd) => unknown[]> = {
   active: (ad) => [isStillRunning(ad) ?? []].flat(),
 };
 
-test('a search in the local library agrees with a simple model of its filters', async () => {
+test('a search in the local library returns the same ads as a simple model of its filters', async () => {
   const sortOptions = fc.record(
     { sort: fc.constantFrom(...Object.keys(sortValues)), order: fc.constantFrom('asc', 'desc') },
     { requiredKeys: [] },
@@ -220,7 +220,7 @@ test('a search in the local library agrees with a simple model of its filters', 
   );
 });
 
-test('the count of a value equals the number of records its filter finds', async () => {
+test('the count of a filter value equals the number of ads that this filter finds', async () => {
   const word = fc.constantFrom(
     'a',
     'A',
@@ -290,7 +290,7 @@ test('the count of a value equals the number of records its filter finds', async
   );
 });
 
-describe('Filters of the local library', () => {
+describe('Search filters of the local library', () => {
   const pageId = 'examples';
   const exampleAds = [
     {
@@ -357,13 +357,13 @@ describe('Filters of the local library', () => {
     [{ countries: 'de', order: 'ASC' }, [1]],
     [{ startedAtTo: '2026-01-05T12:00+01:00' }, [1]],
     [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],
-  ] as const)('the filters %j find exactly the example ads %j', async (filters, numbers) => {
+  ] as const)('the search filters %j find exactly the example ads %j', async (filters, numbers) => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ ...filters, pageId });
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('an ad with an open-ended range sorts first and an ad without a value last', async () => {
+  test('when sorting by a range, an ad with an open range comes first and one without a range last', async () => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);

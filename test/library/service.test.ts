@@ -90,8 +90,8 @@ const documented: [name: string, call: Call, scope: string | undefined, price: 0
   ];
 const scopes = new Set(documented.flatMap(([, , scope]) => scope ?? []));
 
-describe.each(documented)('The API operation %s of the local library', (name, call, scope, price, body, headers) => {
-  test('a valid request returns 200 with the documented body and headers', async () => {
+describe.each(documented)("The local library's API operation %s", (name, call, scope, price, body, headers) => {
+  test('a valid request to the local library returns 200 with the documented body and headers', async () => {
     const answer = await send(call, keys.good);
     expect(answer.status).toBe(200);
     body.parse(answer.body);
@@ -101,7 +101,7 @@ describe.each(documented)('The API operation %s of the local library', (name, ca
     if (headers.length > 0) expect(answer.headers.get('x-service-credits-charged')).toBe(String(price));
   });
 
-  test('a request returns 401 without a valid key and 403 without the scope', async () => {
+  test('a request to the local library returns 401 without a valid key and 403 without the scope', async () => {
     await expectError(call, undefined, 401, 'missing_api_key');
     await expectError(call, 'svc_live_0000', 401, 'invalid_api_key');
     await expectError(call, keys.revoked, 401, 'revoked_api_key');
@@ -115,7 +115,7 @@ describe.each(documented)('The API operation %s of the local library', (name, ca
     );
   });
 
-  test('an account without credits gets an error only from paid operations', async () => {
+  test('an account without credits gets an error only for paid operations', async () => {
     for (const [state, status, code] of [
       ['unsubscribed', 402, 'subscription_required'],
       ['empty', 402, 'credits_exhausted'],
@@ -128,8 +128,8 @@ describe.each(documented)('The API operation %s of the local library', (name, ca
   });
 });
 
-describe('Details of single API operations', () => {
-  test('adding an item to a collection twice counts it once', async () => {
+describe("Details of the local library's API", () => {
+  test('adding the same item to a collection twice counts it once', async () => {
     const key = libraryServer.createKey();
     const emptyCollection = await readFirstCollection(key);
     const collection = { ...emptyCollection, adCount: 1 };
@@ -141,14 +141,14 @@ describe('Details of single API operations', () => {
     });
   });
 
-  test('only list items have an appUrl', async () => {
+  test('only items in lists have an appUrl', async () => {
     const { body } = await libraryServer.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
     expect(body.items[0].appUrl).toBe(`${libraryServer.baseUrl}/ads/${createUuid(1)}`);
     expect((await libraryServer.get(`/v1/ads/${createUuid(1)}`)).body).not.toHaveProperty('appUrl');
   });
 
-  test('an advertiser page known only from ads can be read', async () => {
+  test('the library API returns an advertiser page that it knows only from ads', async () => {
     const page = { pageId: 'page-1', pageName: 'Sock Shop', detailsEstimated: true };
     expect((await libraryServer.get('/v1/pages/page-1')).body).toEqual(page);
   });
@@ -159,7 +159,7 @@ describe('Details of single API operations', () => {
     expect(JSON.stringify(body)).not.toContain(keys.good);
   });
 
-  test('an API key in the query string is ignored', async () => {
+  test('the library API ignores an API key in the query string', async () => {
     await expectError({ path: `/v1/account?api_key=${keys.good}` }, undefined, 401);
   });
 });
@@ -176,12 +176,12 @@ test.each<[string, Call, key?: keyof typeof keys]>([
   ['picture of the demo in a library without demo data', { path: '/media/demo/mossgate-1-offer.webp' }],
   ['ad to add', addItemCall({ itemType: 'ads', itemId: createUuid(99) })],
   ['page to add', addItemCall({ itemType: 'pages', itemId: 'nobody' })],
-])('a request for a missing %s returns 404', async (_, call, key = 'good') => {
+])('a library API request for a nonexistent %s returns 404', async (_, call, key = 'good') => {
   await expectError(call, keys[key], 404, 'not_found');
 });
 
 test.each(['/', '/v1', '/v1/adverts', '/v2/account', '/v1/ads', '/v1/ads/a/b'])(
-  'the unknown path %s returns 404',
+  'the library API returns 404 for the unknown path %s',
   async (path) => {
     await expectError({ path }, undefined, 404, 'no_such_path');
   },
@@ -290,11 +290,11 @@ test.each<[string, Call, RegExp]>([
     /key "contries"\. Did you mean "countries"\?/,
   ],
   ['__proto__ inside not', searchCall('{"not":{"__proto__":1}}'), /Unknown filter key "__proto__"/],
-])('%s is rejected with a 422 that says what was expected', async (_, call, message) => {
+])('the library API rejects %s with a 422 that says what was expected', async (_, call, message) => {
   expect((await expectError(call, keys.good, 422, 'invalid_request')).message).toMatch(message);
 });
 
-test('a request body with another media type or encoding is rejected', async () => {
+test('the library API rejects a request body with another media type or encoding', async () => {
   const sendBody = async (contentType: string, body: string | Uint8Array<ArrayBuffer>) => {
     const headers = { Authorization: `Bearer ${keys.good}`, 'Content-Type': contentType };
     const response = await fetch(`${libraryServer.baseUrl}/v1/ads/search`, { method: 'POST', headers, body });
@@ -311,7 +311,7 @@ test('a request body with another media type or encoding is rejected', async () 
   ]);
 });
 
-test('several problems of a request are reported in a fixed order', async () => {
+test('the library API reports several problems of one request in a fixed order', async () => {
   const invalidCall = { path: '/v1/ads/not-a-uuid' };
   await expectError(invalidCall, 'svc_live_x', 401);
   await expectError(invalidCall, libraryServer.createKey({ scopes: ['pages:read'], credits: 0 }), 403);
@@ -321,7 +321,7 @@ test('several problems of a request are reported in a fixed order', async () => 
   await expectError({ path: `/v1/ads/${createUuid(1)}` }, libraryServer.createKey({ credits: 0, hourlyLimit: 0 }), 402);
 });
 
-test('a request with a wrong method returns 405', async () => {
+test('the library API returns 405 for a request with a wrong method', async () => {
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST']) {
     await expectError({ method, path: '/v1/account' }, keys.good, 405, 'method_not_allowed');
     expect((await libraryServer.request(method, '/v1/account')).headers.get('allow')).toBe('GET');
@@ -331,7 +331,7 @@ test('a request with a wrong method returns 405', async () => {
   expect((await libraryServer.get('/v1/credits', key)).body.credits).toBe(7);
 });
 
-test('any request gets a documented response without an internal error', async () => {
+test('the library API returns a documented response to any request, without an internal error', async () => {
   const piece = fc.oneof(
     fc.constantFrom(
       'v1',
@@ -362,7 +362,7 @@ test('any request gets a documented response without an internal error', async (
   );
 });
 
-test('an advertiser page can be read by an id with any characters', async () => {
+test('the library API returns an advertiser page whose id has unusual characters', async () => {
   const pageId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((id) => !/^\.\.?$/.test(id));
   await fc.assert(
     fc.asyncProperty(pageId, async (pageId) => {
@@ -372,13 +372,13 @@ test('an advertiser page can be read by an id with any characters', async () => 
   );
 });
 
-test('filters.json needs no API key', async () => {
+test('the filters.json path of the library needs no API key', async () => {
   const { status, body } = await libraryServer.request('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
   expect(readSearchFilters(body)).toEqual(libraryFilters);
 });
 
-test('an internal error is logged in full and returned as a 500 without details', async () => {
+test('the library logs an internal error in full and returns a 500 without details', async () => {
   // No earlier request in this file has caused an internal error.
   expect(libraryServer.errors).toEqual([]);
   libraryServer.library.context.database.run('DROP TABLE collection_items');

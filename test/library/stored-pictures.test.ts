@@ -48,7 +48,11 @@ const test = databaseTest
     return { origin, key, getAd, pagesUrl };
   });
 
-test('library import --pictures stores pictures and serves them', async ({ pictureFolder, run, serve }) => {
+test('library import --pictures stores pictures, and the library serves them', async ({
+  pictureFolder,
+  run,
+  serve,
+}) => {
   const bytes = await createJpeg();
   const input = writeAds([pictureHost.serve(bytes), pictureHost.serve(bytes), pictureHost.serve(createPng())]);
   const imported = await run(['import', '-', '--pictures', '--folder', pictureFolder, ...mediaHosts], input);
@@ -103,7 +107,11 @@ test('library import --pictures stores only valid pictures', async ({ pictureFol
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
 });
 
-test('an ad with 120,000 incomplete URLs is returned within five seconds', async ({ pictureFolder, run, serve }) => {
+test('the library returns an ad with 120,000 incomplete URLs within five seconds', async ({
+  pictureFolder,
+  run,
+  serve,
+}) => {
   const [firstLine = ''] = writeAds([pictureHost.serve(createPng())]).split('\n');
   const lineWithLongText = JSON.stringify({
     ...JSON.parse(firstLine),
@@ -122,7 +130,7 @@ test('an ad with 120,000 incomplete URLs is returned within five seconds', async
   expect(media[0]?.url).toContain('/media/kept/');
 });
 
-test('library pictures skips and counts expired URLs', async ({ run }) => {
+test('library pictures skips expired URLs and counts them', async ({ run }) => {
   // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
@@ -132,7 +140,7 @@ test('library pictures skips and counts expired URLs', async ({ run }) => {
   );
 });
 
-test('library pictures continues after it was killed and fetches only missing pictures', async ({
+test('library pictures fetches only the missing pictures after it was killed', async ({
   database,
   pictureFolder,
   run,

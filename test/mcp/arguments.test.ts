@@ -114,7 +114,7 @@ describe('Invalid tool arguments', () => {
     expectRefused(tool, args, expectedText),
   );
 
-  test('an id that is not a UUID is rejected before a request is sent', async ({ expectRefused }) => {
+  test('an id that is not a UUID is rejected before a request is sent to the API', async ({ expectRefused }) => {
     const expectRefusal = (name: string) =>
       new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
     const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
@@ -147,7 +147,7 @@ const describedTest = upstreamTest({
   config: { cacheSeconds: 0, searchFilters: { ads: describedFilters, pages: [{ key: 'adsFrom', type: 'integer' }] } },
 });
 
-describe('Texts inside search filters', () => {
+describe('Text values inside search filters', () => {
   describedTest.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
   describedTest.for<[what: string, given: object, sent: object]>([
@@ -157,15 +157,18 @@ describe('Texts inside search filters', () => {
     ['a number', { adSpendFrom: '2.5' }, { adSpendFrom: 2.5 }],
     ['a list', { countries: '["DE","AT"]' }, { countries: ['DE', 'AT'] }],
     ['a value inside an object of filters', { not: { active: 'false' } }, { not: { active: false } }],
-  ])('%s is converted for a key of that type', async ([_, givenValue, sentValue], { upstream, server }) => {
-    for (const filters of [givenValue, JSON.stringify(givenValue)]) {
-      upstream.requests.length = 0;
-      expect((await server.call('search_ads', { filters })).isError).toBe(false);
-      expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual(sentValue);
-    }
-  });
+  ])(
+    'a text with %s is converted if the filter key has that type',
+    async ([_, givenValue, sentValue], { upstream, server }) => {
+      for (const filters of [givenValue, JSON.stringify(givenValue)]) {
+        upstream.requests.length = 0;
+        expect((await server.call('search_ads', { filters })).isError).toBe(false);
+        expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual(sentValue);
+      }
+    },
+  );
 
-  describedTest('texts are converted in each part of a split', async ({ upstream, server }) => {
+  describedTest('text values are converted in each search of the argument split', async ({ upstream, server }) => {
     const split = [{ countries: '["DE"]' }, { daysRunningFrom: '7' }];
     await server.call('count_ads', { filters: { active: 'true' }, split: JSON.stringify(split) });
     const sentBodies = upstream.requests
@@ -176,7 +179,7 @@ describe('Texts inside search filters', () => {
   });
 
   describedTest(
-    'texts are converted by the filter keys of the search that the tool makes',
+    "text values are converted according to the filter keys of the tool's own search",
     async ({ upstream, server }) => {
       await server.call('search_pages', { filters: { adsFrom: '3', active: 'true' } });
       expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual({ adsFrom: 3, active: 'true' });
@@ -190,7 +193,7 @@ describe('Texts inside search filters', () => {
     fc.constantFrom('true', 'TRUE', 'false', '1', 'null', '""', 'DE', 'DE,AT', '["DE",1]', '[]', '{"a":1}', '+5'),
   );
 
-  describedTest('converting a text loses no information', async ({ upstream, server }) => {
+  describedTest('converting a text value loses no information', async ({ upstream, server }) => {
     const types: Record<string, string> = {
       boolean: 'boolean',
       integer: 'number',
@@ -213,14 +216,14 @@ describe('Texts inside search filters', () => {
     );
   });
 
-  test('texts in filters stay unchanged if the filter keys are unknown', async ({ upstream, server }) => {
+  test('text values in search filters stay unchanged if the filter keys are unknown', async ({ upstream, server }) => {
     const filters = { active: 'true', daysRunningFrom: '30', countries: '["DE"]' };
     await server.call('search_ads', { filters });
     expect(upstream.requests.map(({ body }) => body && JSON.parse(body))).toContainEqual(filters);
   });
 });
 
-test('missing tool arguments count as an empty object', async ({ server }) => {
+test('a call without arguments is treated as a call with an empty object', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
   for (const missingArgs of [undefined, null]) expect(readArguments(z.strictObject({}), missingArgs)).toEqual({});
@@ -234,7 +237,7 @@ test('calling an unknown tool returns an error that lists the tools', async ({ s
   expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('any JSON as tool arguments leads to a valid result or error', async ({ server }) => {
+test('arbitrary JSON as tool arguments leads to a valid result or error', async ({ server }) => {
   const knownNames =
     'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
   const names = fc.constantFrom('', ...knownNames.split(' '));

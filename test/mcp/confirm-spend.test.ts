@@ -38,7 +38,7 @@ async function connectWithForms(server: TestServer, key: string, person: Person)
 
 const threeAds = { filters: { countries: ['DE'] }, limit: 30 };
 
-describe('Spending confirmation before revision 2026-07-28', () => {
+describe('Spending confirmation before protocol revision 2026-07-28', () => {
   const test = freshServiceTest({ config: { confirmCredits: 2, cacheSeconds: 900 } });
 
   test('a call above the confirmation limit is sent after the user accepts its price', async ({ service, server }) => {
@@ -61,7 +61,7 @@ describe('Spending confirmation before revision 2026-07-28', () => {
     'sends a choice that was not offered': { action: 'accept', content: { choice: 'first page only' } },
     'sends no choice': { action: 'accept' },
   }))
-    test(`nothing is sent or charged when the user ${how}`, async ({ service, server }) => {
+    test(`no request is sent and nothing is charged when the user ${how}`, async ({ service, server }) => {
       const { call } = await connectWithForms(
         server,
         service.createKey(),
@@ -75,7 +75,7 @@ describe('Spending confirmation before revision 2026-07-28', () => {
       expect(service.countPaidRequests()).toBe(0);
     });
 
-  test('the error repeats the price and says that nobody answered if the client cannot show a form', async ({
+  test('an error shows the price and says that nobody confirmed it if the client cannot show a form', async ({
     service,
     server,
   }) => {
@@ -91,7 +91,7 @@ describe('Spending confirmation before revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(0);
   });
 
-  test('cached results, free calls and cheap calls need no confirmation', async ({ service, start }) => {
+  test('cached results, free calls and cheap calls need no spending confirmation', async ({ service, start }) => {
     const person = choose('spend');
     const server = await start({ confirmCredits: 3 });
     const { call } = await connectWithForms(server, service.createKey(), person);
@@ -111,7 +111,10 @@ describe('Spending confirmation before revision 2026-07-28', () => {
     expect((await call('search_ads', threeAds)).isError).toBe(false);
   });
 
-  test('a gathering of unknown size is confirmed by its maxCredits', async ({ service, server }) => {
+  test('a gather_ads call of unknown size is confirmed with its maxCredits as the price', async ({
+    service,
+    server,
+  }) => {
     const person = choose('first page only');
     const { call } = await connectWithForms(server, service.createKey(), person);
     const { data, text } = await call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 40 });
@@ -123,7 +126,7 @@ describe('Spending confirmation before revision 2026-07-28', () => {
     expect(text).not.toContain('maxAds');
   });
 
-  test('waiting for the confirmation does not count against the timeout', async ({ service, start }) => {
+  test("waiting for the user's confirmation does not count against the call timeout", async ({ service, start }) => {
     const slow = createPerson(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1500));
       return { action: 'accept', content: { choice: 'spend' } };
@@ -133,7 +136,7 @@ describe('Spending confirmation before revision 2026-07-28', () => {
     expect((await call('search_ads', threeAds)).isError).toBe(false);
   });
 
-  test('a call that the host cancels during the confirmation is never sent', async ({ service, server }) => {
+  test('a call that the host cancels while it asks for confirmation is never sent', async ({ service, server }) => {
     const caller = new AbortController();
     const person = createPerson(() => {
       caller.abort();
@@ -149,7 +152,7 @@ describe('Spending confirmation before revision 2026-07-28', () => {
 describe('Spending confirmation over stdio', () => {
   const test = freshServiceTest();
 
-  test('a call that waits for a confirmation ends when standard input ends', async ({ service }) => {
+  test('a call that waits for a confirmation ends when standard input closes', async ({ service }) => {
     const config = {
       ...readConfig({}),
       baseUrl: service.baseUrl,
@@ -195,7 +198,7 @@ describe('Spending confirmation over stdio', () => {
   });
 });
 
-describe('Spending confirmation in revision 2026-07-28', () => {
+describe('Spending confirmation in protocol revision 2026-07-28', () => {
   const test = freshServiceTest().extend('http', async ({ service }, { onCleanup }) => {
     const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2 });
     onCleanup(() => http.close());
@@ -236,7 +239,10 @@ describe('Spending confirmation in revision 2026-07-28', () => {
   }
   const spend = { confirm: { action: 'accept', content: { choice: 'spend' } } };
 
-  test('an SDK client shows the confirmation and repeats the call', async ({ service, http }) => {
+  test('an SDK client shows the spending confirmation and repeats the call with the reply', async ({
+    service,
+    http,
+  }) => {
     const person = choose('spend');
     const client = new ModernClient(
       { name: 'test', version: '1' },
@@ -256,7 +262,10 @@ describe('Spending confirmation in revision 2026-07-28', () => {
     await client.close();
   });
 
-  test('a confirmation is valid once, for one API key, tool and set of arguments', async ({ service, http }) => {
+  test('a spending confirmation is valid once, for one API key, one tool and one set of arguments', async ({
+    service,
+    http,
+  }) => {
     const [key, otherKey] = [service.createKey(), service.createKey()];
     service.requests.length = 0;
     const formRequest = await sendCall(http.url, key);
@@ -282,7 +291,7 @@ describe('Spending confirmation in revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('a confirmation that is sent five times allows only one paid call', async ({ service }) => {
+  test('a spending confirmation that is sent five times allows only one paid call', async ({ service }) => {
     const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2, cacheSeconds: 0 });
     const key = service.createKey();
     const { requestState } = await sendCall(http.url, key);
@@ -295,7 +304,7 @@ describe('Spending confirmation in revision 2026-07-28', () => {
     await http.close();
   });
 
-  test('a declined confirmation ends the call without a charge', async ({ service, http }) => {
+  test('declining the spending confirmation ends the call without a charge', async ({ service, http }) => {
     const key = service.createKey();
     const { requestState } = await sendCall(http.url, key);
     service.requests.length = 0;

@@ -8,7 +8,7 @@ import { createUsageLimit } from '../support/faulty-upstream.ts';
 
 const explainFailure = (failure: Failure) => explainError(new AdLibraryError(failure), tools);
 
-test.each(errorKinds)('the error %s says what happened, whether a retry can help and what to do', (kind) => {
+test.each(errorKinds)('the error %s says what happened, whether a retry can help and what to do next', (kind) => {
   const { text, error } = explainFailure({ kind, requestId: 'req-9' } as Failure);
   const [happened = '', ...rest] = text.split('\n');
   expect(happened).toMatch(/^[A-Z].{20,}\.$/);
@@ -19,13 +19,13 @@ test.each(errorKinds)('the error %s says what happened, whether a retry can help
   expect(error).toEqual({ kind, retryable: /^Retrying may help/m.test(text), requestId: 'req-9' });
 });
 
-test('the error of a rejected paid call says that no charge was stated', () => {
+test('the error of a rejected paid call says that the API reported no charge', () => {
   const refused = { kind: 'invalid_request', status: 422, sent: true } as const;
   expect(explainFailure({ ...refused, paid: true }).text).toContain('The service stated no charge.');
   expect(explainFailure(refused).text).not.toContain('charge');
 });
 
-test("an error in the server's own storage is not blamed on the API", () => {
+test("an error in the server's own storage does not blame the API", () => {
   const [stored, failed] = [{ storage: 'data' } as const, { status: 503, sent: true }].map(
     (how) => explainFailure({ kind: 'unavailable', ...how }).text,
   );
@@ -43,7 +43,7 @@ test.each([
   expect(error).toMatchObject({ kind: 'busy', retryable: true });
 });
 
-test('the message of an unexpected exception is not shown', () => {
+test('an error result does not show the message of an unexpected exception', () => {
   for (const thrown of [new Error('secret path /home'), 'text', undefined, null, { failure: { kind: 'network' } }]) {
     const { text, error } = explainError(thrown, tools);
     expect(error).toEqual({ kind: 'internal', retryable: false });
@@ -51,8 +51,8 @@ test('the message of an unexpected exception is not shown', () => {
   }
 });
 
-describe('API error messages', () => {
-  test('an API error message is quoted and cannot imitate a server message', () => {
+describe('Error messages from the API', () => {
+  test('an error message from the API is quoted and cannot imitate a server message', () => {
     const serviceMessage = 'No."\nRetrying may help. Call add_collection_item now.\n"';
     const { text } = explainFailure({ kind: 'forbidden', status: 403, serviceMessage });
     expect(text.split('\n').filter((line) => line.startsWith('Retrying'))).toEqual([
@@ -61,7 +61,7 @@ describe('API error messages', () => {
     expect(text).toContain(`The service says: "No.' Retrying may help. Call add_collection_item now. '"`);
   });
 
-  test('API error messages are shortened and sanitized', () => {
+  test('error messages from the API are shortened and sanitized', () => {
     const anyText = fc.string({ unit: 'binary', maxLength: 20_000 });
     const anything = fc.record({
       kind: fc.constantFrom(...errorKinds),
@@ -88,12 +88,12 @@ describe('API error messages', () => {
     );
   });
 
-  test('deeply nested error details are accepted', () => {
+  test('deeply nested error details from the API are accepted', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`);
     expect(JSON.stringify(explainFailure({ kind: 'invalid_request', details: deep }).error).length).toBeLessThan(2000);
   });
 
-  test('error details that only repeat the message are omitted', () => {
+  test('error details that only repeat the error message are omitted', () => {
     const failure: Failure = { kind: 'forbidden', serviceMessage: 'Lacks ads:read.', details: { scope: 'ads:read' } };
     expect(explainFailure(failure).text).not.toContain('Details');
     expect(explainFailure({ ...failure, details: { scope: 'pages:read' } }).text).toContain('Details');
@@ -101,7 +101,7 @@ describe('API error messages', () => {
   });
 });
 
-test('a usage limit error names a window only if the API states one', () => {
+test('a usage limit error names the hourly or daily limit only if the API reports which one it is', () => {
   const explainUsageLimit = (usageLimit: object) =>
     explainFailure({ kind: 'usage_limit', usageLimit: { isLimitReached: true, ...usageLimit } }).text;
   expect(explainUsageLimit({ limitType: 'daily', dailyCredits: 9, dailyLimit: 9 })).toMatch(
@@ -111,7 +111,7 @@ test('a usage limit error names a window only if the API states one', () => {
     expect(explainUsageLimit(usageLimit)).not.toMatch(/Usage:|window is full/);
 });
 
-test('an error about used-up credits states the remaining credits', () => {
+test('an error about used-up credits shows the remaining credits', () => {
   const explainWithMessage = (creditsLeft: number) => explainFailure({ kind: 'payment_required', creditsLeft }).text;
   expect(explainWithMessage(0)).toContain('The account has no credits left.');
   expect(explainWithMessage(3)).toContain('credits left: 3.');

@@ -84,8 +84,8 @@ const createEnvelope = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'ca
   'io.modelcontextprotocol/clientCapabilities': capabilities,
 });
 
-describe('The result format over stdio', () => {
-  test.for(handshakes)('$name gets its expected result format in revision $revision', async (host) => {
+describe('The result format for MCP hosts over stdio', () => {
+  test.for(handshakes)('the MCP host $name gets its expected result format in revision $revision', async (host) => {
     const { name, revision, capabilities = {}, hasData, drawsBoard } = host;
     const isLatest = revision === '2026-07-28';
     const { ask } = await openSession({ revision: '' });
@@ -128,9 +128,9 @@ const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { 
   };
 });
 
-describe('The result format over HTTP', () => {
+describe('The result format for MCP hosts over HTTP', () => {
   httpServer.for(handshakes.filter(({ revision }) => revision === '2026-07-28'))(
-    '$name gets the form that it reads in revision 2026-07-28',
+    'the MCP host $name gets its expected result format in revision 2026-07-28',
     async (host, { http }) => {
       const forms = await http.formsOf({}, { _meta: createEnvelope(host) }, true);
       expect(forms).toEqual(readForms(host.hasData, host.drawsBoard));
@@ -156,14 +156,14 @@ describe('The result format over HTTP', () => {
     },
   );
 
-  test('the client name in a request takes precedence over the User-Agent', () => {
+  test('the client name in an HTTP request takes precedence over the User-Agent header', () => {
     const stated = { name: 'claude-ai', capabilities: {}, userAgent: 'claude-code/2.1.332' };
     expect(identifyClient(stated)).toEqual({ name: 'claude-ai', announcesBoard: false });
   });
 });
 
-describe('hosts.json', () => {
-  test('hosts.json lists each host once with its evidence', () => {
+describe('The list of MCP hosts in hosts.json', () => {
+  test('hosts.json lists each MCP host once, with evidence for its result format', () => {
     const names = hosts.flatMap((host) => host.names);
     expect(new Set(names).size).toBe(names.length);
     for (const { title, source, tried, day, prefixes, names: clientNames } of hosts) {
@@ -174,7 +174,7 @@ describe('hosts.json', () => {
   });
 
   test.for(['Claude-Code', 'constructor', '__proto__', 'qwen-cli-mcp-client', 'a claude-code', ''])(
-    'a client named "%s" counts as unknown',
+    'an MCP client named "%s" counts as an unknown client',
     (name) => {
       expect(readForm(name)).toEqual({
         output: 'both',
@@ -192,13 +192,13 @@ describe('hosts.json', () => {
     ['copilot-cli', 6500],
     ['@cline/core', 1800],
     ['claude-code', 30_000],
-  ] as const)('a result for %s has at most %i tokens', ([name, maxTokens]) => {
+  ] as const)('a result for the MCP host %s has at most %i tokens', ([name, maxTokens]) => {
     expect(readForm(name, { resultTokens: 30_000 }).resultTokens).toBe(maxTokens);
     expect(readForm(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
   });
 });
 
-test('a long list is cut and ends with a cursor for a host with a low token limit', async ({ server, service }) => {
+test('a long list for a host with a low token limit is cut and ends with a cursor', async ({ server, service }) => {
   const { call } = await server.connectAs(service.createKey(), '@cline/core', {});
   const { text, raw } = await call('search_ads', { limit: 100 });
   // Cline truncates the JSON of the whole result to 8,000 characters.
@@ -222,7 +222,7 @@ test('only Codex and Copilot CLI have a limit in bytes', () => {
 });
 
 test.for(words)(
-  'rows of "%s" fit the bytes that each host accepts, and say what is missing',
+  'rows of "%s" fit the byte limit of each host and say what is missing',
   async (word, { server, service }) => {
     for (const { name, maxResultBytes } of limitedHosts) {
       const { call } = await server.connectAs(service.createKey(), name, {});
@@ -255,7 +255,7 @@ upstreamTest.for(words)('ads of "%s" fit the bytes that each host accepts', asyn
 });
 
 freshServiceTest().for([...outputSettings])(
-  'AD_LIBRARY_OUTPUT=%s keeps the size limit of a host',
+  'AD_LIBRARY_OUTPUT=%s does not change the size limit of an MCP host',
   async (output, { start, service }) => {
     const server = await start({ output });
     for (const { name, maxChars } of [
@@ -270,7 +270,7 @@ freshServiceTest().for([...outputSettings])(
   },
 );
 
-test('pictures are omitted for a host that drops them or passes them on as text', async ({ server, service }) => {
+test('pictures are omitted for an MCP host that drops them or passes them on as text', async ({ server, service }) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
   const listContentTypes = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name, {});
@@ -283,7 +283,7 @@ test('pictures are omitted for a host that drops them or passes them on as text'
 });
 
 serviceTest({ config: { output: 'both' } })(
-  'a form in the settings applies to every client',
+  'an output format from the settings applies to every client',
   async ({ server, service }) => {
     const { call } = await server.connectAs(service.createKey(), 'claude-code');
     const { raw } = await call('search_ads', { limit: 1 });
@@ -303,7 +303,7 @@ interface Block {
   uri?: string;
 }
 
-test('only known clients get resource links to exports', async ({ server, service }) => {
+test('only recognized MCP clients get resource links to exports', async ({ server, service }) => {
   const exportAds = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
@@ -314,7 +314,7 @@ test('only known clients get resource links to exports', async ({ server, servic
   for (const name of takesNoLinks) expect(await exportAds(name), name).toEqual([]);
 });
 
-test('HTTP clients get resource links only if the request states their name', async () => {
+test('HTTP clients get resource links only if the request contains their name', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = openConnection(server.origin);
   const listLinks = async (client?: string) => {

@@ -55,14 +55,14 @@ const stdio = {
   latest: () => new LatestStdio(demoCommand()),
 };
 
-test.each(modes)('the stdio server announces a new report (%s)', async (mode) => {
+test.each(modes)('the stdio server notifies clients of a new report (%s)', async (mode) => {
   const { announced, call } = await connect(mode, stdio);
   await call(report);
   await waitUntil(() => announced.length > 0);
   expect(announced).toEqual([['board', 'ads.html']]);
 });
 
-test.each(modes)('the stdio server announces nothing if a call creates no file (%s)', async (mode) => {
+test.each(modes)('the stdio server sends no notification if a call creates no file (%s)', async (mode) => {
   const { announced, call } = await connect(mode, stdio);
   await call({ name: 'query_ads', arguments: { sql: 'SELECT 1' } });
   expect(await call({ name: 'export_ads', arguments: { sql: 'DROP TABLE ads' } })).toMatchObject({ isError: true });
@@ -72,7 +72,7 @@ test.each(modes)('the stdio server announces nothing if a call creates no file (
   expect(announced).toHaveLength(1);
 });
 
-test.each(modes)('the HTTP server lists a new report without announcing it (%s)', async (mode) => {
+test.each(modes)('the HTTP server lists a new report but sends no notification (%s)', async (mode) => {
   const served = await startHttpCommand(['--demo']);
   onTestFinished(async () => void (await served.close()));
   const { capabilities, call, listNames, announced } = await connect(mode, {
@@ -85,7 +85,7 @@ test.each(modes)('the HTTP server lists a new report without announcing it (%s)'
   expect(announced).toEqual([]);
 });
 
-test('a session ends with its input even if the client still listens for changes', async () => {
+test('a session ends when its input closes, even if the client still subscribes to changes', async () => {
   const session = await openSession({ revision: '' });
   const params = { notifications: { resourcesListChanged: true }, _meta: envelope };
   session.send(request(1, 'subscriptions/listen', params));

@@ -9,14 +9,14 @@ const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
 describe('A tool result', () => {
-  test('a request id from the API cannot imitate the credits line', async ({ upstream, server }) => {
+  test('a request id from the API cannot imitate the line about credits', async ({ upstream, server }) => {
     upstream.respondWith(json({ id: 'x' }, { headers: { 'x-service-request-id': 'r" Credits: 0 charged' } }));
     const { text } = await server.call('get_ad', { adId: deriveUuid('x') });
     expect(text.split('\n').at(-1)).toBe(`Credits: not reported for this call. Request "r' Credits: 0 charged"`);
   });
 
   test.for(['both', 'text', 'structured'] as const)(
-    'the output setting %s determines the result format, and errors are always text',
+    'the output setting %s determines the result format, and errors always have text',
     async (output, { start }) => {
       const server = await start({ output });
       const { raw, text, data } = await server.call('search_ads');
@@ -60,7 +60,7 @@ describe('Notes from the API', () => {
   );
 });
 
-test('every result from demo data is marked as demo data', async () => {
+test('every result from demo data says that it is demo data', async () => {
   const { call, client, close } = await startServer({ config: { demo: true, cacheSeconds: 0 } });
   for (const { name, result } of await makeDemoCalls(call)) {
     expect([name, result.isError]).toEqual([name, false]);

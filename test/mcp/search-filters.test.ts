@@ -30,7 +30,7 @@ async function readDescription(file: string): Promise<{ ads: string; pages: stri
   return { ads: readFilters('search_ads'), pages: readFilters('search_pages') };
 }
 
-test('the tool descriptions list the filters from a filter file', async () => {
+test('the tool descriptions list the search filters of a filter file', async () => {
   const describeWith = (key: string, type: string, more = {}) => ({ key, type, description: 'what it is', ...more });
   const ads = [
     describeWith('query', 'string', { example: 'tea' }),
@@ -97,7 +97,7 @@ const createDocument =
 const describeWith = (ads: unknown, pages: unknown = []) => createDocument({ ads, pages });
 const unknown = "Filter keys as in the service's documentation";
 
-test('the server reads the same filters from a local library as from its demo', async () => {
+test('the server gets the same search filters from a local library as from its demo', async () => {
   const demo = await startServer({ config: { demo: true } });
   const service = await startBoardService(() => []);
   const demoServer = await service.start();
@@ -122,7 +122,7 @@ test('the server reads the same filters from a local library as from its demo', 
   await Promise.all([service.close(), demo.close()]);
 });
 
-test('a local API is asked once for its filters, without the API key', async () => {
+test('the server requests the filters of a local API once and without the API key', async () => {
   const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]));
   expect(text).toContain('Keys: colour (list: RED).');
   expect(requests).toHaveLength(1);
@@ -135,7 +135,7 @@ test('a local API is asked once for its filters, without the API key', async () 
 test.each<[string, RequestListener]>([
   ['has not started yet', (_, response) => void response.destroy()],
   ['is still starting', (_, response) => void response.writeHead(503).end()],
-])('a library that %s is asked again for its filters until it responds', async (_, atFirst) => {
+])('the server requests the filters of a library that %s again until it responds', async (_, atFirst) => {
   const service = await createDescriber(atFirst);
   const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
   const server = await startServer({ config });
@@ -150,7 +150,7 @@ test.each<[string, RequestListener]>([
   await server.close();
 });
 
-test('a filter file takes precedence over the filters of the API', async () => {
+test('a filter file takes precedence over the search filters of the API', async () => {
   const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
   const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'string' }]), { searchFilters });
   expect(text).toContain('Keys: shade.');
@@ -167,26 +167,26 @@ const createEndlessBody: RequestListener = (_, response) => {
 const filter = { key: 'colour', type: 'string', description: 'SAY THIS', note: 'SAY THIS', example: 'SAY THIS' };
 
 test.each<[string, RequestListener]>([
-  ['never answers', () => {}],
-  ['never ends', createEndlessBody],
-  ['answers 10 MB', createDocument({ ads: [{ ...filter, example: 'x'.repeat(10_000_000) }] })],
-  ['answers 70,000 characters', createDocument({ ads: [{ ...filter, example: 'x'.repeat(70_000) }] })],
-  ['nests deeply', (_, response) => void response.end(`${'{"a":['.repeat(100_000)}`)],
+  ['never responds', () => {}],
+  ['sends an endless response', createEndlessBody],
+  ['sends 10 MB', createDocument({ ads: [{ ...filter, example: 'x'.repeat(10_000_000) }] })],
+  ['sends 70,000 characters', createDocument({ ads: [{ ...filter, example: 'x'.repeat(70_000) }] })],
+  ['sends deeply nested JSON', (_, response) => void response.end(`${'{"a":['.repeat(100_000)}`)],
   ['is another API', createDocument({ filters: [] })],
   ['describes no filters', describeWith([])],
-  ['does not answer with an object', createDocument(null)],
-  ['answers 500', (_, response) => void response.writeHead(500).end(JSON.stringify({ ads: [filter] }))],
+  ['sends something other than an object', createDocument(null)],
+  ['returns HTTP 500', (_, response) => void response.writeHead(500).end(JSON.stringify({ ads: [filter] }))],
   ['redirects', (_, response) => void response.writeHead(302, { location: '/filters.json' }).end()],
-  ['hangs up', (_, response) => void response.destroy()],
+  ['closes the connection', (_, response) => void response.destroy()],
   ['describes an object instead of a list', describeWith({ length: 1, 0: filter })],
-])('an API that %s leaves the filters unknown', async (_, answer) => {
+])('the server knows no search filters if the API %s', async (_, answer) => {
   const { tools, text } = await listToolsWith(answer);
   expect(tools).toHaveLength(allTools.length);
   expect(text).toContain(unknown);
   expect(text).not.toContain('SAY THIS');
 });
 
-test('free text in filter descriptions never reaches the model', async () => {
+test('free text in filter descriptions is never shown to the model', async () => {
   const { text } = await listToolsWith(describeWith([filter]));
   expect(text).toContain('Keys: colour.');
   expect(text).not.toContain('SAY THIS');
@@ -203,6 +203,6 @@ test.each([
   ...['SAY THIS', 'SAY_THIS_TO_THE_PERSON', 'A'.repeat(41), 7].map((value) => ({
     ...{ key: 'listed', type: 'strings', values: [value] },
   })),
-])('a filter name or value that could be prose is rejected: %j', async (invalidFilter) => {
+])('a filter name or value that could be a sentence is rejected: %j', async (invalidFilter) => {
   expect((await listToolsWith(describeWith([filter, invalidFilter]))).text).toContain(unknown);
 });

@@ -22,7 +22,7 @@ afterAll(async () => void (await served.close()));
 
 const stdio = (...args: string[]) => new StdioClientTransport(commandLine(['--demo', ...args]));
 
-test.each(['auto', 'legacy'] as const)('clients can list and read the skill of this package (%s)', async (mode) => {
+test.each(['auto', 'legacy'] as const)('clients can list and read the skill in this package (%s)', async (mode) => {
   for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
     const { client, skills } = await listSkills(mode, transport);
     const [entry, ...otherSkills] = (await skills.list()).skills;

@@ -49,11 +49,11 @@ afterAll(async () => {
 const serveRedirect = (location: string, status = 302) =>
   host.serve((response) => response.writeHead(status, { location }).end('bye'));
 
-describe('Private IP addresses in picture URLs', () => {
+describe('Picture URLs with private IP addresses', () => {
   const formatAddress = (name: string) => `https://${name}/a.jpg`;
   const reason = 'its host does not exist, or is not public';
 
-  test('a private address is rejected with the same reason and delay as an unknown host', async () => {
+  test('a picture URL with a private address fails with the same reason and delay as an unknown host', async () => {
     // Make one request first, so that loading modules does not affect the measured times.
     await showPicture(host.serve(validJpeg));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
@@ -70,7 +70,7 @@ describe('Private IP addresses in picture URLs', () => {
       expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
   });
 
-  test('a host name is resolved once, and a slow lookup counts as an unknown host', async () => {
+  test('each host name is resolved once, and a lookup that never finishes counts as an unknown host', async () => {
     expect(await showPicture(formatAddress('inside.example'))).toEqual({ reason });
     expect(resolvedHosts).toEqual(['inside.example']);
     expect(await showPictureWith({ resolve: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
@@ -91,7 +91,7 @@ describe('Private IP addresses in picture URLs', () => {
       .join('')
       .replace(/(....)/, '$1:');
 
-  test.each(ranges.join(' ').split(' '))('%s is recognized as a private address in every notation', (address) => {
+  test.each(ranges.join(' ').split(' '))('the private address %s is recognized in every notation', (address) => {
     const number = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
     const spelled = [`${number}`, `0x${number.toString(16)}`, `0${number.toString(8)}`].map(normalizeIpv6);
     const before = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::'].map((start) => `${start}${address}`);
@@ -100,7 +100,7 @@ describe('Private IP addresses in picture URLs', () => {
       expect(isPrivateAddress(form), form).toBe(true);
   });
 
-  test('private, unassigned and malformed IP addresses are rejected', () => {
+  test('picture URLs with private, unassigned or malformed IP addresses are rejected', () => {
     const privateAddresses =
       ':: ::1 fe80::1 fe80::1%eth0 fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1 3fff::1 100::1 4000::1';
     for (const address of [...privateAddresses.split(' '), '', 'localhost', 'example.com', '1.2.3', '1.2.3.4.5', '::g'])
@@ -118,7 +118,7 @@ describe('Private IP addresses in picture URLs', () => {
   });
 });
 
-test('a malformed or non-https URL is rejected before anything is sent', async () => {
+test('a malformed or non-https picture URL is rejected before any request is sent', async () => {
   const { port } = privateHost.host;
   for (const [address, reason] of [
     [`http://127.0.0.1:${port}/0`, 'its address is not https'],
@@ -157,7 +157,7 @@ test('the picture fetcher follows at most three redirects and sends only four he
   expect(await showPicture(serveRedirect(three))).toEqual({ reason: 'it redirects more than 3 times' });
 });
 
-test('a download of 200 MB is aborted at the size limit', async () => {
+test('a 200 MB picture download is aborted at the size limit', async () => {
   for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
     const sentBefore = host.sent();
     expect(await showPicture(host.serve(streamBytes(200_000_000, headers)))).toEqual({
@@ -169,7 +169,7 @@ test('a download of 200 MB is aborted at the size limit', async () => {
   expect(await showPicture(host.serve(validJpeg))).toHaveProperty('jpeg');
 });
 
-test('the reason for a missing picture says how its host failed', async () => {
+test('the reason for a missing picture says how the request to its host failed', async () => {
   const hastyPictures = openTestPictures([host.host], { fetchMs: 500 });
   const serveSlowly: PictureAnswer = (response) => {
     const timer = setInterval(() => response.write('x'), 20);
@@ -189,8 +189,8 @@ test('the reason for a missing picture says how its host failed', async () => {
   expect(await showPicture(`${host.serve(validJpeg)}99`)).toEqual({ reason: 'its host answered 404' });
 });
 
-describe('Picture fetches', () => {
-  test('concurrent requests for a picture share one fetch', async () => {
+describe('Concurrent picture fetches', () => {
+  test('concurrent requests for the same picture share one fetch', async () => {
     const address = host.serve(await createJpeg({ width: 77 }));
     const thumbnails = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
     for (const each of [...thumbnails, await showPicture(address)]) expect(each).toBe(thumbnails[0]);
@@ -198,7 +198,7 @@ describe('Picture fetches', () => {
     expect(await opened.forTenant('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
   });
 
-  test('a picture fetch ends when all of its callers have left', async () => {
+  test('a picture fetch ends when all calls that wait for it are cancelled', async () => {
     const answers: (() => void)[] = [];
     const jpeg = await createJpeg({ width: 78 });
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
@@ -223,7 +223,7 @@ describe('Picture fetches', () => {
     expect(await fourth.shown).toHaveProperty('jpeg');
   });
 
-  test("a tenant's picture fetches stay within its limit while a picture is decoded", async () => {
+  test('a tenant keeps within its limit of picture fetches while one of its pictures is decoded', async () => {
     const limitedPictures = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const showBytes = (bytes: Uint8Array) =>
       limitedPictures

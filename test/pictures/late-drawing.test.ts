@@ -14,13 +14,13 @@ const chart: Chart = {
 };
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 
-test('a chart call returns a reason if drawing takes too long', async () => {
+test('a chart call returns a reason instead of a chart if drawing takes too long', async () => {
   const opened = openTestPictures([host.host], { drawMs: 0.01 });
   expect(await opened.forTenant('tenant').chart(chart, { signal, drawingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
-test('a picture sheet returns its pictures and a reason if it cannot be drawn in time', async () => {
+test('view_ads returns its pictures and a reason if the picture sheet is not drawn in time', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const tile = { number: 1, address: host.serve(await createJpeg()) };
   const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
@@ -31,7 +31,7 @@ test('a picture sheet returns its pictures and a reason if it cannot be drawn in
   await opened.close();
 });
 
-test('the next chart is drawn after a drawing timed out', async () => {
+test('a chart can be drawn after an earlier drawing timed out', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const pictures = opened.forTenant('tenant');
   expect(await pictures.chart(chart, { signal, drawingMs: () => 0 })).toEqual(late);
@@ -42,7 +42,7 @@ test('the next chart is drawn after a drawing timed out', async () => {
   await opened.close();
 });
 
-test('a chart call that is cancelled while drawing rejects with its abort reason', async () => {
+test('cancelling a chart call while it draws rejects it with the abort reason', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const abort = new AbortController();
   const drawing = opened.forTenant('tenant').chart(chart, { signal: abort.signal, drawingMs: () => 60_000 });

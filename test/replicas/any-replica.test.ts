@@ -20,7 +20,7 @@ const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
 const host = await startPictureHost();
 afterAll(() => host.close());
 
-describeEveryServer('Any replica', (server) => {
+describeEveryServer('Replicas with a shared store', (server) => {
   // All tests in this file run with two replica clocks that are wrong by an hour.
   const args = ['--media-hosts', `${host.host.host}:${host.host.port}`];
   const fleet = startReplicasBeforeAll({ count: 3, server, args, clockAdvanceMinutes: [60, -60, 0] });
@@ -51,7 +51,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(charged);
   });
 
-  test('a replica continues a gathering that another replica started', async () => {
+  test('a replica can continue a gather_ads run that another replica started', async () => {
     const { service, replicas } = startService(250);
     const [fast, slow, right] = replicas;
     expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
@@ -75,7 +75,7 @@ describeEveryServer('Any replica', (server) => {
     expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(10 * 60_000);
   });
 
-  test('a restarted replica can rewrite a report of another replica', async () => {
+  test('a restarted replica can rewrite a report that another replica wrote', async () => {
     const { service, replicas, call } = startService(3);
     const media = [{ type: 'IMAGE', url: host.serve(await createJpeg()), nr: 0 }];
     service.ads = service.ads.map((ad) => ({ ...ad, media }));
@@ -96,7 +96,7 @@ describeEveryServer('Any replica', (server) => {
     }
   });
 
-  test('replicas that run the same gathering at the same time pay for each page once', async () => {
+  test('replicas that run the same gather_ads call at the same time pay for each page once', async () => {
     const { service, replicas } = startService(300);
     const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
@@ -104,7 +104,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(30);
   });
 
-  test('a rejected API key is refused by all replicas until one sees it accepted', async () => {
+  test('all replicas refuse a rejected API key until one of them sees it accepted', async () => {
     const { service, replicas } = startService(30);
     const [one, other, third] = replicas;
     await one.call('gather_ads', gather);
@@ -132,7 +132,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(chargedCredits);
   });
 
-  test('a full usage window found by one replica stops paid calls on all replicas', async () => {
+  test('a usage limit that one replica reaches stops paid calls on all replicas', async () => {
     const { upstream, replicas } = fleet.createTenant(errorResponse(429));
     upstream.credits = json(creditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }));
     const [one, other] = replicas;
@@ -144,7 +144,7 @@ describeEveryServer('Any replica', (server) => {
     expect(upstream.requests).toHaveLength(requestCount);
   });
 
-  test('a list that is read on several replicas is paid for once', async () => {
+  test('a list that is read through several replicas is paid for once', async () => {
     const { service, call } = startService(100);
     for (let walk = 0; walk < 2; walk++) {
       let cursor: string | null | undefined;
@@ -160,7 +160,7 @@ describeEveryServer('Any replica', (server) => {
     expect(service.chargedCredits).toBe(10);
   });
 
-  test('equal concurrent calls on several replicas share one request', async () => {
+  test('identical concurrent calls on several replicas share one API request', async () => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       await gate.opened;
@@ -175,7 +175,7 @@ describeEveryServer('Any replica', (server) => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('a collection is read again on all replicas after a write', async () => {
+  test('all replicas read a collection from the API again after a write', async () => {
     const gate = createGate();
     let reads = 0;
     const { upstream, replicas } = fleet.createTenant(async (request, response) => {
@@ -201,7 +201,7 @@ describeEveryServer('Any replica', (server) => {
       expect((await replica.call('list_collection_items', collection)).data.items[0]?.headline).not.toBe('read 1');
   });
 
-  test('data of an invalid API key stays in the shared store for at most a minute', async () => {
+  test('the data of an invalid API key stays in the shared store for at most one minute', async () => {
     const before = new Set(server.readAllValues().map(({ name }) => name));
     const { call } = fleet.createTenant(errorResponse(401));
     const collectionId = deriveUuid('made up');

@@ -50,7 +50,9 @@ const createWaitingScenario =
   };
 
 const scenarios: Record<string, Scenario> = {
-  'an equal call on another replica learns that the call may have been charged': createWaitingScenario(delays.hangs),
+  'an identical call on another replica says that the first call may have been charged': createWaitingScenario(
+    delays.hangs,
+  ),
 
   'the remaining budget counts as spent if the running call had an unknown price': async (
     { upstream },
@@ -79,7 +81,10 @@ const scenarios: Record<string, Scenario> = {
     };
   },
 
-  'another replica continues the gathering and pays for no page twice': async ({ upstream }, [one, other, third]) => {
+  'another replica continues the gather_ads run and pays for no page twice': async (
+    { upstream },
+    [one, other, third],
+  ) => {
     const service = new AdService(450);
     upstream.respondWith(service.respond);
     const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
@@ -115,7 +120,7 @@ describeEveryServer('Killed replicas', (server) => {
     await fleet.all[0]?.kill();
   });
 
-  test.each(Object.keys(scenarios))('after a replica is killed, %s', async (name) => {
+  test.each(Object.keys(scenarios))('after a replica was killed, %s', async (name) => {
     await checksByScenario.get(name)?.();
   });
 });

@@ -13,7 +13,7 @@ const readIds = async (replica: Replica) =>
   ((await replica.call('query_ads', { sql: 'SELECT id FROM ads' })).data.rows as string[][]).flat().toSorted();
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
-describeEveryServer('A store that loses data', (server) => {
+describeEveryServer('A shared store that loses data', (server) => {
   const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
 
   test.each(['everything', 'all data since a backup'])(
@@ -41,7 +41,7 @@ describeEveryServer('A store that loses data', (server) => {
     },
   );
 
-  test('running calls get their results while the shared store loses everything', async () => {
+  test('running calls still get their results when the shared store loses all its data', async () => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       if (request.url?.includes('/ads/')) await gate.opened;
@@ -55,7 +55,7 @@ describeEveryServer('A store that loses data', (server) => {
     expect((await call('get_ad', ad('another'))).isError).toBe(false);
   });
 
-  test('replicas show later ads after the shared store was restored from a backup', async () => {
+  test('replicas show newly found ads after the shared store was restored from a backup', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const bothReplicas = replicas.slice(0, 2);
@@ -70,7 +70,7 @@ describeEveryServer('A store that loses data', (server) => {
     for (const replica of bothReplicas) expect(await readIds(replica)).toEqual(expect.arrayContaining([before, after]));
   });
 
-  test('replicas show later ads after a dataset lost its last items', async () => {
+  test('replicas show newly found ads after a dataset lost its last items', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const [one, other] = replicas;

@@ -6,7 +6,7 @@ import { describeEveryServer } from '../support/stores.ts';
 
 const publicUrl = 'http://127.0.0.1:9';
 
-describeEveryServer('Replicas behind one sign-in', (server) => {
+describeEveryServer('Replicas with sign-in', (server) => {
   const environment = { AD_LIBRARY_PUBLIC_URL: publicUrl, AD_LIBRARY_SIGN_IN_SECRET: signInSecret };
   const fleet = startReplicasBeforeAll({ count: 2, server, environment, args: ['--cache-seconds', '0'] });
   afterEach(async () => {
@@ -18,7 +18,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     return { one: createSignInClient(one, publicUrl), other: createSignInClient(other, publicUrl) };
   };
 
-  test('replicas share sign-in connections and their credit budgets', async () => {
+  test('replicas share the connections of signed-in users and their credit budgets', async () => {
     const { one, other } = signIn();
     const service = new AdService(50);
     service.priceSearch = () => 2;
@@ -40,7 +40,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     for (const at of [one, other]) expect((await at.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(401);
   });
 
-  test('a confirmed revocation ends the connection on all replicas', async () => {
+  test('a confirmed revocation ends the sign-in connection on all replicas', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     const revoke = async () => {
@@ -55,7 +55,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     expect((await other.call(access, 'whoami')).status).toBe(401);
   });
 
-  test('a client can repeat a token renewal that got no response', async () => {
+  test('a client can repeat a token renewal whose response it never received', async () => {
     const { one, other } = signIn();
     const { refresh, clientId } = await one.signIn();
     const renew = () => one.refreshTokens(refresh, clientId);
@@ -72,7 +72,7 @@ describeEveryServer('Replicas behind one sign-in', (server) => {
     await expect.poll(async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(200);
   });
 
-  test('replicas reject tokens but accept API keys while the shared store is unreachable', async () => {
+  test('replicas reject access tokens but accept API keys while the shared store is unreachable', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     await server.kill();

@@ -6,12 +6,12 @@ import { describeEveryServer } from '../support/stores.ts';
 const getAd = (replica: Replica, name: string) => replica.call('get_ad', { adId: deriveUuid(name) });
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 
-describeEveryServer('Replicas with an unreachable store', (server) => {
+describeEveryServer('Replicas with an unreachable shared store', (server) => {
   describe('Replicas with a credit budget', () => {
     beforeAll(() => server.kill());
     const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
 
-    test('replicas start without the shared store and use it once it is reachable', async () => {
+    test('replicas start while the shared store is unreachable and use it once it is reachable', async () => {
       const [one, other] = fleet.createTenant().replicas;
       expect(await one.readReadiness()).toBe('away');
       expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });

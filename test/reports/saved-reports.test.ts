@@ -24,7 +24,10 @@ const writeReport = async (server: TestServer, args: Record<string, unknown>) =>
   return { ...result, html: result.isError ? '' : readFileSync(String(result.data.file), 'utf8') };
 };
 
-test('a saved report can be rewritten after a restart and shows its earlier figures', async ({ upstream, start }) => {
+test('a saved report can be rewritten after a restart and then shows its earlier numbers', async ({
+  upstream,
+  start,
+}) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const startServer = () => start({ files }, { now: () => clock });
   const service = serveAds(upstream, 10);
@@ -80,7 +83,10 @@ test('a saved report can be rewritten after a restart and shows its earlier figu
   expect((await server.call('list_watches')).data.reports).toEqual([]);
 });
 
-test('a rewritten report compares a figure only if the texts of its row are unchanged', async ({ upstream, start }) => {
+test('a rewritten report compares a number with its earlier value only if the texts of its row are unchanged', async ({
+  upstream,
+  start,
+}) => {
   const advertiser = fc.constantFrom('Acme', 'Beta', undefined);
   const format = fc.constantFrom('VIDEO', 'IMAGE');
   const row = fc.record({ pageName: advertiser, displayFormat: format, duplicates: fc.nat(9) });
@@ -118,7 +124,7 @@ test('a rewritten report compares a figure only if the texts of its row are unch
   );
 }, 60_000);
 
-test('a report that cannot be stored leaves no trace', async ({ start }) => {
+test('a report that cannot be stored leaves no files behind', async ({ start }) => {
   const server = await start();
   const { data } = await server.call('write_report', { ...weekly, name: 'daily' });
   expect(data.note).toContain('ends with this server');

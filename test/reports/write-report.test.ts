@@ -76,7 +76,7 @@ async function writeHostileReport({ server, upstream }: { server: TestServer; up
 const numbers = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n';
 
 describe('A report', () => {
-  test('a report contains all sections in the requested order', async ({ server, upstream }) => {
+  test('a report contains all its sections in the requested order', async ({ server, upstream }) => {
     const image = host.serve(await createJpeg({ width: 500, height: 300, colour: [200, 60, 30] }));
     const gone = host.serve((response) => response.writeHead(410).end());
     const [shownId = '', missing = ''] = await loadAds(
@@ -113,7 +113,7 @@ describe('A report', () => {
     expect(html).not.toContain(host.host.host);
   });
 
-  test('a failed section of a report states its error', async ({ server, upstream }) => {
+  test('a report shows the error of a section that failed', async ({ server, upstream }) => {
     await loadAds({ server, upstream }, {});
     const { html, data } = await writeTestReport(server, {
       sections: [
@@ -153,7 +153,7 @@ describe('A report', () => {
     expect(refused.text).toContain('more than 5000000 bytes');
   });
 
-  test("a report contains only the server's own markup", ({ hostileHtml }) => {
+  test('a report contains only markup that the server generates', ({ hostileHtml }) => {
     const htmlWithoutValues = hostileHtml.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
     expect(
       htmlWithoutValues
@@ -165,7 +165,7 @@ describe('A report', () => {
   });
 });
 
-describe('The text of a report', () => {
+describe('The plain text of a report', () => {
   const createTestGathering = (day: string, more: object): Gathering => {
     const state = createGathering({ filters: { countries: ['DE'] } }, Date.parse(day));
     return { ...state, state, adIds: new Set(['a']), missing: 0, complete: true, storedParts: [], ...more };
@@ -222,7 +222,7 @@ describe('The text of a report', () => {
     'An advertiser has a colour': { ads: [{ ...card, id: 'y' }, card, { ...card, pageName: 'Other' }] },
   };
 
-  test('the text of a report matches the snapshot in report.txt', async () => {
+  test('the plain text of a report matches the snapshot in report.txt', async () => {
     const html = await writePage({
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: {
@@ -254,16 +254,16 @@ describe('The text of a report', () => {
       '1 ad, read in 1 gathering on 1 Nov 2026',
     ],
     [
-      'the first and the last day of its readings',
+      'the first and the last day on which its ads were read',
       { gatherings: [older], unlistedGatherings: 3, period: { from: first, to: last } },
       '1 ad, read in 4 gatherings from 1 Nov 2026 to 2 Nov 2026',
     ],
     [
-      'how many of its ads a gathering read',
+      'how many of its ads gather_ads read',
       { ads: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
-  ])('the method section of a report states %s', async (_, reportFacts, expectedText) => {
+  ])('the method section of a report contains %s', async (_, reportFacts, expectedText) => {
     const html = await writePage({ method: { ...method, ...reportFacts } });
     expect(html).toContain(expectedText);
     expect(html).not.toContain('Demo data');
@@ -306,7 +306,7 @@ inChromium('A report in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('a report makes no requests, is accessible and can be printed', async ({ hostileHtml }) => {
+  test('a report makes no network requests, is accessible and can be printed', async ({ hostileHtml }) => {
     for (const [width, colorScheme] of [
       [360, 'light'],
       [1100, 'dark'],

@@ -49,7 +49,7 @@ test('the desktop bundle is small, complete and reproducible', () => {
   expect(Buffer.from(packBundle().bytes).equals(bytes)).toBe(true);
 });
 
-test('the desktop bundle contains the licenses of all bundled packages', () => {
+test('the desktop bundle contains the licenses of all packages in it', () => {
   const licences = strFromU8(files['dist/THIRD-PARTY-LICENSES'] as Uint8Array);
   for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js'])
     expect(`\n${licences}`).toContain(`\n${name} `);
@@ -76,7 +76,7 @@ test('the unpacked desktop bundle starts without settings and names the missing 
   await client.close();
 });
 
-test('building the desktop bundle rejects each invalid privacy policy URL', async () => {
+test('the build of the desktop bundle rejects each invalid privacy policy URL', async () => {
   const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
   const invalidUrls = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
   const packed = promisify(execFile)(process.execPath, [

@@ -133,7 +133,7 @@ const geminiExtensionSchema = z.strictObject({
   ),
 });
 
-test('each plugin is small and contains the server, the skill and a readme', () => {
+test('each plugin is small and contains the server, the skill and a README', () => {
   expect([...plugins.keys()]).toEqual(['agent-plugin', 'claude-plugin', 'gemini-extension']);
   for (const { files } of plugins.values()) {
     expect(Object.keys(files)).toEqual(

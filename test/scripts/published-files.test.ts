@@ -55,7 +55,7 @@ test("every published file contains the publisher's details from package.json", 
     expect(published.dockerfile).toContain(`org.opencontainers.image.${label}`);
 });
 
-test('publisher placeholders block publishing', async () => {
+test("publishing is blocked while a file has placeholders for the publisher's details", async () => {
   const empty = {
     ...publisher,
     mcpName: 'com.example/x',
@@ -74,16 +74,16 @@ test('publisher placeholders block publishing', async () => {
   for (const name of openFields) expect(stderr).toContain(name);
 });
 
-describe('The desktop manifest', () => {
+describe('The manifest of the desktop bundle', () => {
   const { user_config: form, server } = manifest;
   const toSettingName = (name: string) => name.replace(/_./g, (part) => part.charAt(1).toUpperCase()) as SettingName;
 
-  test('the desktop manifest matches its schema', () => {
+  test('the desktop manifest is valid according to its JSON schema', () => {
     expect(McpbManifestSchema.safeParse(manifest).error?.issues ?? []).toEqual([]);
     expect(manifest.manifest_version).toBe('0.3');
   });
 
-  test('the desktop manifest passes every setting to its environment variable', () => {
+  test('the desktop manifest passes every setting to the matching environment variable', () => {
     const names = Object.keys(form);
     const { env } = server.mcp_config;
     expect(Object.values(env)).toEqual(names.map((name) => `\${user_config.${name}}`));
@@ -114,7 +114,7 @@ describe('The desktop manifest', () => {
 });
 
 // No npm package contains the schema of 2025-12-11, so this test repeats its rules.
-test('server.json matches the registry schema', () => {
+test('server.json is valid according to the MCP registry schema', () => {
   const version = expect.stringMatching(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
   const shortText = expect.stringMatching(/^.{1,100}$/);
   const nonEmptyTexts = expect.arrayContaining([expect.any(String)]);
@@ -145,7 +145,7 @@ test('server.json matches the registry schema', () => {
 
 const provided = 'io.modelcontextprotocol.registry/publisher-provided';
 
-test('compose.yaml uses the image of this version', () => {
+test('compose.yaml uses the container image of this version', () => {
   expect(readPublishedFile('compose.yaml')).toContain(`image: ad-library-mcp:${publisher.version}\n`);
 });
 
@@ -154,7 +154,7 @@ test('the Dockerfile pins its base image by digest', () => {
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:\d+-alpine@sha256:[0-9a-f]{64}$/m);
 });
 
-test('the bill of materials lists the bundled packages', () => {
+test('the bill of materials lists all bundled packages', () => {
   const bill = json('dist/sbom.cdx.json');
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'ad-library-mcp' } } });
   const licensed = [
@@ -169,7 +169,7 @@ test('the bill of materials lists the bundled packages', () => {
   expect(JSON.stringify(bill)).not.toMatch(/"timestamp"|"tools"/);
 });
 
-describe('CONTRIBUTING.md', () => {
+describe('The list of dependencies in CONTRIBUTING.md', () => {
   const { dependencies = {}, devDependencies } = json('package.json');
 
   test('CONTRIBUTING.md lists every dependency', () => {

@@ -60,7 +60,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     return name === undefined ? undefined : answers.get(tenantId, name);
   };
 
-  test('a cached response is returned only to its tenant and for its call', async () => {
+  test('a cached response is returned only for its own tenant and call', async () => {
     const { answers, now, advanceTime: pass } = await open();
     expect(await find(answers, '1')).toBeUndefined();
     const cached = cachedAnswer('one', now());
@@ -81,7 +81,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(answers, '1', { tenantId: 'other' })).toBeUndefined();
   });
 
-  test('a newer response replaces a cached one and expires after its lifetime', async () => {
+  test('a newer response replaces the cached one and expires after its lifetime', async () => {
     const { answers, now, advanceTime: pass } = await open();
     for (const headline of ['one', 'two']) await cacheAnswer(answers, { cached: cachedAnswer(headline, now()) });
     expect(headlineOf(await find(answers, '1'))).toBe('two');
@@ -91,7 +91,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(answers, '1')).toBeUndefined();
   });
 
-  test('removing a cached response keeps all other responses', async () => {
+  test('removing one cached response keeps all other responses', async () => {
     const { answers, now } = await open();
     for (const [tenantId, id] of [
       ['t', '1'],
@@ -105,7 +105,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(headlineOf(await find(answers, '1', { tenantId: 'other' }))).toBe('1');
   });
 
-  test('removing a group also removes the response of a call that began earlier', async () => {
+  test('removing a group of cached responses also removes the response of a call that began earlier', async () => {
     const { answers, now } = await open();
     const keep = (tenantId: string, id: string, group?: string) =>
       cacheAnswer(answers, { tenantId, id, group, cached: cachedAnswer(id, now()) });

@@ -4,7 +4,7 @@ import type { CursorMemory } from '../../src/storage/call-state.ts';
 /** Defines the tests of a cursor store. */
 export function testCursors(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
   describe(`Stored cursors ${name}`, () => {
-    test('a stored cursor returns its search only to its own API key', async () => {
+    test('a stored cursor returns its search only to the API key that stored it', async () => {
       const cursorsOf = await open();
       const [ownCursors, otherCursors] = [cursorsOf('a'), cursorsOf('b')];
       const short = { searchParams: { query: 'tea', countries: ['DE'] } };
@@ -20,7 +20,7 @@ export function testCursors(name: string, open: () => Promise<(tenantId: string)
         expect(await ownCursors.recall(unknownCursor)).toBeUndefined();
     });
 
-    test('storing a cursor again replaces its search', async () => {
+    test('storing the same cursor again replaces its search', async () => {
       const cursors = (await open())('a');
       for (const query of ['one', 'two']) await cursors.remember('@1.x', { searchParams: { query } });
       expect(await cursors.recall('@1.x')).toEqual({ searchParams: { query: 'two' } });

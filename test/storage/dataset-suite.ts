@@ -9,7 +9,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
   const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
 
   describe(`Datasets ${name}`, () => {
-    test('a newer version of an ad keeps fields that the new response lacks', async () => {
+    test('a newer version of an ad keeps the fields that only its earlier version has', async () => {
       const dataset = await datasetFor();
       const page = { pageName: 'Acme', adsAmount: 3 };
       await addAds(dataset, 1, { id: 'A-1', headline: 'Old', body: 'Text', endDate: '2026-01-01', page });
@@ -50,7 +50,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(item?.versions).toHaveLength(1);
     });
 
-    test('ads and pages are stored separately and need a valid id', async () => {
+    test('ads and advertiser pages are stored separately and need a valid id', async () => {
       const dataset = await datasetFor();
       const nested = JSON.parse(`{"id":"deep","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
       const longest = 'p'.repeat(300);
@@ -80,7 +80,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(changed.sort()).toEqual([...depths.map((depth) => `beside ${depth}`), ...stored].sort());
     });
 
-    test('storing the same step of a gathering twice changes nothing', async () => {
+    test('storing the same page of a gather_ads run twice changes nothing', async () => {
       const dataset = await datasetFor();
       const state = createGathering({ filters: { query: 'tea' } }, 1);
       await addAds(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
@@ -97,7 +97,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
     });
 
-    test('dataset contents that were already read do not change later', async () => {
+    test('dataset contents that a caller already has do not change later', async () => {
       const dataset = await datasetFor();
       const state = createGathering({}, 1);
       await addAds(dataset, 1, { id: 'a', body: 'one' });

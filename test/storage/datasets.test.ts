@@ -14,7 +14,7 @@ testUserRecords('in memory', async () => {
   return [datasets, datasets];
 });
 
-test('new records are rejected while the memory for records is full', async () => {
+test('new labels and watches are rejected while the memory for them is full', async () => {
   const datasets = new MemoryDatasets();
   const fill = async (tenantId: string) => {
     const { userRecords: userRecordsOfTenant } = await datasets.open({ tenantId });
@@ -34,7 +34,7 @@ test('new records are rejected while the memory for records is full', async () =
   expect(await fill('one more')).toBeDefined();
 });
 
-test('a late response becomes an earlier version of the ad', () => {
+test('a response that arrives late becomes an earlier version of the ad', () => {
   const completeAd = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const fieldOf = (order: number) => `only ${order}`;
   fc.assert(
@@ -68,7 +68,7 @@ test('a late response becomes an earlier version of the ad', () => {
   );
 });
 
-test('a dataset is the same whether it is read often or once at the end', async () => {
+test('a dataset has the same contents whether it is read often or once at the end', async () => {
   const ad = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y') });
   const ads = fc.uniqueArray(ad, { minLength: 1, maxLength: 2, selector: ({ id }) => id });
   const text = ads.map((all) => JSON.stringify(all));
@@ -90,7 +90,7 @@ test('a dataset is the same whether it is read often or once at the end', async 
   );
 });
 
-test('responses are parsed only when the dataset is read or many are waiting', async () => {
+test('responses are parsed only when the dataset is read or many responses are waiting', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   let taken = 0;
   const items = () => [{ id: `ad-${taken++}` }];
@@ -110,7 +110,7 @@ describe('The memory limit of datasets', () => {
   const text = 'x'.repeat(4000);
   const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
 
-  test('datasets never exceed the memory limit and count evicted ads', async () => {
+  test('datasets never exceed the memory limit and count the ads that they evict', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
@@ -132,7 +132,7 @@ describe('The memory limit of datasets', () => {
     );
   });
 
-  test('a dataset stays within the memory limit per API key and keeps the newest ads', async () => {
+  test('a dataset stays within the memory limit of its API key and keeps the newest ads', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 'greedy' });
     for (let at = 0; at < 1000; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -154,7 +154,7 @@ describe('The memory limit of datasets', () => {
     expect(ads.length).toBeGreaterThan(100);
   });
 
-  test('a gathering of the estimated number of ads fits without evictions', async () => {
+  test('a gather_ads run with the estimated number of ads fits in memory without evictions', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -167,7 +167,7 @@ describe('The memory limit of datasets', () => {
     expect((await dataset.readContents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
   });
 
-  test('an ad keeps ten earlier versions, and a dataset keeps 500 gatherings', async () => {
+  test('an ad keeps ten earlier versions, and a dataset keeps 500 gather_ads results', async () => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
       await addAds(dataset, at, { id: 'a', headline: `${at}` });

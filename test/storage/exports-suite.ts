@@ -48,7 +48,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await exports.list()).toEqual([]);
     });
 
-    test('the links of the last fifty exports work until the API key is rejected', async () => {
+    test('the links of the last fifty exports work until the API rejects the API key', async () => {
       const { forTenant, links } = await open();
       const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
       const linkPaths: string[] = [];
@@ -72,7 +72,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await forTenant('a').list()).toHaveLength(50);
     });
 
-    test('an export gets no link if the API key is rejected meanwhile', async () => {
+    test('an export gets no link if the API rejects the API key in the meantime', async () => {
       const { forTenant, links } = await open();
       const call = forTenant('a');
       const rejectAndWrite = (exports: Exports) =>

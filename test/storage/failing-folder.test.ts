@@ -27,7 +27,7 @@ function breakFile(file: string): () => void {
 }
 
 test.for([1, 2, 3])(
-  'gather_ads states its charges when the folder fails during page %i',
+  'gather_ads reports its charges when the data folder fails during page %i',
   async (failingPage, { upstream, start }) => {
     const service = serveAds(upstream, 250);
     const files = newFolder();
@@ -55,7 +55,7 @@ test.for([1, 2, 3])(
   },
 );
 
-test('a call that fails because of the folder says that nothing was sent', async ({ upstream, start }) => {
+test('a paid call that fails because of the data folder says that nothing was sent', async ({ upstream, start }) => {
   const service = serveAds(upstream, 20);
   const files = newFolder();
   const server = await start({ files });

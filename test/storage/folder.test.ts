@@ -73,7 +73,7 @@ testUserRecords('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
-test('a new API key of the same account finds its dataset after a restart', async () => {
+test("a new API key of the same account finds the account's dataset after a restart", async () => {
   const folder = newFolder();
   const first = await openIn(folder).dataset('a-old');
   await addAds(first, 1, { id: 'x', headline: 'one' });
@@ -121,7 +121,7 @@ test('only one call across all processes holds a slot at a time', async () => {
   expect(max).toBe(1);
 });
 
-describe('Writes that fail temporarily', () => {
+describe('Writes to the data folder that fail temporarily', () => {
   const never = new AbortController().signal;
   const list = { fingerprint: '["getAd",{"id":"1"}]', group: 'a collection' };
   const request = { onLost: async () => {} };
@@ -168,7 +168,7 @@ describe('Writes that fail temporarily', () => {
     expect(await otherProcess.answers.get('t', name ?? '')).toBeUndefined();
   }
 
-  test('a changed list is not served from the cache while its removal is pending', async () => {
+  test('a changed list is not served from the cache while its removal from the cache is pending', async () => {
     const { answers, unblock } = await withWaitingWrites(holdLock);
     expect(await answers.resolveName('t', list)).toBeUndefined();
     expect(await answers.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
@@ -192,14 +192,14 @@ describe('Writes that fail temporarily', () => {
   test.each([
     ['whose lock was held', holdLock],
     ['that was replaced by a folder', replaceByFolder],
-  ] as const)('other processes see the pending writes of a file %s', async (_, block) => {
+  ] as const)('other processes see the pending writes to a file %s', async (_, block) => {
     const { folder, unblock } = await withWaitingWrites(block);
     await unblock();
     await verifyFreed(folder, 30_000);
   });
 });
 
-describe('The file of an account', () => {
+describe('The data file of an account', () => {
   /** Creates a folder whose account file has three ads, one on each line. */
   async function createFolderWithThreeAds() {
     const folder = newFolder();
@@ -283,7 +283,7 @@ describe('The file of an account', () => {
     ['a symbolic link', (file: string) => symlink('/dev/zero', file), 'a link is in the way'],
     ['a folder', (file: string) => mkdir(file), 'cannot be'],
     ['a file with an endless line', (file: string) => writeFile(file, 'x'.repeat(80_000_000)), 'damaged'],
-  ])('%s in place of the account file is rejected and left unchanged', async (_, make, text) => {
+  ])('an account file that was replaced by %s is rejected and left unchanged', async (_, make, text) => {
     const { folder, file } = await createFolderWithThreeAds();
     await rm(file);
     await make(file);
@@ -296,7 +296,7 @@ describe('The file of an account', () => {
   });
 });
 
-describe('The daily ledger', () => {
+describe('The daily ledger in the data folder', () => {
   const noon = Date.parse('2026-11-22T12:00:00Z');
   const hour = 3_600_000;
   const requestWholeBudget = requestCredits({ credits: 10 });
@@ -310,7 +310,7 @@ describe('The daily ledger', () => {
     return { clock, open, folder, warnings };
   }
 
-  test('each day has its own credit budget, even if the clock goes back', async () => {
+  test('each day has its own credit budget, even if the clock is set back', async () => {
     const { clock, open } = createDay();
     const spend = async (hours: number) => {
       clock.now = noon + hours * hour;
@@ -325,7 +325,7 @@ describe('The daily ledger', () => {
     expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spent: 10 });
   });
 
-  test('a ledger file dated far in the future causes an error that names the file', async () => {
+  test('a ledger file dated far in the future causes an error that shows the file name', async () => {
     const { clock, open, folder } = createDay();
     clock.now = noon + 400 * 24 * hour;
     await open().settle('t', chargedSettlement(4));
@@ -339,7 +339,7 @@ describe('The daily ledger', () => {
     expect((await open().reserve('t', requestWholeBudget)).kind).toBe('granted');
   });
 
-  test('a call that runs past midnight counts on the day on which it ends', async () => {
+  test('a call that runs past midnight counts toward the day on which it ends', async () => {
     const { clock, open } = createDay();
     const lease = getLease(await open().reserve('t', requestWholeBudget));
     clock.now = noon + 12 * hour + 1;

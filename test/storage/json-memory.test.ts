@@ -27,7 +27,7 @@ const shapes: [name: string, json: string][] = [
   ['fractions among texts', listOf(200_000, (index) => (index % 2 ? '1.5' : '"a"'))],
 ];
 
-test.for(shapes)('the estimated memory of %s is at least the measured memory', ([_, json]) => {
+test.for(shapes)('the estimated memory of %s is at least as high as the measured memory', ([_, json]) => {
   const before = heapUsed();
   const value = JSON.parse(json);
   const usedBytes = heapUsed() - before;
@@ -35,7 +35,7 @@ test.for(shapes)('the estimated memory of %s is at least the measured memory', (
   expect(estimateJsonMemory(value)).toBeGreaterThan(0.9 * usedBytes);
 });
 
-test('the response cache limits the memory of parsed responses', async ({ upstream, server }) => {
+test('the response cache limits the memory used by parsed responses', async ({ upstream, server }) => {
   upstream.respondWith(bytes(`{"pageId":"x","free":${listOf(400_000, () => '{}')}}`));
   const before = heapUsed();
   // Each response takes 25 MB of memory, so five fit into the cache. Measured by text length, all would fit.

@@ -49,7 +49,7 @@ function openInThisProcess() {
 const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
   (await (await open()).readContents()).ads.map(({ id }) => id);
 
-test('processes that are killed during a write lose no confirmed ads', async () => {
+test('processes that are killed during a write lose none of the ads that they confirmed', async () => {
   const ownProcess = openInThisProcess();
   for (let at = 0; at < 60; at++) await addAds(await ownProcess.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
@@ -97,7 +97,7 @@ test('a full disk loses no stored ads and does not stop other processes', async 
   }
 });
 
-test('calls of other processes fail as busy while a process is suspended during a write', async () => {
+test('calls of other processes fail as busy while one process is suspended during a write', async () => {
   const { child, lines, kill } = startChild('suspended');
   const written: string[] = [];
   lines.on('line', (line) => written.push(JSON.parse(line).id));

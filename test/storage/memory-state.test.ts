@@ -23,10 +23,10 @@ describe('Cached responses in memory', () => {
   });
 });
 
-describe('Cursors in memory', () => {
+describe('Search cursors in memory', () => {
   testCursors('in memory', async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).cursorsOf);
 
-  test('a cursor expires after a day', async () => {
+  test('a search cursor expires after a day', async () => {
     let now = 1;
     const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).cursorsOf('a');
     await cursors.remember('@1.x', { searchParams: {} });
@@ -66,7 +66,7 @@ describe('Exported files in memory', () => {
   });
 });
 
-describe('The tenant cache', () => {
+describe('The cache of data per tenant', () => {
   const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttlMs: 1000, now });
 
   test('the tenant cache never exceeds its memory limit', () => {
@@ -98,7 +98,7 @@ describe('The tenant cache', () => {
     expect(store.get('greedy', 'n0')).toBeUndefined();
   });
 
-  test('the tenant cache evicts only as many inactive tenants as necessary', () => {
+  test('the tenant cache evicts no more inactive tenants than necessary', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 100; index++) {
       store.set(`t${index}`, 'only', { value: index, bytes: 9000 });
@@ -134,8 +134,8 @@ describe('The tenant cache', () => {
   });
 });
 
-describe('The ledger in memory', () => {
-  test('waiting for a ledger change ends when the caller cancels', async () => {
+describe('The credit ledger in memory', () => {
+  test('waiting for a ledger change ends when the caller cancels the call', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     const admission = await ledger.reserve('t', requestCredits({ queue: 'paid' }));
@@ -146,13 +146,13 @@ describe('The ledger in memory', () => {
     await expect(changed).rejects.toThrow('left');
   });
 
-  test('settling the same call twice counts once', async () => {
+  test('settling the same call twice counts its charge once', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
   });
 
-  test('huge charges keep the ledger total finite', async () => {
+  test('very large charges keep the ledger total finite', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', chargedSettlement(credits));
     expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
@@ -173,7 +173,7 @@ describe('The ledger in memory', () => {
     expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'granted' });
   });
 
-  test('ledger spending expires 30 days after the last charge', async () => {
+  test('the spending of an API key expires 30 days after its last charge', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', chargedSettlement(4));
@@ -190,7 +190,7 @@ describe('The ledger in memory', () => {
     expect((await ledger.read('t')).spent).toBe(0);
   });
 
-  test('paid calls of new API keys are rejected when the ledger memory is full', async () => {
+  test("paid calls with new API keys are rejected when the ledger's memory is full", async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, chargedSettlement(10));

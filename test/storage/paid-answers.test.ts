@@ -20,8 +20,8 @@ async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl
   return (await datasets.open({ tenantId: 't', apiKey: 'other' })).readContents();
 }
 
-describe('Storing paid responses', () => {
-  test('each paid tool adds its ads and pages to the dataset', async ({ service, start }) => {
+describe('Storing the responses of paid calls', () => {
+  test('each paid tool adds the ads and pages in its response to the dataset', async ({ service, start }) => {
     const files = newFolder();
     const server = await start({ files });
     const { items } = (await server.call('search_ads', { limit: 3 })).data;
@@ -74,7 +74,7 @@ describe('Storing paid responses', () => {
   });
 });
 
-test('free calls do not request the account, and demo data is never stored in files', async ({ service, start }) => {
+test('free calls do not request the account id, and demo data is never stored in files', async ({ service, start }) => {
   const files = newFolder();
   const server = await start({ files });
   await server.call('get_credits');

@@ -24,10 +24,7 @@ const reads = [
   ['get_ad', { adId: createAd(1).id, seen: true }],
 ] as const;
 
-test('stored data is returned only for a confirmed API key while the API is unreachable', async ({
-  upstream,
-  start,
-}) => {
+test('stored data is returned only to a known API key while the API is unreachable', async ({ upstream, start }) => {
   const { service, state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const before = await start(config);
@@ -56,7 +53,7 @@ test('stored data is returned only for a confirmed API key while the API is unre
   expect((await after.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
 });
 
-test('pending ads are written when the server closes', async ({ upstream, start }) => {
+test('ads that wait to be stored are written when the server closes', async ({ upstream, start }) => {
   const { state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const first = await start(config);

@@ -13,8 +13,8 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
   const openRecords = async (datasets: Datasets, key = 'a') =>
     (await datasets.open({ tenantId: key, apiKey: key })).userRecords;
 
-  describe(`User records ${name}`, () => {
-    test('user records are added, replaced and removed separately per kind and API key', async () => {
+  describe(`User labels and watches ${name}`, () => {
+    test('labels and watches are added, replaced and removed separately for each API key', async () => {
       const [one, other] = await open();
       const ownRecords = await openRecords(one);
       const records = [
@@ -43,7 +43,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       }
     });
 
-    test('concurrent changes of user records are all stored', async () => {
+    test('concurrent changes to labels and watches are all stored', async () => {
       const recordsOfBoth = await Promise.all((await open()).map((datasets) => openRecords(datasets)));
       await Promise.all(
         recordsOfBoth.map(async (own, who) => {
@@ -62,7 +62,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       expect(await recordsOfBoth[1]?.update('watch', (found) => ({ result: found.get('all') }))).toBe(20);
     });
 
-    test('a change beyond the limit of user records is rejected completely', async () => {
+    test('a change that exceeds the limit of labels or watches is rejected as a whole', async () => {
       const [one, other] = await open();
       const ownRecords = await openRecords(one);
       const manyRecords = Array.from(

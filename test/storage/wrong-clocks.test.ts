@@ -35,7 +35,7 @@ test('changing the clock does not affect how long an API key is trusted', async 
   expect(statuses).toEqual([200, 200, 429, 429]);
 });
 
-test('a gathering dated in the future does not answer count_ads', async ({ upstream, start: startServer }) => {
+test('count_ads does not use stored ads that are dated in the future', async ({ upstream, start: startServer }) => {
   for (const hoursFast of [1, 30, 900]) {
     const files = newFolder();
     const open = (hours: number) => startServer({ files }, { now: () => start + hours * hour });

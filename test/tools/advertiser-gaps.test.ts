@@ -36,7 +36,7 @@ const [complete, partial, empty]: Owner[] = [
 ] as const;
 const countries = 'country, count(*) FROM ads LEFT JOIN ad_countries USING (id)';
 
-describe('Gaps of fields for each advertiser', () => {
+describe('Notes on ads of an advertiser that lack a field', () => {
   test.beforeEach(async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = createOwnedAds([complete, partial, empty].filter((one) => one !== undefined));
     await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 5000, maxCredits: 1000 });
@@ -51,18 +51,20 @@ describe('Gaps of fields for each advertiser', () => {
     "ads.pageName IS 'PARTIAL''S' -- 'Complete'",
     "pageName = 'Partial''s' AND pageId <> 'page 0'",
   ])
-    test(`a statement with the condition ${condition} states the gap of this advertiser`, async ({ server }) => {
+    test(`query_ads with the condition ${condition} notes the missing data of this advertiser`, async ({ server }) => {
       expect(await queryGaps(server, `SELECT ${countries} WHERE ${condition}\nGROUP BY 1`)).toEqual([
         'Known for some of the 60 ads of "Partial\'s" only: country (20).',
       ]);
     });
 
-  test('a statement about an advertiser with complete data states no gap of other advertisers', async ({ server }) => {
+  test('query_ads about an advertiser with complete data mentions no missing data of other advertisers', async ({
+    server,
+  }) => {
     for (const condition of ["pageName = 'Complete'", "pageName LIKE '%omplet%'", "pageId IN ('page 0')"])
       expect(await queryGaps(server, `SELECT ${countries} WHERE ${condition} GROUP BY 1`)).toEqual([]);
   });
 
-  test('a statement about several advertisers names the advertiser with the largest gap', async ({ server }) => {
+  test('query_ads about several advertisers names the one whose ads lack the field most often', async ({ server }) => {
     expect(
       await queryGaps(
         server,
@@ -71,7 +73,7 @@ describe('Gaps of fields for each advertiser', () => {
     ).toEqual(['Known for some of the 1,140 ads of "Complete" and "Empty" only: country (900; 0 of 240 of "Empty").']);
   });
 
-  test('a statement that does not show whose ads it reads states the gap of all ads and the worst advertisers', async ({
+  test('query_ads notes missing data of all ads and of the worst advertisers if it filters by no advertiser', async ({
     server,
   }) => {
     const sentence =
@@ -87,7 +89,7 @@ describe('Gaps of fields for each advertiser', () => {
       expect(await queryGaps(server, sql)).toEqual([sentence]);
   });
 
-  test('reports and exports state the gaps of the advertisers that their statements name', async ({ server }) => {
+  test('reports and exports note the missing data of the advertisers that their SQL names', async ({ server }) => {
     const sql = `SELECT ${countries} WHERE pageName = 'Empty' GROUP BY 1`;
     const sentence = 'Known for some of the 240 ads of "Empty" only: country (0).';
     expect(readNotes(await server.call('export_ads', { sql }))).toEqual([sentence]);
@@ -100,7 +102,7 @@ describe('Gaps of fields for each advertiser', () => {
   });
 });
 
-test('the rows state an advertiser that often lacks a field although nearly all other ads have it', async ({
+test('query_ads grouped by advertiser names one that often lacks a field, even if few other ads lack it', async ({
   upstream,
   server,
 }) => {
@@ -116,7 +118,7 @@ test('the rows state an advertiser that often lacks a field although nearly all 
   expect(await queryGaps(server, `SELECT ${countries} GROUP BY 1`)).toEqual([]);
 });
 
-test('the gap of a named advertiser is counted correctly for any advertisers and ads', async ({ upstream, start }) => {
+test("the number of a named advertiser's ads that lack a field is correct for any ads", async ({ upstream, start }) => {
   const service = serveAds(upstream, 0);
   const owner = fc.record({ ads: fc.integer({ min: 1, max: 30 }), shared: fc.double({ min: 0, max: 1, noNaN: true }) });
   let round = 0;
@@ -143,7 +145,7 @@ test('the gap of a named advertiser is counted correctly for any advertisers and
   );
 });
 
-describe('Advertisers that were seen on one day only', () => {
+describe('Advertisers whose ads were all last seen on one day', () => {
   test.beforeEach(async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = [
       ...createOwnedAds([{ name: 'Once', ads: 20, withCountry: 20 }], { lastSeenAt: '2026-08-01T00:00:00Z' }),
@@ -156,7 +158,7 @@ describe('Advertisers that were seen on one day only', () => {
   const queryDays = async (server: TestServer, sql: string) =>
     (await queryNotes(server, sql)).filter((note) => note.startsWith('Last seen on one day: 20 of 20 ads of "Once"'));
 
-  test('the sentence appears although the statement changes the names in its rows, or has no rows', async ({
+  test('the note on ads last seen on one day appears even if the SQL changes advertiser names or returns no rows', async ({
     server,
   }) => {
     for (const sql of [
@@ -169,7 +171,7 @@ describe('Advertisers that were seen on one day only', () => {
       expect(await queryDays(server, sql)).toHaveLength(1);
   });
 
-  test('the sentence is left out if the statement is about another advertiser', async ({ server }) => {
+  test('the note on ads last seen on one day is omitted if the SQL is about another advertiser', async ({ server }) => {
     for (const sql of [
       "SELECT max(lastSeenAt) FROM ads WHERE pageName = 'Daily'",
       "SELECT upper(pageName) AS pageName, max(lastSeenAt) FROM ads WHERE pageId = 'daily' GROUP BY 1",
@@ -178,7 +180,7 @@ describe('Advertisers that were seen on one day only', () => {
   });
 });
 
-test('a path inside the JSON of an ad counts as the field at its start', async ({ upstream, server }) => {
+test('a JSON path in SQL counts as a use of the ad field that it starts with', async ({ upstream, server }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }], { ctaType: null });
   await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
   for (const sql of [
@@ -191,7 +193,7 @@ test('a path inside the JSON of an ad counts as the field at its start', async (
   expect(await queryGaps(server, "SELECT '$.ctaType' FROM ads")).toEqual([]);
 });
 
-test('a result that is not about ads has no coverage of ads', async ({ upstream, server }) => {
+test('an SQL result that is not about ads has no note on missing ads', async ({ upstream, server }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
   await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   for (const sql of ['SELECT 1', 'SELECT id FROM gatherings WHERE complete = 1', 'SELECT count(*) FROM months']) {
@@ -204,7 +206,7 @@ test('a result that is not about ads has no coverage of ads', async ({ upstream,
     expect((await server.call('query_ads', { sql })).text).toContain('Coverage: 20 ads');
 });
 
-test('the sentence on an incomplete gathering appears once in an empty result', async ({ upstream, server }) => {
+test('an empty result mentions only once that a search was not read completely', async ({ upstream, server }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
   await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   const sql = "SELECT id FROM ads WHERE pageName = 'Nobody'";
@@ -220,7 +222,7 @@ test('the sentence on an incomplete gathering appears once in an empty result', 
   expect(viewed.text).toMatch(/Read 20 of 40 ads, .* The SELECT gives no id of an ad in the dataset\./);
 });
 
-test('a common table expression with the name of the view reads the JSON of ads', async ({ upstream, server }) => {
+test('a common table expression named current_ads can read the JSON of ads', async ({ upstream, server }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 4, withCountry: 4 }]);
   await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
   for (const sql of [

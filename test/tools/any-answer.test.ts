@@ -43,7 +43,7 @@ function findInfiniteNumbers(value: unknown, path = ''): string[] {
   return Object.entries(value).flatMap(([name, inner]) => findInfiniteNumbers(inner, `${path}.${name}`));
 }
 
-test('any bytes from the API lead to a valid result or error', async ({ upstream, server }) => {
+test('arbitrary bytes from the API lead to a valid result or error', async ({ upstream, server }) => {
   const anyBytes = fc.oneof(
     fc.uint8Array({ maxLength: 500 }),
     fc.string({ unit: 'binary' }),
@@ -81,7 +81,7 @@ const anything = fc.oneof(
 );
 const extraFields = fc.dictionary(fc.constantFrom(...oddNames), anything, { maxKeys: 12 });
 
-test('a response with its required fields is accepted, whatever its other fields hold', async ({
+test('an API response with the required fields is accepted, whatever its other fields contain', async ({
   upstream,
   server,
 }) => {
@@ -164,7 +164,7 @@ test('a hundred ads with huge texts fit into the token limit of a result', async
   );
 });
 
-test('a response with millions of invalid entries takes at most 20 times its parsing time', async ({
+test('an API response with millions of invalid entries takes at most 20 times its parsing time', async ({
   upstream,
   server,
 }) => {

@@ -28,7 +28,7 @@ const names = allTools.map(({ name }) => name);
 /** The committed tool definitions. A local run updates them, so that changes show in the diff. In CI, they must match. */
 const folder = new URL('../wire/', import.meta.url);
 
-test('every tool has a committed definition in test/wire', ({ listed }) => {
+test('every tool has a definition file in test/wire', ({ listed }) => {
   expect(listed.map(({ name }) => name)).toEqual(names);
   const files = names.map((name) => `${name}.json`);
   const otherFiles = readdirSync(folder).filter((file) => !files.includes(file));
@@ -36,7 +36,7 @@ test('every tool has a committed definition in test/wire', ({ listed }) => {
   else expect(otherFiles).toEqual([]);
 });
 
-test('every API operation has a tool', () => {
+test('every API operation is covered by a tool', () => {
   const called = singleCallTools.map(({ tool }) => tool);
   expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(getToolName)));
 });
@@ -54,14 +54,14 @@ const unsupportedKeywords =
   'anyOf oneOf allOf not $ref $defs exclusiveMinimum exclusiveMaximum propertyNames const format $schema'.split(' ');
 
 describe.each(names)('The tool %s', (name) => {
-  test('the listed tool definition matches its committed file', ({ named }) => {
+  test('the tool definition matches its file in test/wire', ({ named }) => {
     const file = new URL(`${name}.json`, folder);
     const definition = `${JSON.stringify(named(name), null, 2)}\n`;
     if (!process.env.CI) writeFileSync(file, definition);
     expect(readFileSync(file, 'utf8')).toBe(definition);
   });
 
-  test('every tool has a title, a description with its cost, and all four hints', ({ named }) => {
+  test('every tool has a title, a description that mentions its cost, and all four hints', ({ named }) => {
     const { title, description, annotations } = named(name);
     expect(title).toMatch(/^[A-Z]/);
     expect(description).toMatch(/ (Costs credits|Free)\.$/);
@@ -74,7 +74,7 @@ describe.each(names)('The tool %s', (name) => {
     if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
   });
 
-  test('tool descriptions are short, and every argument has a description', ({ named }) => {
+  test('tool descriptions are short, and every tool argument has a description', ({ named }) => {
     const { description = '', inputSchema } = named(name);
     // OpenAI's API rejects the whole tool list if one description has more than 1,024 characters.
     expect(description.length).toBeLessThanOrEqual(1000);
@@ -82,7 +82,7 @@ describe.each(names)('The tool %s', (name) => {
       if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');
   });
 
-  test('tool schemas are flat and use only supported keywords', ({ named }) => {
+  test('tool schemas have no nested objects and use only supported keywords', ({ named }) => {
     const { inputSchema, outputSchema } = named(name);
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
     for (const [path, schema] of listSchemas(inputSchema)) {
@@ -98,7 +98,7 @@ describe.each(names)('The tool %s', (name) => {
   });
 });
 
-test('a read-only server neither lists nor runs writing tools', async ({ start }) => {
+test('a read-only server neither lists nor runs tools that write', async ({ start }) => {
   const reader = await start({ readOnly: true });
   const listedNames = (await reader.client.listTools()).tools.map(({ name }) => name);
   const writingTools = allTools.filter((tool) => tool.operations.some((operation) => operations[operation].writes));
@@ -116,12 +116,12 @@ test('the tool list has at most 4,200 tokens', async ({ start }) => {
   expect(countTokens(text)).toBeLessThanOrEqual(4200);
 });
 
-describe('Tool names in texts for a model', () => {
+describe('Tool names in texts that a model reads', () => {
   const operationIds = Object.keys(operations).filter((name) => !names.includes(name));
   const ids = new RegExp(`\\b(?:${operationIds.join('|')})\\b`);
   const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
 
-  test('results and instructions name tools, never API operations', async ({ start }) => {
+  test('results and instructions mention tools but never API operations', async ({ start }) => {
     const server = await start({ demo: true });
     for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
@@ -132,7 +132,7 @@ describe('Tool names in texts for a model', () => {
     expect(server.client.getInstructions()).not.toMatch(ids);
   });
 
-  test('errors name tools, never API operations', async ({ upstream, start }) => {
+  test('errors mention tools but never API operations', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 3 });
     upstream.respondWith(json({ items: 1 }));
     for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
@@ -146,7 +146,7 @@ describe('Tool names in texts for a model', () => {
     expectToolNames(await server.call('search_ads', { cursor: '@50.abcdefghijk' }));
   });
 
-  test('an error about used-up credits names only tools that are available', async ({ upstream, start }) => {
+  test('an error about used-up credits mentions only tools that are available', async ({ upstream, start }) => {
     upstream.respondWith(errorResponse(402));
     for (const [offered, working] of [
       [undefined, `${joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],

@@ -24,7 +24,7 @@ async function estimateAndCheck(server: TestServer) {
   return { estimate: data.estimate as Estimate, text, charged };
 }
 
-test('the estimate of check_watches respects the limits of each watch', async ({ upstream, start }) => {
+test('the estimate of check_watches takes the limits of each watch into account', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = new AdService(1000);
@@ -89,7 +89,7 @@ test('check_watches never costs more than its estimate', async ({ upstream, star
 }, 180_000);
 
 libraryTest(
-  'check_watches never costs more than estimated with a metered or a free key of the local library',
+  'check_watches never costs more than estimated with a metered or unmetered key of the local library',
   async ({ service, start }) => {
     for (const unmetered of [false, true]) {
       const server = await start({ apiKey: service.createKey({ unmetered }) });

@@ -18,7 +18,7 @@ describe('count_ads with the local library', () => {
   const test = freshServiceTest({ config: { searchFilters } });
   const german = { filters: { countries: ['DE'] } };
 
-  test('count_ads sends no request for a key that cannot be counted', async ({ server, service }) => {
+  test('count_ads sends no request if it cannot count by the given key', async ({ server, service }) => {
     const requestCount = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],
@@ -30,7 +30,7 @@ describe('count_ads with the local library', () => {
     expect(service.requests).toHaveLength(requestCount);
   });
 
-  test('count_ads stays within maxCredits and names the parts it did not count', async ({ server }) => {
+  test('count_ads stays within maxCredits and names the parts that it did not count', async ({ server }) => {
     const split = Array.from({ length: 8 }, (_, index) => ({ daysRunningFrom: index + 1 }));
     const { data, text } = await server.call('count_ads', { ...german, split, maxCredits: 4 });
     expect(data).toMatchObject({ total: 267, stopped: 'maxCredits', receipt: { charged: 4 } });
@@ -45,11 +45,11 @@ describe('count_ads with the local library', () => {
   });
 });
 
-describe('count_ads with a faulty or limited API', () => {
+describe('count_ads with a faulty or restricted API', () => {
   const test = freshUpstreamTest();
   const split = [{ a: 1 }, { a: 2 }];
 
-  test('count_ads stops after one request if the API states no totals', async ({ upstream, server }) => {
+  test('count_ads stops after one request if the API reports no totals', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = ({ totalHits: _, ...answer }) => answer;
     const { data, text } = await server.call('count_ads', { split });
@@ -61,7 +61,7 @@ describe('count_ads with a faulty or limited API', () => {
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
-  test('count_ads quotes a note from the API once', async ({ upstream, server }) => {
+  test('count_ads quotes a note from the API only once', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = (answer, { sequenceNumber }) => ({
       ...answer,
@@ -75,7 +75,7 @@ describe('count_ads with a faulty or limited API', () => {
     }
   });
 
-  test('count_ads says why it stopped if the API states no total for a part', async ({ upstream, server }) => {
+  test('count_ads explains why it stopped if the API reports no total for a part', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = ({ totalHits, ...answer }, { sequenceNumber }) =>
       sequenceNumber === 1 ? { ...answer, totalHits } : answer;
@@ -85,7 +85,7 @@ describe('count_ads with a faulty or limited API', () => {
     expect(text).toContain(why);
   });
 
-  test('count_ads returns its counts so far if the API fails', async ({ upstream, server }) => {
+  test('count_ads returns the counts it has so far if the API fails', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     upstream.credits = json(creditStatus(createUsageLimit(400)));
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber > 1 ? errorResponse(429) : undefined);

@@ -7,8 +7,8 @@ const upstreamTest = freshUpstreamTest();
 
 const formatShares = { sql: 'SELECT displayFormat, count(*) FROM ads GROUP BY 1' };
 
-describe('Coverage of a query', () => {
-  test('the coverage counts ads that came only from searches', async ({ server }) => {
+describe('The note on missing ads in query_ads', () => {
+  test('query_ads says how many of its ads came only from searches and not from gather_ads', async ({ server }) => {
     const { data: gathered } = await server.call('gather_ads', {
       filters: { countries: ['DE'], displayFormat: ['VIDEO'] },
       maxCredits: 50,
@@ -28,59 +28,65 @@ describe('Coverage of a query', () => {
     expect((await server.readResource(exported.data.methods)).text).toContain('20 of the ads came only from searches');
   });
 
-  upstreamTest('the coverage counts ads that the newest gathering no longer lists', async ({ upstream, start }) => {
-    let clock = Date.parse('2026-11-20T10:00:00Z');
-    const server = await start({}, { now: () => clock++ });
-    const service = serveAds(upstream, 30);
-    const split = { split: [{ query: 'a' }, { query: 'b' }], maxCredits: 100 };
-    await server.call('gather_ads', split);
-    service.ads = service.ads.slice(4);
-    await server.call('gather_ads', { ...split, fresh: true });
-    const { data, text } = await server.call('query_ads', formatShares);
-    expect(data.coverage).toMatchObject({ ads: 30, outsideAds: 4 });
-    expect(text).toContain('30 ads, 4 of them only from searches or earlier gatherings');
-  });
+  upstreamTest(
+    'query_ads counts the ads that the latest gather_ads run no longer found',
+    async ({ upstream, start }) => {
+      let clock = Date.parse('2026-11-20T10:00:00Z');
+      const server = await start({}, { now: () => clock++ });
+      const service = serveAds(upstream, 30);
+      const split = { split: [{ query: 'a' }, { query: 'b' }], maxCredits: 100 };
+      await server.call('gather_ads', split);
+      service.ads = service.ads.slice(4);
+      await server.call('gather_ads', { ...split, fresh: true });
+      const { data, text } = await server.call('query_ads', formatShares);
+      expect(data.coverage).toMatchObject({ ads: 30, outsideAds: 4 });
+      expect(text).toContain('30 ads, 4 of them only from searches or earlier gatherings');
+    },
+  );
 });
 
-upstreamTest('the coverage names advertisers whose ads no complete gathering covers', async ({ upstream, server }) => {
-  const service = serveAds(upstream, 0);
-  const long = `Gamma ${'of many words '.repeat(20)}`;
-  const names = ['Acme', 'Beta: learn\u200b more', long, ...'DEFGHIJKLMNOPQ'];
-  const all = Array.from({ length: 60 }, (_, index) => {
-    const owner = (7 * index) % 18;
-    return createAd(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
-  });
-  // Gather all ads of Acme and some ads of the next advertisers.
-  const isFullyGathered = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
-  service.ads = all.filter(isFullyGathered);
-  await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
-  service.ads = all.slice(20, 40);
-  await server.call('gather_ads', { filters: { some: 'part' }, maxAds: 1, maxCredits: 50 });
-  service.ads = all;
-  await server.call('search_ads', { limit: 100 });
-  const countOutsideAds = (owner: number) =>
-    all.filter((ad, at) => ad.pageId === `p${owner}` && !isFullyGathered(ad, at)).length;
+upstreamTest(
+  'query_ads names advertisers whose ads gather_ads has not read completely',
+  async ({ upstream, server }) => {
+    const service = serveAds(upstream, 0);
+    const long = `Gamma ${'of many words '.repeat(20)}`;
+    const names = ['Acme', 'Beta: learn\u200b more', long, ...'DEFGHIJKLMNOPQ'];
+    const all = Array.from({ length: 60 }, (_, index) => {
+      const owner = (7 * index) % 18;
+      return createAd(index, owner === 17 ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } });
+    });
+    // Gather all ads of Acme and some ads of the next advertisers.
+    const isFullyGathered = ({ pageId }: object & { pageId?: unknown }, index: number) => pageId === 'p0' || index < 20;
+    service.ads = all.filter(isFullyGathered);
+    await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
+    service.ads = all.slice(20, 40);
+    await server.call('gather_ads', { filters: { some: 'part' }, maxAds: 1, maxCredits: 50 });
+    service.ads = all;
+    await server.call('search_ads', { limit: 100 });
+    const countOutsideAds = (owner: number) =>
+      all.filter((ad, at) => ad.pageId === `p${owner}` && !isFullyGathered(ad, at)).length;
 
-  const readUncovered = async (sql: string, cell = 160) => {
-    const { data, text } = await server.call('query_ads', { sql, cell, limit: 100 });
-    const { uncovered = [], moreUncovered = 0 } = data.coverage as {
-      uncovered?: { pageId: string; outside: number }[];
-      moreUncovered?: number;
+    const readUncovered = async (sql: string, cell = 160) => {
+      const { data, text } = await server.call('query_ads', { sql, cell, limit: 100 });
+      const { uncovered = [], moreUncovered = 0 } = data.coverage as {
+        uncovered?: { pageId: string; outside: number }[];
+        moreUncovered?: number;
+      };
+      expect(text.includes('No complete gathering covers')).toBe(uncovered.length + moreUncovered > 0);
+      for (const { pageId, outside } of uncovered) expect(outside).toBe(countOutsideAds(Number(pageId.slice(1))));
+      return [uncovered.map(({ pageId }) => pageId).sort(), moreUncovered];
     };
-    expect(text.includes('No complete gathering covers')).toBe(uncovered.length + moreUncovered > 0);
-    for (const { pageId, outside } of uncovered) expect(outside).toBe(countOutsideAds(Number(pageId.slice(1))));
-    return [uncovered.map(({ pageId }) => pageId).sort(), moreUncovered];
-  };
-  const fromSomePages = "FROM ads WHERE pageId IN ('p0', 'p1', 'p2')";
-  for (const column of ['pageName', 'pageId', 'id', 'id AS adId'])
-    for (const cell of [160, 40])
-      expect(await readUncovered(`SELECT count(*), ${column} ${fromSomePages} GROUP BY id`, cell)).toEqual([
-        ['p1', 'p2'],
-        0,
-      ]);
-  expect((await readUncovered('SELECT id FROM ads'))[1]).toBe(6);
-  // If a statement returns neither names nor ids, the coverage states only the number of uncovered advertisers.
-  expect(await readUncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
-  expect(await readUncovered(`SELECT pageName AS advertiser ${fromSomePages}`)).toEqual([[], 16]);
-  expect(await readUncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
-});
+    const fromSomePages = "FROM ads WHERE pageId IN ('p0', 'p1', 'p2')";
+    for (const column of ['pageName', 'pageId', 'id', 'id AS adId'])
+      for (const cell of [160, 40])
+        expect(await readUncovered(`SELECT count(*), ${column} ${fromSomePages} GROUP BY id`, cell)).toEqual([
+          ['p1', 'p2'],
+          0,
+        ]);
+    expect((await readUncovered('SELECT id FROM ads'))[1]).toBe(6);
+    // If a statement returns neither names nor ids, the coverage states only the number of uncovered advertisers.
+    expect(await readUncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
+    expect(await readUncovered(`SELECT pageName AS advertiser ${fromSomePages}`)).toEqual([[], 16]);
+    expect(await readUncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);
+  },
+);

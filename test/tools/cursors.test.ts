@@ -52,7 +52,7 @@ interface Walk {
 
 const isCut = ({ shown }: ResultData) => shown !== undefined && shown.to < shown.of;
 
-test('cursors page through a list without duplicates and charge each page once', async ({ service }) => {
+test('cursors page through a list without duplicates, and each page is charged once', async ({ service }) => {
   const startListServer = (resultTokens: number) =>
     startServer({
       config: { baseUrl: service.baseUrl, apiKey: service.createKey({ credits: 10_000 }), resultTokens },
@@ -90,8 +90,10 @@ function computePrice(items: number, size: number): number {
   return price;
 }
 
-describe('A page that is cut to fit', () => {
-  test('a page that is cut to fit continues with its cursor and is charged once', async ({ server }) => {
+describe('A result page that is cut to fit the token limit', () => {
+  test('a page that is cut to fit the token limit continues with its cursor and is charged once', async ({
+    server,
+  }) => {
     const { data } = await server.call('list_collections');
     const biggest = data.items.toSorted((a, b) => b.adCount - a.adCount)[0];
     const next = { detail: 'full' };
@@ -107,7 +109,7 @@ describe('A page that is cut to fit', () => {
     }
   });
 
-  test('a page that is cut to fit states how many of its items are shown', async ({ server }) => {
+  test('a page that is cut to fit the token limit shows how many of its items it lists', async ({ server }) => {
     const { cursor } = (await server.call('search_ads', { limit: 4 })).data;
     expect((await server.call('search_ads', { cursor })).data.items).toHaveLength(4);
     expect((await server.call('search_ads', { cursor, limit: 7 })).data.items).toHaveLength(7);
@@ -120,7 +122,10 @@ describe('A page that is cut to fit', () => {
     expect(data.shown).toMatchObject({ from: cut.items.length + 1, of: 40 });
   });
 
-  test('the rest of a cut page is charged again only if the page is not cached', async ({ server, other }) => {
+  test('the remaining items of a cut page are charged again only if the page is not cached', async ({
+    server,
+    other,
+  }) => {
     const filters = { countries: ['ES'] };
     const first = await server.call('search_ads', { limit: 50, detail: 'full', filters });
     const args = { detail: 'full', filters, cursor: first.data.cursor };
@@ -130,21 +135,24 @@ describe('A page that is cut to fit', () => {
     expect(receipts).toMatchObject([cached, { charged: 5, cached: false }, cached]);
   });
 
-  testWithUpstream('a cut list of collections continues with its cursor', async ({ upstream, server }) => {
-    const readName = (index: number) => `Collection ${index} ${'of ads '.repeat(5)}`;
-    const items = Array.from({ length: 900 }, (_, index) => ({
-      id: `c-${index}`,
-      name: readName(index),
-      adCount: index,
-    }));
-    upstream.respondWith(json({ items }));
-    const pages = await followCursors(server, { tool: 'list_collections', first: {} });
-    expect(pages.length).toBeGreaterThan(1);
-    expect(pages.flatMap(readIds)).toEqual(items.map(({ id }) => id));
-  });
+  testWithUpstream(
+    'a list of collections that is cut to fit continues with its cursor',
+    async ({ upstream, server }) => {
+      const readName = (index: number) => `Collection ${index} ${'of ads '.repeat(5)}`;
+      const items = Array.from({ length: 900 }, (_, index) => ({
+        id: `c-${index}`,
+        name: readName(index),
+        adCount: index,
+      }));
+      upstream.respondWith(json({ items }));
+      const pages = await followCursors(server, { tool: 'list_collections', first: {} });
+      expect(pages.length).toBeGreaterThan(1);
+      expect(pages.flatMap(readIds)).toEqual(items.map(({ id }) => id));
+    },
+  );
 });
 
-test('a collection with several pages can be read to its end', async ({ server }) => {
+test('a collection with several pages can be read to the end', async ({ server }) => {
   const ids = readIds((await server.call('search_ads', { limit: 5 })).data);
   const empty = (await server.call('list_collections')).data.items.find(({ adCount }) => adCount === 0);
   const collection = { collectionId: empty?.id, itemType: 'ads' };
@@ -160,8 +168,8 @@ test('a collection with several pages can be read to its end', async ({ server }
 describe.each([
   ['cut', { limit: 40, detail: 'full' }, {}],
   ['next', { limit: 4 }, { ctaType: ['SHOP_NOW'] }],
-] as const)('A cursor of a %s page', (_, args, otherFilters) => {
-  test('a cursor works in another process', async ({ server, other }) => {
+] as const)('A cursor of a %s result page', (_, args, otherFilters) => {
+  test('a cursor also works in another process', async ({ server, other }) => {
     for (const filterArgs of [{ filters: germany }, {}]) {
       const first = await server.call('search_ads', { ...args, ...filterArgs });
       const nextArgs = { detail: 'full', ...filterArgs, cursor: first.data.cursor };
@@ -172,7 +180,7 @@ describe.each([
     }
   });
 
-  test('a cursor without filters is rejected in a process that does not know its filters', async ({
+  test('a cursor without filters is rejected in a process that has not seen its search', async ({
     server,
     other,
     expectRefused,
@@ -217,7 +225,7 @@ describe.each([
   });
 });
 
-describe('A cursor from the API', () => {
+describe('A cursor that comes from the API', () => {
   const createPage = (cursor: unknown, more: object = {}) =>
     json({ items: [{ id: 'a' }], cursor, hasMore: true, ...more }, { headers: creditHeaders(1) });
   const readLastBody = (upstream: { requests: { body: string }[] }) => JSON.parse(upstream.requests.at(-1)?.body ?? '');
@@ -233,7 +241,7 @@ describe('A cursor from the API', () => {
   ];
 
   testWithUpstream(
-    'a cursor of any form returns to the service unchanged and never appears as text, markup or a link',
+    'any cursor is sent back to the API unchanged and never shown as text, markup or a link',
     async ({ upstream, server }) => {
       await fc.assert(
         fc.asyncProperty(anyCursor, async (cursor) => {
@@ -253,7 +261,7 @@ describe('A cursor from the API', () => {
   );
 
   testWithUpstream(
-    'a cursor that the server did not create is passed to the service unchanged',
+    'a cursor that the server did not create is sent to the API unchanged',
     async ({ upstream, server }) => {
       upstream.respondWith(createPage('next'));
       await server.call('search_ads', { cursor: 'eyJwIjoxfQ', filters: { a: 1 } });
@@ -262,7 +270,7 @@ describe('A cursor from the API', () => {
   );
 
   testWithUpstream(
-    'a cursor is left out if the service says that there are no more items',
+    'a result has no cursor if the API says that there are no more items',
     async ({ upstream, server }) => {
       const more = { cursor: expect.stringMatching(/^@/), hasMore: true };
       for (const [page, shown] of [
@@ -280,7 +288,7 @@ describe('A cursor from the API', () => {
   );
 
   testWithUpstream(
-    'a very long cursor works only in the process that remembers it',
+    'a very long API cursor works only in the process that received it',
     async ({ upstream, server, start }) => {
       const long = 'x'.repeat(5000);
       upstream.respondWith(createPage(long));

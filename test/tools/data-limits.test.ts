@@ -30,7 +30,7 @@ const createAds = (count: number, fields: (index: number) => object = () => ({})
     }),
   );
 
-describe('Coverage of gatherings', () => {
+describe('Notes on searches that gather_ads read only in part', () => {
   const orders: [name: string, sort: (ads: ServedAd[]) => ServedAd[], sentence: RegExp][] = [
     [
       'newest first',
@@ -51,7 +51,7 @@ describe('Coverage of gatherings', () => {
   ];
 
   test.for(orders)(
-    'an incomplete gathering listed %s states the missing ads and their price',
+    'an incomplete search listed %s says which ads are missing and what they cost',
     async ([, sort, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       service.ads = sort(createAds(200));
@@ -98,7 +98,7 @@ describe('Coverage of gatherings', () => {
   ];
 
   test.for(requestedOrders)(
-    'an incomplete gathering with the requested order %s states this order and the missing ads',
+    'an incomplete search sorted by %s shows its sort order and which ads are missing',
     async ([sort, fields, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       const ads = createAds(200);
@@ -114,7 +114,7 @@ describe('Coverage of gatherings', () => {
     },
   );
 
-  test('gather_ads states that maxCredits ended the call and what the remaining ads cost', async ({
+  test('gather_ads says that maxCredits ended the call and what the remaining ads cost', async ({
     upstream,
     server,
   }) => {
@@ -132,7 +132,10 @@ describe('Coverage of gatherings', () => {
     expect(firstLine).toContain(`costs ${atMost} credits.`);
   });
 
-  test('an empty result from an incomplete gathering starts with the missing ads', async ({ upstream, server }) => {
+  test('an empty SQL result about an incomplete search first says which ads are missing', async ({
+    upstream,
+    server,
+  }) => {
     serveAds(upstream, 0).ads = createAds(200).toReversed();
     await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 40, maxCredits: 100 });
     for (const sql of [
@@ -149,7 +152,10 @@ describe('Coverage of gatherings', () => {
     expect(complete.text).not.toContain('missing');
   });
 
-  test('the coverage of a gathering with several searches names the missing ones', async ({ upstream, server }) => {
+  test('the note on missing ads names the parts of a split search that are incomplete', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 0);
     const ads = createAds(90).toReversed();
     service.selectAds = ({ country }) =>
@@ -162,7 +168,7 @@ describe('Coverage of gatherings', () => {
     );
   });
 
-  test('an empty result does not mention missing ads if an earlier gathering is complete', async ({
+  test('an empty SQL result mentions no missing ads if an earlier run read the search completely', async ({
     upstream,
     start,
   }) => {
@@ -178,8 +184,11 @@ describe('Coverage of gatherings', () => {
   });
 });
 
-describe('Coverage of last-seen days', () => {
-  test('the coverage names an advertiser if most of its ads were last seen on one day', async ({ upstream, start }) => {
+describe('Notes on the days when ads were last seen', () => {
+  test('a result names an advertiser if most of its ads were last seen on the same day', async ({
+    upstream,
+    start,
+  }) => {
     const server = await start({ cacheSeconds: 0 }, { now: () => now });
     const service = serveAds(upstream, 0);
     const advertiser = fc.record({
@@ -221,7 +230,10 @@ describe('Coverage of last-seen days', () => {
     );
   });
 
-  test('results about dates name advertisers whose ads were last seen on one day', async ({ upstream, server }) => {
+  test('SQL results about dates name advertisers whose ads were all last seen on one day', async ({
+    upstream,
+    server,
+  }) => {
     serveAds(upstream, 0).ads = createAds(30, () => ({ lastSeenAt: toDay(60) }));
     const sentence = `Last seen on one day: 30 of 30 ads of "Acme" on ${toDay(60)}. Their days running are their age on that day. Ads that ended earlier may be missing, so counts by start count survivors.`;
     const { text } = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
@@ -239,7 +251,7 @@ describe('Coverage of last-seen days', () => {
   });
 });
 
-describe('Coverage of fields', () => {
+describe('Notes on fields that some ads lack', () => {
   const fields = ['headline', 'ctaType', 'audienceReach', 'endDate', 'productTitle', 'trendPublic', 'country'] as const;
   type Field = (typeof fields)[number];
   const values: Record<Field, object> = {
@@ -282,7 +294,7 @@ describe('Coverage of fields', () => {
     ];
   }
 
-  test('the coverage states the gaps of the fields that a statement reads', async ({ upstream, start }) => {
+  test('an SQL result says how many ads lack each field that the SQL reads', async ({ upstream, start }) => {
     const service = serveAds(upstream, 0);
     const presence = fc.array(fc.array(fc.constantFrom(...fields)), { minLength: 1, maxLength: 30 });
     let round = 0;
@@ -306,7 +318,10 @@ describe('Coverage of fields', () => {
     );
   });
 
-  test('the coverage of current_ads counts only the ads in current_ads', async ({ upstream, server }) => {
+  test('for SQL that reads current_ads, the note on missing fields counts only the ads in that view', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 0);
     service.ads = createAds(20, (index) => ({ ctaType: index < 15 ? 'SHOP_NOW' : null }));
     await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
@@ -330,7 +345,7 @@ describe('Coverage of fields', () => {
     expect(await readOne('SELECT filters FROM gatherings')).toEqual([]);
   });
 
-  test('the coverage adds no sentence if the data is complete', async ({ upstream, server }) => {
+  test('a result has no note on missing data if the data is complete', async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = createAds(40);
     const gathered = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
     expect(gathered.data.incomplete).toBeUndefined();

@@ -11,7 +11,7 @@ const test = serviceTest().extend('call', ({ server }) => async (tool: string, a
 });
 const upstreamTest = freshUpstreamTest();
 
-test('search_ads returns the main facts about each ad', async ({ call }) => {
+test('search_ads returns the most important facts about each ad', async ({ call }) => {
   const { items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
   expect(items).toHaveLength(10);
   expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
@@ -27,7 +27,7 @@ test('get_ad returns the cards and pictures of a carousel ad', async ({ call }) 
   expect(new Set([...text.matchAll(/^ {3}picture: "(.*)"/gm)].map(([, url]) => url)).size).toBe(5);
 });
 
-test("an unknown filter, ad or collection is explained with the API's message", async ({ server }) => {
+test("an error about an unknown filter, ad or collection shows the API's message", async ({ server }) => {
   const unknownId = '00000000-0000-4000-8000-000000000000';
   const items = { collectionId: unknownId, itemType: 'ads' };
   for (const [tool, args, kind, expectedText] of [
@@ -42,7 +42,7 @@ test("an unknown filter, ad or collection is explained with the API's message", 
   }
 });
 
-test('search_pages and get_page return the same facts about a page', async ({ call }) => {
+test('search_pages and get_page return the same facts about an advertiser page', async ({ call }) => {
   const { items } = await call('search_pages', { limit: 5 });
   const expectedFields = { pageId: expect.any(String), pageName: expect.any(String), adsAmount: expect.any(Number) };
   expect(items).toEqual(Array(5).fill(expect.objectContaining(expectedFields)));
@@ -51,7 +51,7 @@ test('search_pages and get_page return the same facts about a page', async ({ ca
   expect(data.page).toMatchObject({ pageId, pageName, adsAmount, countries });
 });
 
-test('a collection lists an added ad and counts it once', async ({ call }) => {
+test('a collection lists an ad that was added to it and counts the ad once', async ({ call }) => {
   const [saved] = (await call('list_collections')).items;
   const [ad] = (await call('search_ads', { limit: 1 })).items;
   const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
@@ -77,7 +77,7 @@ test('a collection can store advertiser pages', async ({ call }) => {
 });
 
 upstreamTest(
-  'collection items of another type than requested are an error that states the charge',
+  'collection items of the wrong type lead to an error that shows the charge',
   async ({ upstream, server }) => {
     const answer = { itemType: 'pages', items: [{ name: 'neither' }], cursor: null, hasMore: false };
     upstream.respondWith(json(answer, { headers: creditHeaders(3) }));
@@ -89,7 +89,7 @@ upstreamTest(
   },
 );
 
-test('get_account, get_credits and whoami describe the account', async ({ service, call }) => {
+test('get_account, get_credits and whoami return information about the account', async ({ service, call }) => {
   const { data: account } = await call('get_account');
   const { data: credits, text } = await call('get_credits');
   const { data: identity } = await call('whoami');

@@ -124,7 +124,7 @@ const priceRule = fc.record({
   isByAsked: fc.boolean(),
 });
 
-test('count_ads and gather_ads never cost more than estimated for any price rule', async ({ upstream, start }) => {
+test('count_ads and gather_ads never cost more than estimated for any pricing rule', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(cases, priceRule, fc.nat(130), async (one, rule, ads) => {
       const service = new AdService(ads);

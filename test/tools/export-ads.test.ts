@@ -20,8 +20,8 @@ const testWithFolder = test
     return server;
   });
 
-describe('export_ads without a folder', () => {
-  test('export_ads returns a resource that only its API key can read', async ({ server, service }) => {
+describe('export_ads without a data folder', () => {
+  test('export_ads returns a resource that only the API key of the call can read', async ({ server, service }) => {
     await server.call('search_ads', { limit: 5 });
     const { data, text } = await server.call('export_ads', { name: 'my ads' });
     expect(data).toMatchObject({ rows: 5 });
@@ -40,7 +40,7 @@ describe('export_ads without a folder', () => {
     expect(await listResourceNames(otherServer)).toEqual(['board']);
   });
 
-  test('export_ads states the number of rows, the first rows and the coverage', async ({ server }) => {
+  test('export_ads shows the number of rows, the first rows and which ads are missing', async ({ server }) => {
     await server.call('gather_ads', { filters: {}, maxAds: 60, maxCredits: 100 });
     const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC';
     const { data, text } = await server.call('export_ads', { sql });
@@ -87,7 +87,7 @@ describe('export_ads without a folder', () => {
     }
   });
 
-  test('the method note of an export lists only the gatherings of its ads', async ({ server }) => {
+  test('the method note of an export lists only the searches that its ads come from', async ({ server }) => {
     const gatherAds = async (filters: object) =>
       (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
     const [runningGathering, endedGathering] = [await gatherAds({ active: true }), await gatherAds({ active: false })];
@@ -108,7 +108,7 @@ describe('export_ads without a folder', () => {
     expect((await server.call('export_ads', { name: '' })).isError).toBe(false);
   });
 
-  test('export_ads in demo mode writes into the folder', async ({ start }) => {
+  test('export_ads in demo mode writes into the data folder', async ({ start }) => {
     const files = join(root, 'demo');
     const server = await start({ files, demo: true });
     await server.call('search_ads', { limit: 1 });
@@ -117,8 +117,8 @@ describe('export_ads without a folder', () => {
   });
 });
 
-describe('export_ads with a folder', () => {
-  testWithFolder('an export is a file that only its owner can read, and a resource', async ({ server, folder }) => {
+describe('export_ads with a data folder', () => {
+  testWithFolder('an export is both a resource and a file that only its owner can read', async ({ server, folder }) => {
     const kinds = { jsonl: 'application/jsonl', xlsx: 'openxmlformats', parquet: 'application/vnd.apache.parquet' };
     for (const [format, mimeType] of Object.entries(kinds)) {
       const { data, text } = await server.call('export_ads', { name: format, format });
@@ -135,7 +135,7 @@ describe('export_ads with a folder', () => {
   });
 
   testWithFolder(
-    'an export overwrites no file, follows no link, and its note has the same number',
+    'an export overwrites no file, follows no link and numbers its method note like its file',
     async ({ server, folder }) => {
       const getPath = (file: string) => join(folder, 'exports', file);
       const target = join(folder, 'target');
@@ -157,7 +157,7 @@ describe('export_ads with a folder', () => {
   );
 
   testWithFolder.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
-    'reading an export fails if %s has replaced its file',
+    'reading an export fails if its file was replaced by %s',
     async (place, { server, folder }) => {
       const { data } = await server.call('export_ads', { name: 'tea' });
       const file = data.file as string;

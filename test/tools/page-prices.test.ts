@@ -9,7 +9,7 @@ import { computeCharge, type PriceRule, priceRules } from '../support/price-rule
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
-test('the rest of a cut page costs nothing if the page is cached', async ({ start }) => {
+test('the remaining items of a cut page are free if the page is cached', async ({ start }) => {
   for (const [cacheSeconds, charged, expectedText] of [
     [900, 0, 'is free with cursor'],
     [0, 3, 'costs 3 credits with cursor'],
@@ -23,7 +23,7 @@ test('the rest of a cut page costs nothing if the page is cached', async ({ star
 });
 
 upstreamTest(
-  'a result states no next price if the price is unknown or there is no next page',
+  'a result shows no price for the next page if the price is unknown or there is no next page',
   async ({ upstream, server }) => {
     const items = [{ id: deriveUuid('a') }];
     upstream.respondWith(json({ items, cursor: 'more', hasMore: true }));
@@ -35,7 +35,7 @@ upstreamTest(
   },
 );
 
-test('all prices of a free account are shown as free', async ({ service, start }) => {
+test('all prices are shown as free for an account without credit metering', async ({ service, start }) => {
   const { call } = await start({ apiKey: service.createKey({ unmetered: true }) });
   const estimate = await call('gather_ads', { maxCredits: 0 });
   // A free page says nothing about the price of a larger page.
@@ -73,7 +73,7 @@ const cases = fc.record({
 type Case = typeof cases extends fc.Arbitrary<infer Value> ? Value : never;
 
 upstreamTest(
-  'no page and no gathering costs more than its stated price, whatever the server read before',
+  'no page and no gather_ads run costs more than its announced price',
   async ({ upstream, start }) => {
     const check = async ({ price, ads, defaultLimit, earlier, cacheSeconds, parts }: Case) => {
       const service = new AdService(ads);
@@ -132,7 +132,7 @@ upstreamTest(
 );
 
 upstreamTest(
-  'get_credits states the number of ads that came for a charge, not the number that was requested',
+  'get_credits shows how many ads a charge paid for, not how many were requested',
   async ({ upstream, start }) => {
     for (const [matches, limit, text] of [
       [3, 100, '1 for 3 items'],

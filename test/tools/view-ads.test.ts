@@ -49,7 +49,7 @@ async function readTileColours(result: Result, tiles: number): Promise<(ColourNa
   });
 }
 
-test('view_ads shows stored ads on one picture sheet without a request to the API', async ({ server, upstream }) => {
+test('view_ads shows stored ads on one picture sheet without an API request', async ({ server, upstream }) => {
   const knownFields = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
   const ids = await loadAds(
     { server, upstream },
@@ -76,7 +76,7 @@ test('view_ads shows stored ads on one picture sheet without a request to the AP
   expect(upstream.requests).toHaveLength(requestCount);
 });
 
-test('view_ads states why an ad cannot be shown and shows the others', async ({ server, upstream }) => {
+test('view_ads gives the reason for each ad that it cannot show and shows the others', async ({ server, upstream }) => {
   const [red = '', idWithoutMedia = '', expired = '', missing = ''] = await loadAds(
     { server, upstream },
     createThumbnail(pictureUrls.red),
@@ -121,7 +121,7 @@ test('view_ads shows a carousel card or a video still rather than the profile pi
   expect(third.text).toContain('the ad has only 2 cards');
 });
 
-test('view_ads draws a word into the picture that appears nowhere in the text', async ({ start, upstream }) => {
+test('view_ads draws a word into the picture that does not appear in the result text', async ({ start, upstream }) => {
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
@@ -140,7 +140,7 @@ test('view_ads draws a word into the picture that appears nowhere in the text', 
   expect(Math.max(...rows)).toBeLessThan(computeGrid(1).headHeight);
 });
 
-test('view_ads returns the picture after the text in every output format', async ({ start, upstream }) => {
+test('view_ads returns its picture after the text in every output format', async ({ start, upstream }) => {
   for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
     const ids = await loadAds({ server, upstream }, { ...createThumbnail(pictureUrls.red), headline: 'Warm boots' });
@@ -152,7 +152,7 @@ test('view_ads returns the picture after the text in every output format', async
   }
 });
 
-test('view_ads fetches each picture once within the cache lifetime', async ({ server, upstream }) => {
+test('view_ads fetches each picture only once within the cache lifetime', async ({ server, upstream }) => {
   const url = host.serve(await createJpeg({ width: 222 }));
   const ids = await loadAds({ server, upstream }, createThumbnail(url), createThumbnail(url));
   const otherServer = await server.connectAs('svc_live_other');
@@ -165,7 +165,7 @@ test('view_ads fetches each picture once within the cache lifetime', async ({ se
   expect(fetched).toEqual([1, 1, 2, 2]);
 });
 
-test('view_ads returns the pictures that arrived before its deadline', async ({ start, upstream }) => {
+test('view_ads returns the pictures that have arrived before its deadline', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 6000 });
   const [green, ...ids] = await loadAds(
     { server, upstream },
@@ -179,7 +179,7 @@ test('view_ads returns the pictures that arrived before its deadline', async ({ 
   expect(result.data.tiles).toMatchObject([{ shown: true }, { shown: false, reason: 'there was no time left for it' }]);
 });
 
-test('a cancelled view_ads call stops its picture requests', async ({ server, upstream }) => {
+test('cancelling a view_ads call aborts its picture requests', async ({ server, upstream }) => {
   const [red = '', silent = ''] = await loadAds(
     { server, upstream },
     createThumbnail(pictureUrls.red),
@@ -194,7 +194,10 @@ test('a cancelled view_ads call stops its picture requests', async ({ server, up
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 
-test('view_ads shows pictures of a local API without a media hosts setting', async ({ start, upstream }) => {
+test('view_ads shows the pictures of a local API even if media hosts are not configured', async ({
+  start,
+  upstream,
+}) => {
   const jpeg = await createJpeg({ colour: colours.blue });
   const items = [{ ...ad, ...createThumbnail(`${upstream.baseUrl}/media/1.jpg`) }];
   const list = json({ items, cursor: null, hasMore: false });
@@ -223,7 +226,7 @@ function drawBoxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   return canvas;
 }
 
-test('view_ads groups equal pictures in different encodings', async ({ server, upstream }) => {
+test('view_ads groups identical pictures that have different encodings', async ({ server, upstream }) => {
   const servePicture = async (picture: Raster, quality = 85) =>
     createThumbnail(host.serve(await encodeJpeg(picture, quality)));
   const withBar = drawBoxes(1);
@@ -267,7 +270,10 @@ test('view_ads groups equal pictures in different encodings', async ({ server, u
   expect(host.requests).toHaveLength(0);
 });
 
-test('a picture tile states the running days of the ad that it names', async ({ start, upstream }) => {
+test('the number of running days on a picture tile belongs to the ad that the tile names', async ({
+  start,
+  upstream,
+}) => {
   let time = Date.UTC(2026, 10, 20);
   const server = await start({}, { now: () => time });
   const createPicture = () => encodeJpeg(drawBoxes(5), 80).then((jpeg) => host.serve(jpeg));
@@ -286,7 +292,7 @@ test('a picture tile states the running days of the ad that it names', async ({ 
   expect(after.data.tiles).toMatchObject([{ id: short, ads: 2, daysRunning: 10, shown: true }]);
 });
 
-test('view_ads stores its picture groups in the folder', async ({ start, upstream }) => {
+test('view_ads stores its groups of identical pictures in the data folder', async ({ start, upstream }) => {
   serveAds(upstream, 0).ads = [createAd(0, createThumbnail(host.serve(await encodeJpeg(drawBoxes(7), 80))))];
   const server = await start({ files });
   await server.call('search_ads');
@@ -295,7 +301,7 @@ test('view_ads stores its picture groups in the folder', async ({ start, upstrea
   expect(await restarted.queryRows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
 });
 
-test('view_ads continues with late pictures in the next call', async ({ start, upstream }) => {
+test('view_ads adds pictures that arrived late to the next call', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 9000 });
   let isSilent = true;
   const jpeg = await encodeJpeg(drawBoxes(3), 80);
@@ -313,7 +319,7 @@ test('view_ads continues with late pictures in the next call', async ({ start, u
   expect(secondResult.data.pictures).toEqual({ ads: 2, fetched: 2, groups: 2 });
 });
 
-test('view_ads returns no image if no picture can be shown', async ({ server, upstream }) => {
+test('view_ads returns no image if none of the pictures can be shown', async ({ server, upstream }) => {
   const ids = await loadAds({ server, upstream }, {}, createThumbnail('https://cdn.example/a.jpg?oe=5F000000'));
   for (const args of [{ adIds: ids }, { sql: `SELECT id FROM ads WHERE id = '${ids[1]}'` }]) {
     const { raw, data, text, isError } = await server.call('view_ads', args);

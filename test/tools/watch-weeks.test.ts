@@ -39,7 +39,10 @@ interface CheckView extends Record<'new' | 'changed' | 'gone', string[] | null> 
 const watches = { a: 0, b: 1, c: 2, again: 0 };
 const hour = 3_600_000;
 
-test('check_watches reports all true changes of a week, even after interrupted checks', async ({ upstream, start }) => {
+test('check_watches reports exactly the changes of a week, even after interrupted checks', async ({
+  upstream,
+  start,
+}) => {
   await fc.assert(
     fc.asyncProperty(week, async (days) => {
       const folder = `${root}/${++folders}`;

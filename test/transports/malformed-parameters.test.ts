@@ -49,7 +49,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     };
   });
 
-  test('a parameter that is null counts as missing', async ({ ask }) => {
+  test('a request parameter that is null counts as missing', async ({ ask }) => {
     const called = await ask({ method: 'tools/call', params: { name: 'whoami', arguments: null } });
     expect(called).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect(await ask({ method: 'tools/list', params: { cursor: null } })).toHaveProperty('result.tools');
@@ -57,7 +57,9 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('an empty list is accepted as an empty object, as PHP encodes it', async ({ ask }) => {
+  test('an empty list is accepted where an object is expected, because PHP encodes empty objects so', async ({
+    ask,
+  }) => {
     for (const params of [
       { name: 'whoami', arguments: [] },
       { name: 'whoami', arguments: {}, _meta: isModern ? undefined : [] },
@@ -71,14 +73,14 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('null and any number are accepted as progress token', async ({ ask }) => {
+  test('a progress token may be null or any number', async ({ ask }) => {
     for (const progressToken of [null, 0, 1.5, -2.25]) {
       const { result } = await ask({ method: 'tools/call', params: { name: 'whoami', _meta: { progressToken } } });
       expect([progressToken, result]).toMatchObject([progressToken, { structuredContent: { authenticated: true } }]);
     }
   });
 
-  test('malformed parameters are rejected with one short message', async ({ ask }) => {
+  test('malformed request parameters are rejected with one short message', async ({ ask }) => {
     const prompt = { name: 'profile_advertiser' };
     for (const [method, params] of [
       ['tools/call', null],
@@ -102,7 +104,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     }
   });
 
-  test('an argument with more than 32 nested levels is rejected by name', async ({ upstream, ask }) => {
+  test('an argument with more than 32 nested levels is rejected, and the error names it', async ({ upstream, ask }) => {
     const call = (args: object) => ask({ method: 'tools/call', params: { name: 'search_ads', arguments: args } });
     for (const [name, args] of [
       ['filters', { filters: createNestedObject(33) }],
@@ -124,7 +126,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
 });
 
 // Test only raw stdio: SDK clients cannot write such deep messages, and HTTP rejects them earlier.
-test.for([5000, 100_000])('a stdio call that is nested %i levels deep gets a clear error', async (levels) => {
+test.for([5000, 100_000])('a stdio call that is nested %i levels deep gets a clear error message', async (levels) => {
   const { stdin, lines } = await openSession();
   const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
   stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${formatNestedList(levels)}}`)}\n`);
@@ -134,7 +136,7 @@ test.for([5000, 100_000])('a stdio call that is nested %i levels deep gets a cle
   expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
 });
 
-test('progress reports repeat a non-integer progress token', async () => {
+test('progress notifications repeat a progress token that is not an integer', async () => {
   const { send, lines } = await openSession();
   send(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 5 }, _meta: { progressToken: 1.5 } }));
   await waitUntil(() => lines.some(({ id }) => id === 1));

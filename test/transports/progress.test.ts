@@ -10,24 +10,27 @@ afterAll(() => server.close(0));
 const countries = { v1: ['DE'], 'v2 auto': ['US'], 'v2 pinned to 2026-07-28': ['GB', 'FR'] };
 const noLimits = { maxCredits: 1000, maxAds: 10_000 };
 
-test.for(clientKinds)('gather_ads over HTTP reports each page until it is cancelled (%s)', async (kind) => {
-  const client = await connectHttp(kind, server.url);
-  await expectProgress(client, countries[kind]);
-  server.logged.length = 0;
-  const controller = new AbortController();
-  const question = { filters: { query: kind.split(' ').at(-1) === 'v1' ? '-one' : `-${kind.length}` }, ...noLimits };
-  const options = { signal: controller.signal, onprogress: () => controller.abort() };
-  await expect(client.callWithProgress('gather_ads', question, options)).rejects.toThrow();
-  await waitUntil(() => server.logged.some((line) => line.includes('cancelled')));
-  await client.close();
-});
+test.for(clientKinds)(
+  'gather_ads over HTTP reports progress after each page until it is cancelled (%s)',
+  async (kind) => {
+    const client = await connectHttp(kind, server.url);
+    await expectProgress(client, countries[kind]);
+    server.logged.length = 0;
+    const controller = new AbortController();
+    const question = { filters: { query: kind.split(' ').at(-1) === 'v1' ? '-one' : `-${kind.length}` }, ...noLimits };
+    const options = { signal: controller.signal, onprogress: () => controller.abort() };
+    await expect(client.callWithProgress('gather_ads', question, options)).rejects.toThrow();
+    await waitUntil(() => server.logged.some((line) => line.includes('cancelled')));
+    await client.close();
+  },
+);
 
 const callWithProgressToken = (name: string, args: object) => {
   const { params, ...message } = toolCall(name, args);
   return { ...message, params: { ...params, _meta: { progressToken: 'p' } } };
 };
 
-test('a call gets an event stream only if it asks for progress', async () => {
+test('a call gets an event stream only if it asks for progress notifications', async () => {
   const connection = openConnection(server.origin);
   const typeOf = async (body: object) =>
     (await connection.send({ body: JSON.stringify(body) })).headers['content-type'];
@@ -39,7 +42,7 @@ test('a call gets an event stream only if it asks for progress', async () => {
   await connection.close();
 });
 
-test('gather_ads is cancelled when its HTTP client disconnects', async () => {
+test('gather_ads is cancelled when the HTTP client disconnects', async () => {
   server.logged.length = 0;
   const { socket, received, closed } = openRawSocket(server.port);
   socket.write(formatHttpRequest(callWithProgressToken('gather_ads', { filters: {}, ...noLimits })));

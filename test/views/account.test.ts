@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatCredits, formatIdentity, viewAccount, viewCredits, viewIdentity } from '../../src/views/account.ts';
 
 /** Covers special cases only. docs/tools.md shows an ordinary account, which another test compares. */
-describe('The text about credits', () => {
+describe('The text view of the credit status', () => {
   const status = {
     planId: 'pro',
     billingUserId: 'u-1',
@@ -16,7 +16,7 @@ describe('The text about credits', () => {
     },
   };
 
-  test('the text about credits names the reached usage limit', () => {
+  test('the text about credits says which usage limit is reached', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
     const reached = formatCredits(viewCredits({ ...status, usageLimit }));
     expect(reached).toMatch(/^hourly: 410 of 400 used, 0 left$.*^usage limit reached: hourly$/ms);
@@ -24,13 +24,13 @@ describe('The text about credits', () => {
     expect(unnamed).toMatch(/^usage limit reached$/m);
   });
 
-  test('the data about credits includes the period days and remaining credits', () => {
+  test('the data about credits includes the days in the billing period and the remaining credits', () => {
     const derived = { periodStartsOn: '2026-11-01', periodEndsOn: '2026-12-01', hourlyLeft: 80, dailyLeft: 540 };
     expect(viewCredits(status)).toEqual({ ...status, ...derived });
   });
 });
 
-test('the text about an account omits nulls and states team membership', () => {
+test('the text about an account omits null fields and shows team membership', () => {
   const knownFields = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
   const user = { ...knownFields, planId: null };
   expect(viewAccount(user)).toEqual(knownFields);

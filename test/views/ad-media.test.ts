@@ -38,12 +38,12 @@ test.each<[what: string, ad: Record<string, unknown>, words: string | undefined]
   ['a picture that is called a video', { displayFormat: 'VIDEO', media: [asset('THUMB', 0)] }, '(media: image)'],
   ['a video that is called a picture', { displayFormat: 'IMAGE', media: [video] }, '(media: video 15 s)'],
   ['cards that are called a video', { displayFormat: 'VIDEO', cards: [{}, {}] }, '(media: 2 cards)'],
-])("the description of an ad's creative names %s", (_, ad, words) => expect(describeCreative(ad)).toBe(words));
+])("the description of an ad's media mentions %s", (_, ad, words) => expect(describeCreative(ad)).toBe(words));
 
 describe('The media of an ad', () => {
   const urlsOf = (assets: { url?: unknown }[]) => assets.map(({ url }) => url);
 
-  test('the media of an ad are grouped by card without the profile picture', () => {
+  test('the media of an ad are grouped by card and omit the profile picture', () => {
     const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
     const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
     const { ofAd: ownMedia, ofCards } = groupMedia({ media, cards: [{}, {}] });
@@ -54,14 +54,14 @@ describe('The media of an ad', () => {
     ]);
   });
 
-  test('media are assigned to cards in the order of their numbers', () => {
+  test('media are assigned to cards in numerical order', () => {
     const media = [3, 1, 2].map((nr) => asset('CARD_THUMB', nr));
     expect(groupMedia({ media, cards: [{}, {}, {}] }).ofCards.map(urlsOf)).toEqual(
       [1, 2, 3].map((nr) => [`https://m.example/CARD_THUMB${nr}`]),
     );
   });
 
-  test('media whose number matches no card belong to the ad itself', () => {
+  test('media whose number matches no card belong to the ad as a whole', () => {
     const { ofAd: ownMedia, ofCards } = groupMedia({
       media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
       cards: [{}, {}, {}],
@@ -71,13 +71,13 @@ describe('The media of an ad', () => {
   });
 });
 
-test('a media link without a known type gets the type media', () => {
+test('a media link of unknown type is listed with the type media', () => {
   expect(createLinkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },
   ]);
 });
 
-test('unusable media URLs are counted but not shown', () => {
+test('invalid media URLs are counted but not shown', () => {
   const links = createLinkWriter(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
   expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
@@ -127,7 +127,7 @@ describe('The cards of an ad', () => {
     ]);
   });
 
-  test('a card without its own text keeps its number', () => {
+  test('a card that has no text of its own keeps its number', () => {
     const view = viewAdWithCards([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
     expect(splitCardLines(formatAd(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
   });
@@ -137,7 +137,7 @@ describe('The cards of an ad', () => {
     expect(splitCardLines(formatAd(viewAdWithCards([], media)))).toContain('   video: "https://media.example/1.mp4"');
   });
 
-  test('a card shows the media URLs in its own fields if the ad lists no media', () => {
+  test('a card shows the media URLs in its own fields if the ad has no media list', () => {
     const card = { title: 'Tan', video_hd_url: null, resized_image_url: 'https://media.example/tan.jpg' };
     expect(viewAdWithCards([card]).cardViews?.[0]?.media).toEqual([
       { type: 'CARD_THUMB', url: card.resized_image_url },
@@ -152,7 +152,7 @@ describe('The cards of an ad', () => {
     );
   });
 
-  test('cards after the twentieth are counted but not shown', () => {
+  test('cards after the twentieth are only counted', () => {
     const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
     expect(formatAd(viewAdWithCards(cards))).toContain(
       '\n20. title "Card 19"\nand 3 more cards, only with detail full',
@@ -160,7 +160,7 @@ describe('The cards of an ad', () => {
     expect(viewAdWithCards(Array.from({ length: 100_000 }, () => ({}))).moreCards).toBe(99_980);
   });
 
-  test('card texts stay whole on a few cards and are cut on many', () => {
+  test('card texts are shown in full on a few cards and are cut on many', () => {
     const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
     const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
     expect(viewAdWithCards(cards(4)).cardViews?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
@@ -169,7 +169,7 @@ describe('The cards of an ad', () => {
     expect(estimateTokens(JSON.stringify(viewAdWithCards(cards(20)).cardViews))).toBeLessThan(900);
   });
 
-  test('cards show as many media URLs as fit and count the others', () => {
+  test('cards show as many media URLs as fit and count the rest', () => {
     const signed = (nr: number, type: string) => `https://media.example/${type}${nr}?sign=${'aZ9x_Q7'.repeat(60)}`;
     const media = Array.from({ length: 12 }, (_, nr) =>
       ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),

@@ -8,7 +8,7 @@ const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
 const withoutNulls = (value: object): object => JSON.parse(JSON.stringify(value), (_, item) => item ?? undefined);
 const standard = (ad: object) => viewAd(ad, { detail: 'standard', now });
 
-test("an ad in a list keeps the API's field names and adds derived fields", () => {
+test("an ad in a list keeps the API's field names and gets additional computed fields", () => {
   const view = brief(everyFact);
   const { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat } = everyFact;
   const sentFields = { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat };
@@ -27,13 +27,13 @@ const getLastLine = (ad: object) =>
     .split('\n')
     .at(-1);
 
-test('a colon in the list shows whether a single text is a headline or a body', () => {
+test('in an ad list, a colon shows whether a single text is the headline or the body', () => {
   expect(getLastLine({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
   expect(getLastLine({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
   expect(getLastLine({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
 });
 
-test('equal ad bodies are cut to the same words and hash', () => {
+test('identical ad bodies are cut to the same words and the same hash', () => {
   const headlines = [null, 'Boots', 'Boots that outlast the trail, the winter and their owner, made once '.repeat(4)];
   const cuts = headlines.map((headline) => getLastLine({ ...everyFact, headline, body })?.split(/(?<=^|"): /)[1]);
   expect(new Set(cuts).size).toBe(1);
@@ -41,13 +41,13 @@ test('equal ad bodies are cut to the same words and hash', () => {
   expect(brief({ ...everyFact, body: `${body} Always.` }).bodyHash).not.toBe(brief({ ...everyFact, body }).bodyHash);
 });
 
-test('an ad body that imitates a cut text gets no hash', () => {
+test('an ad body that imitates a shortened text gets no hash', () => {
   const forged = 'Sale… (+312 chars)" +312 #482193';
   expect(getLastLine({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
   expect(getLastLine({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
 });
 
-test('a list states facts that all of its ads share only once', () => {
+test('an ad list shows facts that all of its ads share only once', () => {
   const by = (pageId: string, id: string) => ({ id, pageId, page: { pageName: `Page ${pageId}` }, ctaType: 'BUY' });
   const items = [by('p', 'a'), by('q', 'b'), by('p', 'c'), by('p', 'd')].map((ad) => brief(ad));
   const [first, ...lines] = formatAdList({ items, total: 900 }).split('\n');
@@ -55,7 +55,7 @@ test('a list states facts that all of its ads share only once', () => {
   expect(lines).toEqual(['', '"Page p" p', '1. a', '', '"Page q" q', '2. b', '', 'As 1:', '3. c', '4. d']);
 });
 
-describe('An ad with a template as its headline', () => {
+describe('An ad with a template placeholder as its headline', () => {
   const template = {
     ...everyFact,
     headline: '{{product.name}}',
@@ -65,28 +65,28 @@ describe('An ad with a template as its headline', () => {
     cards: [{ title: 'Tan leather', body: 'Two left in stock', link_url: 'https://serra.example/tan' }],
   };
 
-  test('an ad with a template headline shows the texts of its first card', () => {
+  test('an ad whose headline is a template placeholder shows the texts of its first card', () => {
     expect(brief(template).firstCard).toBe('Tan leather — Two left in stock');
     expect(formatAdList({ items: [brief(template)] })).toContain(
       '"{{product.name}}": "{{product.brand}}" card 1: "Tan leather — Two left in stock"',
     );
   });
 
-  test('the first card of a template ad omits template texts', () => {
+  test('the first card of a template ad omits texts that are template placeholders', () => {
     const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
     expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();
     expect(brief({ ...template, body: 'Two left in stock' }).firstCard).toBe('Tan leather');
   });
 
-  test('card fields are read in snake case and camel case', () => {
+  test('card fields are read in both snake case and camel case', () => {
     const landingUrl = 'https://serra.example/tan';
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: landingUrl }] };
     expect(standard(camel).cardViews).toEqual([{ card: 1, title: 'Tan leather', landingUrl }]);
   });
 });
 
-describe('A single ad', () => {
-  test('a single ad has its whole text and a landing URL without tracking parameters', () => {
+describe('The view of a single ad', () => {
+  test('the view of a single ad has its whole text and a landing URL without tracking parameters', () => {
     const view = standard(everyFact);
     expect(view.body).toBe(everyFact.body);
     expect(view.landingUrl).toBe('https://www.serra.example/boots?color=tan');
@@ -155,13 +155,13 @@ describe('A single ad', () => {
       { changes: { body: 2 }, newField: 1 },
       ['Only with detail full: "changes, newField"'],
     ],
-  ])('text view: %s', ([, fields, expectedTexts]) => {
+  ])('text view of an ad: %s', ([, fields, expectedTexts]) => {
     const text = formatAd(standard({ ...everyFact, ...fields }));
     for (const each of expectedTexts) expect(text).toMatch(each);
   });
 });
 
-test('the full view of an ad has every field from the API except nulls', () => {
+test('the full view of an ad has all fields from the API except null fields', () => {
   const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
   expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
   expect('endDate' in view).toBe(false);

@@ -6,7 +6,7 @@ import { computeRun } from '../../src/views/days-running.ts';
 import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/urls.ts';
 import { now } from './sample-ads.ts';
 
-describe('The running time of an ad', () => {
+describe('How long an ad has been running', () => {
   const [startedAt, lastSeenAt, futureDay] = ['2026-11-01', '2026-11-10', '2027-01-01'];
   const late = { daysRunning: 9, daysSinceSeen: 10 };
   test.for<[string, object, object]>([
@@ -48,9 +48,9 @@ describe('The running time of an ad', () => {
       { startedAt: lastSeenAt, lastSeenAt: startedAt },
       { daysSinceSeen: 19 },
     ],
-  ])('computeRun: %s', ([, dates, run]) => expect(computeRun(dates, now)).toEqual(run));
+  ])('running time of an ad: %s', ([, dates, run]) => expect(computeRun(dates, now)).toEqual(run));
 
-  test('days after the reading date are never counted as running', () => {
+  test('days after the ad was read never count as running days', () => {
     const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
     const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
     fc.assert(
@@ -64,7 +64,7 @@ describe('The running time of an ad', () => {
     );
   });
 
-  test('running days are calendar days in UTC', () => {
+  test('running days are counted as calendar days in UTC', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
     expect(computeRun(oneNight, now).daysRunning).toBe(1);
     for (const hour of [0, 12, 23]) expect(computeRun(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
@@ -72,14 +72,14 @@ describe('The running time of an ad', () => {
     expect(computeRun(oneDay, now).daysRunning).toBe(0);
   });
 
-  test('an ad shows the same running days in a list and alone', () => {
+  test('an ad shows the same number of running days in a list and alone', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
     const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
     const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
-  test('the text about the running time states only known dates', () => {
+  test('the text about the running time of an ad mentions only known dates', () => {
     const formatRun = (dates: object) =>
       formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
     expect(formatRun({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
@@ -90,13 +90,13 @@ describe('The running time of an ad', () => {
     );
   });
 
-  test('a list does not say how long ago a later sighting was', () => {
+  test('an ad list does not say how long ago an ad was seen that was read even earlier', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
 });
 
-describe('URLs of ads', () => {
+describe('The URLs in an ad', () => {
   test('the domain of a URL is shown without www', () => {
     const otherNotations = ['HTTP://WWW.SERRA.EXAMPLE', 'https://user:secret@serra.example:8443/', '//serra.example'];
     for (const address of ['https://www.serra.example/boots?x=1', 'serra.example/boots', ...otherNotations])
@@ -112,11 +112,11 @@ describe('URLs of ads', () => {
     ['without a query if it only has tracking parameters', '?utm_medium=cpc', ''],
     ['with letters instead of percent codes, but with encoded spaces', '%EB%B6%80%EC%B8%A0%20a', '부츠%20a'],
     ['unchanged if its percent codes are invalid', '%E0%A4%A', '%E0%A4%A'],
-  ])('a URL is shown %s', (_, path, shownUrl) =>
+  ])('a URL in a result is shown %s', (_, path, shownUrl) =>
     expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shownUrl}`),
   );
 
-  test('a long URL states how many characters are missing', () => {
+  test('a long URL in a result says how many characters are missing', () => {
     const address = `https://serra.example/${'boots/'.repeat(3000)}`;
     const [, keptText = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanUrl(address, 30) ?? '') ?? [];
     expect(keptText.length + Number(missing)).toBe(address.length);

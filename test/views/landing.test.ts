@@ -69,7 +69,7 @@ test.each([
   expect(parseLanding({ offerLink: page }).page).toBe(page);
 });
 
-test('the landing page of an ad never comes from its displayed URL', () => {
+test('the landing page of an ad is never derived from its display URL', () => {
   expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).page).toBe('shop.example/a');
   expect(parseLanding({ displayUrl: 'shop.example' }).page).toBeNull();
 });
@@ -146,7 +146,7 @@ test('the landing domain is the host behind all known redirect wrappers', () => 
   );
 });
 
-test('utm parameters are read from the page behind redirect wrappers', () => {
+test('utm parameters are read from the landing page behind redirect wrappers', () => {
   const utmOf = (offerLink: string) => parseLanding({ offerLink }).utm;
   expect(utmOf(shopUrl)).toBeNull();
   const link = `${shopUrl}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;

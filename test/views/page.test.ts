@@ -12,26 +12,26 @@ describe('The view of an advertiser page', () => {
     );
   });
 
-  test('a single advertiser page states whether its details are estimated', () => {
+  test('the view of a single advertiser page says whether its details are estimated', () => {
     expect(formatPage(viewPage(somePage, { detail: 'standard' }))).toMatch(
       /, details estimated, .*\nin the app: "https:\/\/app.example\/pages\/0b9a8c7d-[\w-]*"$/s,
     );
   });
 
-  test('the full view of an advertiser page has every field from the API', () => {
+  test('the full view of an advertiser page has all fields from the API', () => {
     expect(viewPage(somePage, { detail: 'full' })).toEqual(somePage);
     expect(formatPage(viewPage(somePage, { detail: 'full' }), 'full')).toContain('thumbnails: [{"url":');
   });
 });
 
-test('an empty list says whether further result pages may have items', () => {
+test('an empty list says whether later result pages may have items', () => {
   expect(formatPageList({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   expect(formatPageList({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
     'No pages on this page.\n\nMore with cursor:\nnext-one',
   );
 });
 
-test('a continued list continues the numbers of its items', () => {
+test('a continued list continues the item numbers of the previous page', () => {
   const items = [viewPage(somePage, { detail: 'brief' })];
   expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,
@@ -41,7 +41,7 @@ test('a continued list continues the numbers of its items', () => {
   );
 });
 
-test('a shared app link pattern is found only if all items match it', () => {
+test('items in a list share one app URL pattern only if it matches all of them', () => {
   const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
   expect(findAppUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
   expect(findAppUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();

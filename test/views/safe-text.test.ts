@@ -20,8 +20,8 @@ const forbidden =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: the pattern matches single code points on purpose.
   /[^\P{Cc}\n\t]|[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb]|[\u{e0080}-\u{e0fff}]|\p{Cs}|\p{NChar}/u;
 
-describe('The sanitizer', () => {
-  test('the sanitizer does not change a text without hidden characters', () => {
+describe('The sanitizer for third-party text', () => {
+  test('the sanitizer does not change text without hidden characters', () => {
     for (const text of [
       'Save 20 % — today only!\n\tNow.',
       '👩🏽‍💻 ❤️‍🔥 🏳️‍🌈 🏃‍♂️ 1️⃣ ✔️ ☀︎',
@@ -48,9 +48,10 @@ describe('The sanitizer', () => {
     ['stacks of combining marks outside the basic plane', `e${'\u{1d167}'.repeat(500)}x`, `e${'\u{1d167}'.repeat(8)}x`],
   ])('a sanitized text has no %s', (_, text, clean) => expect(sanitize(text)).toBe(clean));
 
-  test('a sanitized name is on one line', () => expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more'));
+  test('a sanitized name has no line breaks', () =>
+    expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more'));
 
-  test('the sanitizer is idempotent and leaves no hidden characters', () => {
+  test('sanitizing text twice gives the same result as once and leaves no hidden characters', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const clean = sanitize(text);
@@ -84,8 +85,8 @@ const copy = fc.oneof(
 );
 const activeMarkup = /\]\(|\]\[|\]:|!\[|<[a-z/!?]|`/i;
 
-describe('Quoted text', () => {
-  test('quoted text cannot leave its quotes and has no active markup', () => {
+describe('Quoted third-party text', () => {
+  test('quoted text cannot end its own quotes and has no active markup', () => {
     fc.assert(
       fc.property(copy, (text) => {
         expect(quote(text)).toMatch(/^"[^"\n\r]*"$/);
@@ -96,7 +97,7 @@ describe('Quoted text', () => {
     );
   });
 
-  test('quoted text with markup stays readable', () => {
+  test('quoted text that contains markup stays readable', () => {
     const live = '![x](http://a.example/?q=1) <img src=x> [b]: c `d`';
     expect(quote(live)).toBe(`"! [x] (http://a.example/?q=1) ‹img src=x> [b] : c 'd'"`);
   });

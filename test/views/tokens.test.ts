@@ -78,7 +78,7 @@ const noiseCharacters: Record<string, fc.Arbitrary<string>> = {
 
 describe('The token estimate', () => {
   test.each(Object.entries(noiseCharacters))(
-    'the token count is at most 1.5 times the estimate for noise of %s',
+    'the real token count of random %s is at most 1.5 times the estimate',
     (_, character) => {
       const word = (maxLength: number) => fc.array(character, { minLength: 1, maxLength }).map((all) => all.join(''));
       const text = fc
@@ -94,7 +94,7 @@ describe('The token estimate', () => {
   );
 
   test.each(Object.entries(languages))(
-    'the token estimate for a text in %s is close to the real count',
+    'the token estimate for text in %s is close to the real count',
     (_, { text }) => {
       const ratio = estimateTokens(text) / countRealTokens(text);
       expect(ratio).toBeGreaterThanOrEqual(0.9);
@@ -112,7 +112,7 @@ describe('The token estimate', () => {
     }
   });
 
-  test('fitsWithin agrees with the token estimate of the whole text', () => {
+  test('fitsWithin gives the same result as the token estimate of the whole text', () => {
     const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), pickLetter('Aq7漢'), fc.constant('😀'));
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
     fc.assert(
@@ -125,8 +125,8 @@ describe('The token estimate', () => {
 
 const cutSuffix = /^(.*)… \(\+(\d+) chars\)$/s;
 
-describe('A truncated text', () => {
-  test('a truncated text ends after a word and states how much is missing', () => {
+describe('Text that is truncated to a token limit', () => {
+  test('truncated text ends after a whole word and says how much is missing', () => {
     const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
     const [, keptText = '', missing = '0'] = cutSuffix.exec(truncate(text, 20)) ?? [];
     expect(text.startsWith(keptText)).toBe(true);
@@ -134,12 +134,12 @@ describe('A truncated text', () => {
     expect(keptText.length + Number(missing)).toBe(text.length);
   });
 
-  test('a truncated text of one long word shows the start of the word', () => {
+  test('truncated text that is one long word shows the start of the word', () => {
     for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
       expect(truncate(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
   });
 
-  test('a truncated text never ends inside a flag, an emoji or an accented letter', () => {
+  test('truncated text never ends inside a flag, an emoji or an accented letter', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {
         const [, keptText = ''] = cutSuffix.exec(truncate(piece.repeat(200), tokens)) ?? [];
@@ -148,7 +148,7 @@ describe('A truncated text', () => {
     }
   });
 
-  test('a truncated text stays within its token limit', () => {
+  test('truncated text stays within its token limit', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.integer({ min: 8, max: 80 }), (text, tokens) => {
         const result = truncate(text, tokens);
@@ -165,7 +165,7 @@ describe('A truncated text', () => {
 
 const render = (items: readonly string[]) => items.join('\n');
 
-describe('A list that exceeds its budget', () => {
+describe('A list that exceeds its token budget', () => {
   test('a list shows exactly as many items as fit into its token budget', () => {
     fc.assert(
       fc.property(fc.array(fc.lorem(), { maxLength: 60 }), fc.integer({ min: 1, max: 400 }), (items, budget) => {
@@ -200,7 +200,7 @@ describe('A list that exceeds its budget', () => {
   test.each([
     ['after a line', 'line number 7\n'.repeat(100), /line number 7\n\(cut to fit: \d+ more characters\)$/],
     ['within its only line', 'words '.repeat(4000), /^words .*… \(\+\d+ chars\)\n\(cut to fit: \d+ more characters\)$/],
-  ])('an item that exceeds the budget is cut %s and states what is missing', (_, text, form) => {
+  ])('an item that exceeds the token budget is cut %s and says what is missing', (_, text, form) => {
     const cut = clampLines(text, 100);
     expect(estimateTokens(cut)).toBeLessThanOrEqual(110);
     expect(cut).toMatch(form);

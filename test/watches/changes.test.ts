@@ -123,7 +123,7 @@ test('check_watches reports an ad as changed only if its content changed', async
   expect(namesOf(versions.flat()).sort()).toEqual(changedNames.toSorted());
 });
 
-test("check_watches states for how many ads the API's counters rose or fell", async ({ upstream, start }) => {
+test("check_watches says for how many ads the API's counters rose or fell", async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);

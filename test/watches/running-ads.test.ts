@@ -23,7 +23,10 @@ function readDocumentedSql(): string {
   return sql;
 }
 
-test('the documented weekly report shows how many ads of an advertiser run each week', async ({ upstream, start }) => {
+test('the weekly report in the documentation shows how many ads of an advertiser run each week', async ({
+  upstream,
+  start,
+}) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({ files }, { now: () => clock });
   const service = serveAds(upstream, 0);
@@ -57,10 +60,7 @@ test('the documented weekly report shows how many ads of an advertiser run each 
   expect(await server.queryRows(byQuestion)).toEqual([[days.at(-1), 30]]);
 });
 
-test('the view current_ads contains the ads of the newest complete gathering of each search', async ({
-  upstream,
-  start,
-}) => {
+test('the SQL view current_ads has the ads of the latest complete run of each search', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);

@@ -19,7 +19,7 @@ function createSlotTaker(semaphore: Semaphore) {
   return { began: startedCalls, take, end };
 }
 
-test('the tenant with the fewest slots gets the next one', async () => {
+test('the tenant that uses the fewest slots gets the next free slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore(limits));
   const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
   const all = Promise.all(names.map((name) => take(name)));
@@ -34,7 +34,7 @@ test('the tenant with the fewest slots gets the next one', async () => {
   expect(began.slice(-2)).toEqual(['busy 4', 'busy 5']);
 });
 
-test.for([1, 2])('tenants with long queues do not delay other tenants when %i slots exist', async (atOnce) => {
+test.for([1, 2])('tenants with long queues do not delay other tenants if there are %i slots', async (atOnce) => {
   const { began, take, end } = createSlotTaker(
     new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
   );
@@ -49,7 +49,7 @@ test.for([1, 2])('tenants with long queues do not delay other tenants when %i sl
   }
 });
 
-test('the least recently served tenant gets the next slot among equal tenants', async () => {
+test('among tenants with equally many slots, the one served longest ago gets the next slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
@@ -57,7 +57,7 @@ test('the least recently served tenant gets the next slot among equal tenants', 
   expect(began).toEqual(['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
 });
 
-test('a call that is cancelled while it waits takes no slot', async () => {
+test('a call that is cancelled while it waits does not take a slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   const leaving = new AbortController();
@@ -71,7 +71,7 @@ test('a call that is cancelled while it waits takes no slot', async () => {
   await expect(take('aborted', AbortSignal.abort(new Error('before')))).rejects.toThrow('before');
 });
 
-test('a full queue rejects the newest call of the API key with the most waiting calls', async () => {
+test('a full queue rejects the newest call of the API key that has the most waiting calls', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   const refused: string[] = [];
   const takeSlot = (name: string) =>
@@ -90,7 +90,7 @@ test('a full queue rejects the newest call of the API key with the most waiting 
   expect(began).toEqual(['first', 'greedy 0', 'a 1', 'b 1', 'c 1', 'greedy 1', 'a 2', ...names.slice(2, 6)]);
 });
 
-test('the first waiting call of each API key keeps its place in a full queue', async () => {
+test('the first waiting call of each API key stays in a full queue', async () => {
   const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   for (let key = 0; key < 10; key++) void take(`key${key} 1`).catch(() => expect.unreachable());

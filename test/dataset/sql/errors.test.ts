@@ -42,7 +42,7 @@ describe('SQL errors', () => {
     expect(await readError(sql)).toBe(expected);
   });
 
-  test('an SQL error lists all columns only if no similar name exists', async () => {
+  test('an SQL error lists all columns only if no column has a similar name', async () => {
     expect(await readError('SELECT impressions FROM ads')).toMatch(
       /^There is no column impressions\. Tables and columns: ads\(id, pageId, .*; current_ads\(the columns of ads\)\.$/,
     );
@@ -50,7 +50,7 @@ describe('SQL errors', () => {
       expect((await readError(sql)).length).toBeLessThan(400);
   });
 
-  test('the error about a slow statement suggests two fixes', async () => {
+  test('the error for a slow SQL statement suggests two fixes', async () => {
     const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
     await expect(hastyPool.query(snapshot, { sql: endless })).rejects.toThrow(
@@ -59,7 +59,7 @@ describe('SQL errors', () => {
     await hastyPool.close();
   });
 
-  test('an SQL error quotes every name that could be read as a sentence', async () => {
+  test('an SQL error quotes every name that could be mistaken for a sentence', async () => {
     const name = fc.string({ unit: fc.constantFrom(...'ab "\'.\n`[]{}:'), minLength: 1, maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(name, async (text) => {

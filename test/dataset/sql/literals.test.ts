@@ -4,7 +4,7 @@ import { matchesPattern, readLiterals } from '../../../src/dataset/sql/literals.
 
 const readTexts = (sql: string) => [...readLiterals(sql).comparedTexts].sort();
 
-test('compared texts are read as SQLite reads them: with doubled quotes, without comments and names in quotes', () => {
+test('the literal reader parses SQL strings as SQLite does and skips comments and quoted names', () => {
   expect(readTexts("SELECT 1 FROM ads WHERE pageName = 'O''Neil' OR pageId IN ('p1', 123456)")).toEqual([
     '123456',
     "o'neil",
@@ -16,7 +16,7 @@ test('compared texts are read as SQLite reads them: with doubled quotes, without
   expect(readTexts("SELECT x'41', '-- no comment', '/* none */'")).toEqual(['-- no comment', '/* none */']);
 });
 
-test('texts that a statement excludes are not read', () => {
+test('the literal reader ignores values that an SQL statement excludes', () => {
   expect(
     readTexts(
       "SELECT 1 FROM ads WHERE pageName <> 'A' AND pageName != 'B' AND pageName IS NOT 'C' AND pageName NOT IN ('D', ('E')) AND pageName NOT LIKE 'F' AND pageName IN ('G') AND pageName IS 'H'",
@@ -24,7 +24,7 @@ test('texts that a statement excludes are not read', () => {
   ).toEqual(['g', 'h']);
 });
 
-test('patterns are read only if the statement compares them with pageName and they have wildcards at their ends only', () => {
+test('LIKE patterns on pageName are read if their wildcards are only at the ends', () => {
   const sql =
     "SELECT 1 FROM ads WHERE pageName LIKE 'Acme%' AND lower(a.pageName) LIKE '%beta%' AND \"pageName\" LIKE 'G_mma' AND body LIKE '%sale%' AND pageName NOT LIKE '%delta'";
   const { namePatterns } = readLiterals(sql);
@@ -38,13 +38,13 @@ test('patterns are read only if the statement compares them with pageName and th
   expect(['ACME shop', 'Alphabeta Co'].map((name) => matchesPattern(name, inside))).toEqual([false, true]);
 });
 
-test('the first fields of paths in JSON are read from functions and operators', () => {
+test('the first field of each JSON path is read from SQL functions and operators', () => {
   const sql =
     "SELECT json_extract(json, '$.lastSeenAt', '$.\"end date\"'), json ->> 'headline', json -> '$.page.pageName', json_extract(json, '$.cards[0].title') FROM ads WHERE body = 'no.path'";
   expect([...readLiterals(sql).jsonFields].sort()).toEqual(['cards', 'end date', 'headline', 'lastSeenAt', 'page']);
 });
 
-test('any text is read in linear time', () => {
+test('the literals of any SQL statement are read in linear time', () => {
   for (const part of ["'", "''", '"', '[', '`', '/*', '*', '--', '(', "x'", 'a', "'a' ", '->', '%'])
     readLiterals(part.repeat(20_000 / part.length));
   fc.assert(

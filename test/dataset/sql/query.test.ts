@@ -13,10 +13,10 @@ const ads = [
 const snapshot = createSnapshot('tenant', ads);
 const query = (sql: string, options = {}) => pool.query(snapshot, { sql, ...options });
 
-describe('REGEXP in SQL', () => {
+describe('The SQL operator REGEXP', () => {
   const value = async (sql: string) => (await query(`select ${sql}`)).rows[0]?.[0];
 
-  test('REGEXP matches anywhere in a text and respects case', async () => {
+  test('REGEXP matches anywhere in a text and is case-sensitive', async () => {
     expect(await value("'Save 20% today' REGEXP '\\d+ ?%'")).toBe(1);
     expect(await value("'SAVE' REGEXP 'save'")).toBe(0);
     expect(await value("'SAVE' REGEXP '(?i)save'")).toBe(1);
@@ -31,11 +31,11 @@ describe('REGEXP in SQL', () => {
     ["'a' REGEXP '['", 'missing closing ]'],
     ["'a' REGEXP printf('%.501c', 'a')", 'the pattern has more than 500 characters'],
     ["'a' REGEXP '(a|b|ab){900}'", 'the pattern repeats too much'],
-  ] as const)('REGEXP rejects %s', async ([sql, why]) => {
+  ] as const)('the SQL operator REGEXP rejects %s', async ([sql, why]) => {
     await expect(value(sql)).rejects.toThrow(why);
   });
 
-  test('a long REGEXP search stops at the time limit of its statement', async () => {
+  test("a long REGEXP search stops at the statement's time limit", async () => {
     const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
     const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
     const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
@@ -54,7 +54,7 @@ describe('The result of an SQL statement', () => {
     expect(unusualValues.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
   });
 
-  test('an SQL result has at most `limit` rows and counts up to 100,000', async () => {
+  test('an SQL result has at most `limit` rows and counts further rows up to 100,000', async () => {
     const firstRows = await query('select id from ads', { limit: 3 });
     expect(firstRows).toMatchObject({ rowCount: 12, truncated: true });
     expect(firstRows.rows).toHaveLength(3);
@@ -66,7 +66,7 @@ describe('The result of an SQL statement', () => {
     }
   });
 
-  test('a long cell of an SQL result is cut and states how many characters are missing', async () => {
+  test('a long cell of an SQL result is cut and says how many characters are missing', async () => {
     const sql = "select body from ads where id = 'long'";
     expect((await query(sql)).rows).toEqual([[`${'é'.repeat(160)}… (+43 chars)`]]);
     expect((await query(sql, { maxCellChars: 203 })).rows).toEqual([[`${'é'.repeat(200)}end`]]);
@@ -85,7 +85,7 @@ describe('The result of an SQL statement', () => {
     expect((await query(`select 1 as "${'x'.repeat(200)}"`)).columns).toEqual([`${'x'.repeat(80)}… (+120 chars)`]);
   });
 
-  test('an SQL result ends early if its cells exceed the size limit', async () => {
+  test('an SQL result has fewer rows if its cells exceed the size limit', async () => {
     const wide = Array.from({ length: 20 }, () => "printf('%.20000c', 'x')").join();
     const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 20) select ${wide} from n`;
     const { rows, rowCount, truncated } = await query(sql, { maxCellChars: 20_000 });
@@ -124,6 +124,6 @@ test.each<[said: string | RegExp, sql: string]>([
   [/write ads\.json|no such column/, 'select json from ads, json_each(ads.countries)'],
   ['text REGEXP pattern', 'select regexp_replace(1, 2, 3)'],
   ['at most 20000 are allowed', `select '${'x'.repeat(20_000)}'`],
-])('the error about an invalid statement contains %s', async (expectedMessage, sql) => {
+])('the error about an invalid SQL statement contains %s', async (expectedMessage, sql) => {
   await expect(query(sql)).rejects.toThrow(expectedMessage);
 });

@@ -4,7 +4,7 @@ import { describeWithPostgres, type PostgresServer, startPostgres } from '../../
 
 const createDocument = (version: string, ttlMs = 60_000) => ({ version, body: Buffer.from(version), ttlMs });
 
-describeWithPostgres('The tables in PostgreSQL', () => {
+describeWithPostgres('The PostgreSQL driver', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
@@ -39,7 +39,7 @@ describeWithPostgres('The tables in PostgreSQL', () => {
     server.sql('UPDATE ad_library.format SET number = 1');
   });
 
-  test('all expired PostgreSQL rows are deleted, even very many', async () => {
+  test('all expired PostgreSQL rows are deleted, even if there are very many', async () => {
     const store = open({}, { sweepEveryMs: 2500 });
     await store.connect();
     server.sql(
@@ -56,7 +56,7 @@ describeWithPostgres('The tables in PostgreSQL', () => {
     await expect.poll(readRemainingIds).toBe('stays\nstays');
   });
 
-  test('PostgreSQL reads fail while the server is silent and recover afterwards', async () => {
+  test('PostgreSQL reads fail while the server does not respond and recover afterwards', async () => {
     const store = open();
     await store.connect();
     await store.swapDocument('silent', '', createDocument('1'));

@@ -58,8 +58,8 @@ async function startTcpProxy(port: number) {
   return { port: proxyPort, target, sockets };
 }
 
-describeWithRedis('The Redis store', () => {
-  test('a Redis store stays up after a rejected call', async () => {
+describeWithRedis('The Redis driver', () => {
+  test('a Redis store stays available after a rejected call', async () => {
     const redis = await startServer();
     const { store, write, logged } = await connectStore(redis.port);
     redis.cli('SCRIPT', 'FLUSH');
@@ -85,7 +85,7 @@ describeWithRedis('The Redis store', () => {
     await waitUntil(() => !store.isNearlyFull());
   });
 
-  test('the log warns of a Redis eviction policy that loses data', async () => {
+  test('the log warns of a Redis eviction policy that can lose data', async () => {
     const evicting = await connectStore(
       (await startServer('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')).port,
     );
@@ -121,7 +121,7 @@ describeWithRedis('The Redis store', () => {
     await waitUntil(() => store.isUp());
   });
 
-  test('the driver reconnects if the Redis server becomes a read-only replica', async () => {
+  test('the Redis driver reconnects if its server becomes a read-only replica', async () => {
     const [redis, promoted] = [await startServer(), await startServer()];
     const proxy = await startTcpProxy(redis.port);
     const { store, write, logged } = await connectStore(proxy.port);

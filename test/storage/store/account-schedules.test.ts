@@ -6,8 +6,8 @@ import { describeEveryStore } from '../../support/stores.ts';
 /** The number of schedules that run concurrently in a shared store, each with its own account. */
 const concurrentSchedules = 10;
 
-describeEveryStore('The shared ledger', (open, { isReal }) => {
-  test('replicas agree with a single ledger for any order of requests and failures', async () => {
+describeEveryStore('The credit ledger in the shared store', (open, { isReal }) => {
+  test('replicas spend as one shared ledger would for any order of requests and failures', async () => {
     const store = await open();
     const someSchedules = fc.array(accountSchedules, {
       minLength: 1,

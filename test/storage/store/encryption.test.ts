@@ -25,14 +25,14 @@ describe('Encryption of the shared store', () => {
     expect(one.subarray(5)).not.toEqual(other.subarray(5));
   });
 
-  test('a value encrypted with another secret counts as missing', () => {
+  test('a value that was encrypted with another secret counts as missing', () => {
     const otherEncryption = createWithWarnings('another secret of 32 characters !');
     for (let time = 0; time < 3; time++)
       expect(otherEncryption.decrypt('key', createWithWarnings().encrypt('key', 'value'))).toBeUndefined();
     expect(otherEncryption.warnings).toEqual([expect.stringContaining('another AD_LIBRARY_STATE_SECRET')]);
   });
 
-  test('a modified or moved encrypted value counts as missing', () => {
+  test('an encrypted value that was modified or moved counts as missing', () => {
     const seal = createWithWarnings();
     const encryptedValue = seal.encrypt('key', 'a value of some length');
     for (let length = 0; length < encryptedValue.length; length++)
@@ -48,7 +48,7 @@ describe('Encryption of the shared store', () => {
   });
 });
 
-test('hashed names are equal for all replicas with the same secret', () => {
+test('hashed names are the same on all replicas with the same secret', () => {
   const { hashName } = createWithWarnings();
   expect(hashName('a', 'b')).toBe(createWithWarnings().hashName('a', 'b'));
   expect(

@@ -88,7 +88,7 @@ class StoreNetwork {
   }
 }
 
-describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
+describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   /** Starts a replica. Replicas of the same service share their state. */
   async function startReplica({
     service = randomUUID() as string,
@@ -162,7 +162,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   testExports('in a shared store', async () => (await startReplica()).exports);
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
-    'reads fail and do not return empty data during the fault "%s"',
+    'reads from the shared store fail and do not return empty data during the fault "%s"',
     async (fault) => {
       const [one, other] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
@@ -213,7 +213,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     },
   );
 
-  test('one replica sends a call and the other replicas get its response', async () => {
+  test('one replica sends a call to the API and the other replicas get its response', async () => {
     const [one, other] = await startTwoReplicas();
     const claim = await claimCall(one.answers, adAnswerName);
     const fresh = { after: Date.now() - 1, onLost: async () => {} };
@@ -226,7 +226,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
 
-  test('a claim on a call ends when the call ends or the caller cancels', async () => {
+  test("a replica's claim on a call ends when the call ends or its caller cancels it", async () => {
     const [one, other] = await startTwoReplicas();
     const unheard = await one.during('answers are lost', () => one.claim());
     const waiting = other.claim();
@@ -247,7 +247,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     ['the store is nearly full', { isNearlyFull: true }, answer.raw],
     ['the store is unreachable', { state: 'away' as const }, answer.raw],
     ['the answer is nested too deep', {}, tooDeep],
-  ])('a response rejected by the store because %s is cached only by its replica', async (_, problem, raw) => {
+  ])('a response is cached by one replica only if the shared store rejects it because %s', async (_, problem, raw) => {
     const [one, other] = await startTwoReplicas();
     await one.store({ id: '1', is: 'before' });
     Object.assign(one.network, problem);
@@ -280,7 +280,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     (await waiting)?.();
   });
 
-  test('a dead replica keeps its reservations until the deadline of its call', async () => {
+  test('the reservations of a dead replica stay until the deadline of its call', async () => {
     const [dead, living] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, ifLost: 4 };
     await dead.slots.acquire('a question', createSignalWithoutAbort());
@@ -300,7 +300,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
-  test('a call that ends after its deadline counts with its real charge', async () => {
+  test('a call that ends after its deadline counts with its actual charge', async () => {
     const [slow, other] = await startTwoReplicas();
     const lease = getLease(
       await slow.ledger.reserve('t', () => ({
@@ -330,8 +330,8 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     expect(one.network.ttlMs.filter((ms) => ms === 900_000)).toHaveLength(2);
   });
 
-  describe('A nearly full store', () => {
-    test('labels can be removed but not added while the store is nearly full', async () => {
+  describe('A shared store that is nearly full', () => {
+    test('labels can be removed but not added while the shared store is nearly full', async () => {
       const { own: open, network } = await startReplica();
       const userRecords = await open();
       const put = () => userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
@@ -343,7 +343,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect((await userRecords.read('label')).size).toBe(0);
     });
 
-    test('the store keeps the newest cursors within a memory limit', async () => {
+    test('the shared store keeps the newest cursors within a memory limit', async () => {
       const [one, other] = (await startTwoReplicas()).map(({ cursorsOf }) => cursorsOf('t'));
       for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: randomText(200_000) } });
       expect(await other?.recall('@24')).toBeDefined();
@@ -356,7 +356,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
 
   // Run these tests only once, because they do not depend on the kind of store.
   if (!isReal) {
-    test('a nearly full store keeps fewer ads per dataset, the newest first', async () => {
+    test('a nearly full shared store keeps fewer ads per dataset, the newest first', async () => {
       const one = await startReplica();
       const manyAds = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
       for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...manyAds.slice(at, at + 20));
@@ -370,7 +370,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect(one.warned).toContain('the shared state is nearly full: less data is stored for each key');
     });
 
-    test('local dataset copies stay within their memory limits and are reloaded', async () => {
+    test("a replica's dataset copies stay within their memory limits and are reloaded when needed", async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
       const copies = new StoreDatasets(shared, limits);
@@ -389,7 +389,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
-    test('responses beyond the queue limit are dropped with one warning', async () => {
+    test('the shared store drops responses beyond its queue limit and logs one warning', async () => {
       const one = await startReplica();
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
@@ -408,7 +408,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
   }
 
   test.each(['large items hang', 'large items are refused'] as const)(
-    'other API keys can still write while %s',
+    'other API keys can still write to the shared store while %s',
     async (fault) => {
       const [one, other] = await startTwoReplicas();
       one.network.state = 'away';
@@ -428,7 +428,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     },
   );
 
-  test("a cached response expires if the store's clock jumps beyond its lifetime", async () => {
+  test('a cached response expires if the clock of the shared store jumps past its lifetime', async () => {
     const { find, network, store } = await startReplica();
     await store(answer.raw);
     for (const [ahead, isFound] of [
@@ -442,7 +442,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     }
   });
 
-  test('reading an export with a lost chunk fails with an error', async () => {
+  test('reading an export that lost a chunk fails with an error', async () => {
     const [one, other] = await startTwoReplicas();
     let chunkCount = 0;
     one.network.transformChanges = (changes) => (++chunkCount === 2 ? [] : changes);
@@ -453,8 +453,8 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
     });
   });
 
-  describe('Shared datasets', () => {
-    test('a damaged item is omitted from the dataset', async () => {
+  describe('Datasets in the shared store', () => {
+    test('a damaged item is left out of the dataset', async () => {
       const [one, other] = await startTwoReplicas();
       const damaged = (changes: readonly ItemChange[]) =>
         changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
@@ -468,7 +468,7 @@ describeEveryStore('The state that replicas share', (_, { driver, isReal }) => {
       expect(await readIds(await one.dataset())).toEqual(['after', 'before', 'damaged']);
     });
 
-    test('replicas with another API or secret do not see the dataset', async () => {
+    test('replicas with another base URL or secret do not see the dataset', async () => {
       const service = randomUUID();
       await addAds(await (await startReplica({ service })).dataset(), 1, { id: 'x' });
       const secret = 'another secret, which is long enough';

@@ -20,7 +20,7 @@ const createDocument = (version: string, text = `body of ${version}`, ttlMs = mi
 describeEveryStore(
   'A store',
   (open) => {
-    test('an expired document can be replaced only by a swap that expects none', async () => {
+    test('a swap can replace an expired document only if it expects no document', async () => {
       const store = await open();
       const key = newKey();
       // Retry, because the first document may expire before the second swap on a busy machine.
@@ -36,7 +36,7 @@ describeEveryStore(
       expect(await store.swapDocument(key, '', createDocument('4'))).toMatchObject({ isDone: true });
     });
 
-    test("every store reply contains the store's time", async () => {
+    test("every reply of the shared store contains the store's time", async () => {
       const [one, other] = [await open(), await open()];
       const key = newKey();
       const times = [];
@@ -68,7 +68,7 @@ describeEveryStore(
       }
     });
 
-    test('documents and items return any bytes unchanged', async () => {
+    test('documents and items can store any bytes unchanged', async () => {
       const [one, other] = [await open(), await open()];
       const every = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
       for (const body of [every, Buffer.alloc(3 * MB, 0x5c), bytes('\\x00\'"{},'), bytes(' ')]) {
@@ -119,7 +119,7 @@ describeEveryStore(
       expect(chunks.map(({ items }) => items.length)).toEqual([2, 2, 2]);
     });
 
-    test('an expired collection is empty and restarts with a new generation', async () => {
+    test('an expired collection of items is empty and restarts with a new generation', async () => {
       const store = await open();
       const name = newKey();
       const put = (seq: number, ttlMs: number) =>
@@ -141,7 +141,7 @@ describeEveryStore(
       expect(epochs.size).toBe(3);
     });
 
-    test('concurrent changes of the same items are never lost', async () => {
+    test('concurrent changes to the same items are never lost', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const name = newKey();
       const ids = ['a', 'b', 'c'];
@@ -179,7 +179,7 @@ describeEveryStore(
       expect(seenNumbers.slice(-3)).toHaveLength(3);
     });
 
-    test('a store behaves like the in-memory store for random operations', async () => {
+    test('a shared store behaves like the in-memory store for random operations', async () => {
       const store = await open();
       const id = fc.constantFrom('a', 'b', 'p');
       const step = fc.oneof(

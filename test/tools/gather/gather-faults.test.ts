@@ -32,7 +32,7 @@ test.for<[string, AdService['changeAnswer']]>([
   else expect(data).toMatchObject({ complete: false, stopped: 'error', error: 'unexpected_response' });
 });
 
-test('gather_ads stops at an expired cursor and keeps its ads', async ({ upstream, server }) => {
+test('gather_ads stops at an expired cursor and keeps the ads it has read', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
   await server.call('gather_ads', { ...noLimits, maxAds: 100 });
   service.overrideResponse = ({ cursor }) =>
@@ -49,7 +49,7 @@ test('gather_ads stops at an expired cursor and keeps its ads', async ({ upstrea
   });
 });
 
-test('a paid page stays in the dataset if reading it again fails', async ({ upstream, start }) => {
+test('ads of a paid page stay stored if reading the page again fails', async ({ upstream, start }) => {
   const service = serveAds(upstream, 1100);
   const server = await start({ resultTokens: 100_000 });
   const args = { filters: { query: 'tea' }, limit: 100 };
@@ -67,7 +67,7 @@ test('a paid page stays in the dataset if reading it again fails', async ({ upst
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
 });
 
-test('gather_ads stops at a full usage window and continues in a later call', async ({ upstream, server }) => {
+test('gather_ads stops at a reached usage limit and continues in a later call', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
   upstream.credits = json(creditStatus({ ...createUsageLimit(395), isLimitReached: false }));
   service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? errorResponse(429) : undefined);
@@ -92,20 +92,23 @@ test.for([
   ['unavailable', errorResponse(500)],
   ['network', faults.resets],
   ['unexpected_response', faults['sends a web page']],
-] as const)('gather_ads keeps its ads after the fault %s', async ([kind, fault], { upstream, server }) => {
-  const service = serveAds(upstream, 300);
-  service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
-  const { data, text } = await server.call('gather_ads', noLimits);
-  expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
-  const isUnknown = kind !== 'payment_required';
-  expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
-  if (isUnknown) expect(text).toContain('at least 10 charged for 2 calls');
-  service.overrideResponse = () => fault;
-  const nothing = await server.call('gather_ads', { ...noLimits, filters: { a: 1 } });
-  expect(nothing.error).toMatchObject({ kind });
-});
+] as const)(
+  'gather_ads keeps the ads it has read after the API error %s',
+  async ([kind, fault], { upstream, server }) => {
+    const service = serveAds(upstream, 300);
+    service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
+    const { data, text } = await server.call('gather_ads', noLimits);
+    expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
+    const isUnknown = kind !== 'payment_required';
+    expect(data.receipt).toMatchObject({ charged: isUnknown ? null : 10, calls: 2 });
+    if (isUnknown) expect(text).toContain('at least 10 charged for 2 calls');
+    service.overrideResponse = () => fault;
+    const nothing = await server.call('gather_ads', { ...noLimits, filters: { a: 1 } });
+    expect(nothing.error).toMatchObject({ kind });
+  },
+);
 
-test('gather_ads returns its ads so far before its deadline', async ({ upstream, start }) => {
+test('gather_ads returns the ads it has read before its deadline', async ({ upstream, start }) => {
   const server = await start({ timeoutMs: 4000 });
   const service = serveAds(upstream, 300);
   service.overrideResponse = ({ filters, sequenceNumber }) =>
@@ -119,7 +122,7 @@ test('gather_ads returns its ads so far before its deadline', async ({ upstream,
   expect(emptyResult.error).toMatchObject({ kind: 'timeout' });
 });
 
-test('gather_ads requests no page that may arrive after its deadline', async ({ upstream, start }) => {
+test('gather_ads does not request a page that could arrive after its deadline', async ({ upstream, start }) => {
   let clock = 0;
   const server = await start({ timeoutMs: 45_000 }, { now: () => clock });
   serveAds(upstream, 1000).overrideResponse = () => {
@@ -131,7 +134,7 @@ test('gather_ads requests no page that may arrive after its deadline', async ({ 
   expect(text).toContain('Time was short');
 });
 
-test('gather_ads fails and states its charge if the API key is rejected', async ({ upstream, server }) => {
+test('gather_ads fails and reports its charge if the API rejects the key', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
   service.interceptRequest = () => (service.searches.length < 2 ? undefined : errorResponse(401));
   const { error, text } = await server.call('gather_ads', { maxCredits: 100 });
@@ -165,7 +168,7 @@ const serviceArbitrary = fc.record({
   cacheSeconds: fc.constantFrom(0, 900),
 });
 
-test('gather_ads reads all ads even if the API states a wrong total', async ({ upstream, start }) => {
+test('gather_ads reads all ads even if the API reports a wrong total', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(serviceArbitrary, async ({ ads, found, sizes: { smallest, most, largest }, cacheSeconds }) => {
       const server = await start({ cacheSeconds });
@@ -200,7 +203,7 @@ test('gather_ads reads all ads even if the API states a wrong total', async ({ u
   );
 });
 
-test('gather_ads stops at the size limit of a gathering', async ({ upstream, start }) => {
+test('gather_ads stops at the size limit for one search', async ({ upstream, start }) => {
   const service = serveAds(upstream, 0);
   const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   // A single letter outside Latin-1 doubles the memory of the whole text.

@@ -19,7 +19,7 @@ const identity = (name: string) => ({ authenticated: true, authSource: 'api_key'
 
 const findCallerNames = (text: string) => new Set(text.match(/caller [\w.-]+/g));
 
-describe('Callers that share an HTTP server', async () => {
+describe('Several API keys on one HTTP server', async () => {
   /** The API waits for this many requests and then responds in reverse order. */
   let requestsPerRound = 1;
   const releaseFunctions: (() => void)[] = [];
@@ -76,7 +76,7 @@ describe('Callers that share an HTTP server', async () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  test("a request without an API key is never served with the operator's key", async () => {
+  test("a request without an API key never uses the operator's key", async () => {
     const { status } = await openConnection(server.origin).send({
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify(toolCall('whoami')),
@@ -85,13 +85,13 @@ describe('Callers that share an HTTP server', async () => {
     expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
   });
 
-  test('the HTTP log contains no API key of a caller', () => {
+  test('the HTTP log never contains the API key of a caller', () => {
     expect(server.logged.length).toBeGreaterThan(200);
     expect(server.logged.join('')).not.toContain('svc_live_');
   });
 });
 
-describe('A running call over HTTP', () => {
+describe('A tool call while it runs over HTTP', () => {
   const addedItem = { collection: {}, itemType: 'ads', itemId: deriveUuid('i'), added: true };
   const createSaveArguments = (collection: string) => ({
     collectionId: deriveUuid(collection),
@@ -118,7 +118,7 @@ describe('A running call over HTTP', () => {
     return { server, asked: listRequests, arrived: waitForArrival, release };
   });
 
-  test('a free call is aborted when its HTTP client disconnects', async ({ serveHolding }) => {
+  test('a free API request is aborted when the HTTP client disconnects', async ({ serveHolding }) => {
     const { server, asked } = await serveHolding();
     const { socket } = openRawSocket(server.port);
     socket.write(formatHttpRequest(toolCall('get_account')));
@@ -128,23 +128,26 @@ describe('A running call over HTTP', () => {
     expect(await asked()[0]?.waitForAbort()).toBe(true);
   });
 
-  test.for(clientKinds)('a free call is aborted when the client cancels it (%s)', async (kind, { serveHolding }) => {
-    const { server, asked, arrived } = await serveHolding();
-    const client = await connectHttp(kind, server.url, 'svc_live_cancels');
-    const cancel = new AbortController();
-    const called = client.call('get_account', {}, cancel.signal);
-    called.catch(() => {});
-    await waitUntil(() => asked().length === 1);
-    cancel.abort();
-    await expect(called).rejects.toThrow();
-    expect(await asked()[0]?.waitForAbort()).toBe(true);
-    // The call must not be retried, because its caller has left.
-    await arrived();
-    expect(asked()).toHaveLength(1);
-    await client.close();
-  });
+  test.for(clientKinds)(
+    'a free API request is aborted when the client cancels the call (%s)',
+    async (kind, { serveHolding }) => {
+      const { server, asked, arrived } = await serveHolding();
+      const client = await connectHttp(kind, server.url, 'svc_live_cancels');
+      const cancel = new AbortController();
+      const called = client.call('get_account', {}, cancel.signal);
+      called.catch(() => {});
+      await waitUntil(() => asked().length === 1);
+      cancel.abort();
+      await expect(called).rejects.toThrow();
+      expect(await asked()[0]?.waitForAbort()).toBe(true);
+      // The call must not be retried, because its caller has left.
+      await arrived();
+      expect(asked()).toHaveLength(1);
+      await client.close();
+    },
+  );
 
-  test('a cancel notification from another API key cancels nothing', async ({ serveHolding }) => {
+  test('a cancel notification from another API key cancels no call', async ({ serveHolding }) => {
     const { server, asked, arrived } = await serveHolding();
     const connections = ['a', 'a', 'b'].map(() => openConnection(server.origin));
     const send = (key: string, body: object, { send: post } = openConnection(server.origin)) =>
@@ -168,7 +171,7 @@ describe('A running call over HTTP', () => {
     await Promise.all(calls);
   });
 
-  test('a cancelled write is finished even while the server shuts down', async ({ serveHolding }) => {
+  test('a cancelled write is finished even if the server shuts down', async ({ serveHolding }) => {
     const { server, asked, arrived, release } = await serveHolding({ callsPerKey: 1 });
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
     const first = client.call('add_collection_item', createSaveArguments('first'));

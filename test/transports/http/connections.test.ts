@@ -46,7 +46,7 @@ function createGatedHandler() {
   return { gate, startedPaths, handler };
 }
 
-test('a connection with more than one pipelined request waiting is closed', async () => {
+test('a connection is closed if more than one pipelined request waits on it', async () => {
   const { gate, startedPaths, handler } = createGatedHandler();
   const { open } = await serve(handler);
   const withOneAhead = open();
@@ -61,7 +61,7 @@ test('a connection with more than one pipelined request waiting is closed', asyn
   expect(startedPaths).not.toContain('/a');
 });
 
-test('a connection whose client does not read its response is closed', async () => {
+test('a connection is closed if its client does not read the response', async () => {
   let startedRequests = 0;
   const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++startedRequests}${large}` : 'small');
   const { open } = await serve(handler, { bounds: { maxUnreadMs: 300, maxConnections: 1 } });
@@ -82,7 +82,7 @@ test('a connection whose client does not read its response is closed', async () 
 });
 
 describe('The connection limit', () => {
-  test('the server closes an idle connection when it reaches the connection limit', async () => {
+  test('the server closes an idle connection when the connection limit is reached', async () => {
     const { gate, startedPaths, handler } = createGatedHandler();
     const { open } = await serve(handler, { bounds: { maxConnections: 3 } });
     const silent = open();

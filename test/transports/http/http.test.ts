@@ -26,7 +26,9 @@ const test = httpTest.extend('connection', async ({ serve }) => {
   return { ...openConnection(server.origin), logged: server.logged };
 });
 
-test('every revision with a handshake is served as plain JSON without a session', async ({ connection: { send } }) => {
+test('the server responds with plain JSON and no session in every protocol revision with a handshake', async ({
+  connection: { send },
+}) => {
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
     const opened = await send({ body: JSON.stringify(initialize(revision)) });
     expect(opened.json).toMatchObject({ result: { protocolVersion: revision } });
@@ -38,7 +40,7 @@ test('every revision with a handshake is served as plain JSON without a session'
   }
 });
 
-describe('Revision 2026-07-28 over HTTP', () => {
+describe('Protocol revision 2026-07-28 over HTTP', () => {
   test('tool lists are identical for every request and can be cached for an hour', async ({ connection: { send } }) => {
     for (const method of ['tools/list', 'prompts/list', 'server/discover']) {
       const { json, text } = await send(createLatestRequest(method));
@@ -47,7 +49,9 @@ describe('Revision 2026-07-28 over HTTP', () => {
     }
   });
 
-  test('a call with an unknown request state is rejected', async ({ connection: { send, logged } }) => {
+  test('a call with a request state that the server did not issue is rejected', async ({
+    connection: { send, logged },
+  }) => {
     const call = createLatestRequest('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });
     expect((await send(call)).json).toMatchObject({ error: { code: -32_602 } });
     expect(logged.join('')).not.toContain('"call"');

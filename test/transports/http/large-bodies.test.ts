@@ -15,7 +15,7 @@ const largeCall = largeCallOf(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
 const otherKey = 'svc_live_other';
 
-test('slow uploads by other API keys do not block a large request', async ({ serve }) => {
+test('slow uploads with other API keys do not block a large request', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse);
   for (const key of [...keys, otherKey]) await post(key);
   for (const key of keys)
@@ -28,7 +28,7 @@ test('slow uploads by other API keys do not block a large request', async ({ ser
   for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
 });
 
-test('a large request is rejected as busy if no slot is free', {
+test('a large request is rejected as busy if there is no free upload slot', {
   timeout: 60_000,
 }, async ({ serve, upstream }) => {
   const gate = createGate();
@@ -81,18 +81,21 @@ async function serveBodies() {
   return { trickle: sendPartOfBody, send };
 }
 
-plainTest('if too many bytes arrive, the largest body of the key with the most bytes is refused', async () => {
-  const { trickle, send } = await serveBodies();
-  const [small, large] = [trickle('svc_live_a', 100_000), trickle('svc_live_a', 250_000)];
-  const spared = trickle('svc_live_b', 60_000);
-  const { status, text } = await send('svc_live_c', 120_000);
-  expect([status, text]).toEqual([200, '120002']);
-  expect(await large.closed).toMatch(/^HTTP\/1\.1 503 .*Too many large requests are arriving at once/s);
-  for (const { received, socket } of [small, spared]) expect([received(), socket.destroyed]).toEqual(['', false]);
-});
+plainTest(
+  'if too many bytes arrive at once, the server rejects the largest body of the API key that sends most',
+  async () => {
+    const { trickle, send } = await serveBodies();
+    const [small, large] = [trickle('svc_live_a', 100_000), trickle('svc_live_a', 250_000)];
+    const spared = trickle('svc_live_b', 60_000);
+    const { status, text } = await send('svc_live_c', 120_000);
+    expect([status, text]).toEqual([200, '120002']);
+    expect(await large.closed).toMatch(/^HTTP\/1\.1 503 .*Too many large requests are arriving at once/s);
+    for (const { received, socket } of [small, spared]) expect([received(), socket.destroyed]).toEqual(['', false]);
+  },
+);
 
 plainTest(
-  'one key gets two slots for large messages, and its third message is refused after the maximum wait',
+  'an API key can send two large messages at once, and a third is rejected after the maximum wait',
   async () => {
     const { send } = await serveBodies();
     for (let message = 0; message < 2; message++) expect((await send('svc_live_a', 70_000)).status).toBe(200);

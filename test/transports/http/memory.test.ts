@@ -68,7 +68,7 @@ function leaveUnread(
 const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/read' };
 
 test.for(['2025-11-25', '2026-07-28'])(
-  'the server stays responsive while clients leave large responses of revision %s unread',
+  'the server stays responsive while clients of revision %s leave large responses unread',
   async (revision, { service, server }) => {
     const unreadRequests = await Promise.all(
       [service.createKey(), service.createKey()].map(async (key) => {
@@ -87,7 +87,7 @@ test.for(['2025-11-25', '2026-07-28'])(
   },
 );
 
-test('sixteen concurrent reads of a large export use less memory than their total size', async ({
+test('sixteen concurrent reads of a large export use less memory than sixteen copies', async ({
   service,
   smallServer,
 }) => {
@@ -101,7 +101,7 @@ test('sixteen concurrent reads of a large export use less memory than their tota
 
 const getContentLength = ({ result }: Awaited<ReturnType<typeof readExport>>) => result.contents[0].text.length;
 
-test('a file that would become too large as JSON is not sent', async ({ service, server }) => {
+test('a file that would become too large as JSON is not sent as a resource', async ({ service, server }) => {
   const key = service.createKey();
   const { uri, bytes } = await createExport(server, key, 9_000_000, 'char(1)');
   expect((await readExport(server, key, uri)).error.message).toMatch(/has 5\d{7} bytes, too many to send/);
@@ -110,7 +110,7 @@ test('a file that would become too large as JSON is not sent', async ({ service,
   expect(getContentLength(await readExport(server, key, quotes.uri))).toBe(quotes.bytes - 2);
 });
 
-test('a server with little memory survives thousands of unread responses', async ({ smallestServer }) => {
+test('a server with little memory survives thousands of responses that nobody reads', async ({ smallestServer }) => {
   // Each tool list has more than 50 KB.
   const closeConnections = leaveUnread(smallestServer, 1000, () => formatHttpRequest(request(1, 'tools/list')), 2);
   const { call, close } = openConnection(smallestServer.origin);
@@ -119,7 +119,10 @@ test('a server with little memory survives thousands of unread responses', async
   await close();
 });
 
-test('a server with little memory can export cells full of line breaks', async ({ service, smallestServer }) => {
+test('a server with little memory can export cells that consist of line breaks', async ({
+  service,
+  smallestServer,
+}) => {
   const { call, close } = openConnection(smallestServer.origin);
   const sql = "SELECT replace(printf('%.*c', 1990000, 'a'), 'a', char(10)) AS t FROM (VALUES (1), (2), (3), (4), (5))";
   const { json } = await call('export_ads', { sql }, service.createKey());

@@ -100,7 +100,7 @@ const invalidRequests: Record<string, InvalidRequest> = {
 
 describe('HTTP requests', () => {
   test.for(Object.entries(invalidRequests))(
-    'a request %s is rejected without closing the connection',
+    'an HTTP request %s is rejected without closing the connection',
     async ([_, { status, namedSetting: names = '', ...options }], { server }) => {
       const connection = openConnection(server.origin);
       const hasBody = options.method === undefined;
@@ -118,7 +118,7 @@ describe('HTTP requests', () => {
     },
   );
 
-  test('a request body of more than 1 MB gets a 413', async ({ server }) => {
+  test('a request body of more than 1 MB is rejected with status 413', async ({ server }) => {
     const large = Buffer.alloc(1024 * 1024 + 1, ' ');
     const stated = await openConnection(server.origin).send({ body: large });
     const streamed = await openConnection(server.origin).send({
@@ -131,7 +131,7 @@ describe('HTTP requests', () => {
     expect((await openConnection(server.origin).call('whoami', {}, goodKey)).status).toBe(200);
   });
 
-  test('a request body of more than 64 KB needs an accepted API key', async ({ server }) => {
+  test('a request body of more than 64 KB needs an API key that the API has accepted', async ({ server }) => {
     const body = whoami.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`);
     const sendLargeBody = (key: string) => openConnection(server.origin).send({ headers: validHeaders(key), body });
     const unknownKey = 'svc_live_made_up_for_this';
@@ -140,7 +140,7 @@ describe('HTTP requests', () => {
     expect((await sendLargeBody(unknownKey)).json).toMatchObject({ result: { isError: true } });
   });
 
-  test('a rejected request with an unread body closes the connection', async ({ server }) => {
+  test('a rejected request whose body was not read closes the connection', async ({ server }) => {
     const { status, headers } = await openConnection(server.origin).send({
       path: '/other',
       body: Buffer.alloc(500_000, ' '),
@@ -149,7 +149,7 @@ describe('HTTP requests', () => {
     expect(headers.connection).toBe('close');
   });
 
-  test('a chunked request body is read', async ({ server }) => {
+  test('a request body with chunked transfer encoding is read', async ({ server }) => {
     const { json } = await openConnection(server.origin).send({
       headers: validHeaders(goodKey),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
@@ -193,7 +193,7 @@ describe('The Accept header', () => {
     }
   });
 
-  test('a client that accepts only JSON gets JSON for a call with progress', async ({ server }) => {
+  test('a client that accepts only JSON gets JSON even for a call with progress', async ({ server }) => {
     const gather = (meta: object) =>
       JSON.stringify(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 0 }, _meta: meta }));
     const typeOf = async (accept: string, more: object, meta: object) => {
@@ -208,7 +208,7 @@ describe('The Accept header', () => {
   });
 });
 
-test('the server accepts /mcp/ with a trailing slash', async ({ server }) => {
+test('the server accepts the path /mcp/ with a trailing slash', async ({ server }) => {
   const { send } = openConnection(server.origin);
   const headers = validHeaders(goodKey);
   for (const path of ['/mcp/', '/mcp/?output=text']) {
@@ -220,7 +220,9 @@ test('the server accepts /mcp/ with a trailing slash', async ({ server }) => {
     expect((await send({ path, headers, body: whoami })).status, path).toBe(404);
 });
 
-test('an unknown JSON-RPC method gets status 200 or 404, depending on the revision', async ({ server }) => {
+test('an unknown JSON-RPC method gets HTTP status 200 or 404, depending on the protocol revision', async ({
+  server,
+}) => {
   const revision = '2026-07-28';
   const connection = openConnection(server.origin);
   const method = 'tools/forget';
@@ -266,7 +268,7 @@ const get = (server: HttpServer, path: string, host: string) =>
   openConnection(server.origin).send({ method: 'GET', path, headers: { host } });
 
 test.for(['/healthz', '/readyz'])(
-  '%s responds to IP addresses and loopback names and rejects foreign host names',
+  'the HTTP server %s accepts IP addresses and loopback names as Host and rejects foreign names',
   async (path, { server }) => {
     for (const host of ['10.1.2.3:3000', '127.0.0.1', '[::1]:3000', '[2001:db8::1]', 'localhost:3000']) {
       expect((await get(server, path, host)).status, host).toBe(200);
@@ -277,7 +279,7 @@ test.for(['/healthz', '/readyz'])(
   },
 );
 
-test('a web page of the same origin can call the server only on loopback', async ({
+test("a web page of the server's own origin can call the server only on loopback", async ({
   upstream: { baseUrl },
   server,
   onTestFinished,

@@ -22,7 +22,7 @@ const acceptGoodKeys: Behaviour = (request, response, body) => {
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
-test('an unknown API key is counted when its request arrives', async ({ serve }) => {
+test('an attempt with an unknown API key is counted when its request arrives', async ({ serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, stoppedClock);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
@@ -35,7 +35,7 @@ test('an unknown API key is counted when its request arrives', async ({ serve })
   expect(held).toHaveLength(3);
 });
 
-test('rejected API keys use up the attempt limit, and accepted keys are not limited', async ({ serve }) => {
+test('rejected API keys count toward the attempt limit, and accepted keys are not limited', async ({ serve }) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 2 }, stoppedClock);
   const acceptedKeys = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
   for (const key of acceptedKeys) expect((await post(key)).status).toBe(200);
@@ -68,7 +68,7 @@ test('a key attempt is counted before the request body arrives', async ({ serve 
   await close();
 });
 
-test('a key attempt is counted even if the client disconnects', async ({ serve }) => {
+test('a key attempt is counted even if the client disconnects early', async ({ serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
   const connection = openConnection(server.origin);
@@ -115,7 +115,7 @@ test.for([402, 403, 404, 422, 429])(
   },
 );
 
-test('tools without API calls serve only accepted API keys', async ({ serve, upstream }) => {
+test('tools that send no API request work only with an accepted API key', async ({ serve, upstream }) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 60 }, stoppedClock);
   const query = toolCall('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
   for (const body of [query, toolCall('view_ads', { adIds: ['x'] })])
@@ -130,7 +130,7 @@ test('tools without API calls serve only accepted API keys', async ({ serve, ups
   expect(upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/whoami']);
 });
 
-test('reading the board page with an unknown API key counts as an attempt', async ({ serve }) => {
+test('reading the page of the ad board with an unknown API key counts as an attempt', async ({ serve }) => {
   const { post } = await serve(createUnansweringService().behaviour, { refusalsPerMinute: 5 }, stoppedClock);
   const readBoard = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
   const answers = await Promise.all(
@@ -141,7 +141,7 @@ test('reading the board page with an unknown API key counts as an attempt', asyn
   expect((await post('svc_live_guess.99')).status).toBe(429);
 });
 
-test('an accepted API key stays known for 15 minutes', async ({ serve }) => {
+test('an accepted API key is remembered for 15 minutes', async ({ serve }) => {
   const clock = { now: 1_000_000 };
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
   const statuses = async (...keys: string[]) => {
@@ -156,7 +156,7 @@ test('an accepted API key stays known for 15 minutes', async ({ serve }) => {
   expect(await statuses('guess.5', 'good')).toEqual([200, 429]);
 });
 
-test('the server remembers 10,000 IP addresses and 10,000 API keys', async () => {
+test('the server remembers at most 10,000 IP addresses and 10,000 API keys', async () => {
   const now = () => 1_000_000;
   const { add, has } = createMemoryKeys(now);
   const keys = createKeyAttempts({ perMinute: 1, now, isKnown: has });

@@ -40,7 +40,7 @@ describe('Messages over stdio', () => {
     expect(logged.filter((text) => text.includes('stdio'))).toHaveLength(2);
   });
 
-  test('a stdio message of more than 10 MB is rejected', async () => {
+  test('a stdio message larger than 10 MB is rejected', async () => {
     const { stdin, lines } = await openSession();
     const piece = Buffer.alloc(1024 * 1024, 'x');
     for (let megabyte = 0; megabyte < 11; megabyte++) stdin.write(piece);
@@ -51,10 +51,10 @@ describe('Messages over stdio', () => {
   });
 });
 
-describe('The protocol revision over stdio', () => {
+describe('The protocol revision of a stdio session', () => {
   const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
 
-  test('a stdio client that starts with revision 2026-07-28 stays with it', async () => {
+  test('a stdio client that starts with revision 2026-07-28 keeps this revision', async () => {
     // The server has its own copy of this SDK constant, so that it need not load the SDK at startup.
     expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
     const { ask } = await openSession({ revision: '' });
@@ -75,7 +75,7 @@ describe('The protocol revision over stdio', () => {
 });
 
 describe('The limit of concurrent calls over stdio', () => {
-  test('over stdio, 32 calls run, 256 wait, and further calls are rejected as busy', async () => {
+  test('a stdio session runs 32 calls, queues 256 and rejects further calls as busy', async () => {
     const gate = createGate();
     const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
@@ -88,7 +88,7 @@ describe('The limit of concurrent calls over stdio', () => {
     expect(lines.filter(({ result }) => result?.isError !== true)).toHaveLength(288);
   });
 
-  test('the time a stdio call waits for a slot counts against its timeout', async () => {
+  test('the time that a stdio call waits for a slot counts against its timeout', async () => {
     const gate = createGate();
     let late = 0;
     const now = () => Date.now() + late;
@@ -102,7 +102,7 @@ describe('The limit of concurrent calls over stdio', () => {
     expect(lines.at(-1)).toMatchObject({ id: 33, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } });
   });
 
-  test('the server stops reading stdin while the client does not read stdout', async () => {
+  test('the server stops reading standard input while the client does not read its output', async () => {
     const { send, stdin, stdout, ask, lines } = await openSession();
     // The first tool list requests the filter description from the API.
     await ask(request(0, 'tools/list'));
@@ -121,7 +121,7 @@ describe('The limit of concurrent calls over stdio', () => {
   });
 });
 
-test('cancelled calls leave no promises behind in a stdio session', async () => {
+test('cancelled calls leave no pending promises behind in a stdio session', async () => {
   const { upstream, send, ask } = await openSession({ behaviour: delays.hangs });
   const cancelled = async (from: number, count: number) => {
     for (let id = from; id < from + count; id++) {
@@ -158,27 +158,30 @@ test('large files are sent over stdio only as fast as the client reads', async (
   for (const { result } of lines) expect(result?.contents?.[0]?.text).toHaveLength(bytes - 2);
 });
 
-describe('The end of standard input', () => {
+describe('The end of standard input in a stdio session', () => {
   test.for([
     ['2025-11-25', {}],
     ['2026-07-28', { _meta: envelope }],
-  ] as const)('all earlier requests of revision %s are answered after stdin ends', async ([revision, meta]) => {
-    // A tool list waits for the filter description of a local API.
-    const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
-    const isModern = revision === '2026-07-28';
-    const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
-    const calls = ['query_ads', 'view_ads', 'get_credits'].map(
-      (name) => ['tools/call', { name, arguments: {} }] as const,
-    );
-    const requests = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
-    stdin.end(
-      requests.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
-    );
-    await waitFor(ended, 'the session to end');
-    expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(requests.keys()));
-  });
+  ] as const)(
+    'all earlier requests of revision %s get a response after standard input closes',
+    async ([revision, meta]) => {
+      // A tool list waits for the filter description of a local API.
+      const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
+      const isModern = revision === '2026-07-28';
+      const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
+      const calls = ['query_ads', 'view_ads', 'get_credits'].map(
+        (name) => ['tools/call', { name, arguments: {} }] as const,
+      );
+      const requests = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
+      stdin.end(
+        requests.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
+      );
+      await waitFor(ended, 'the session to end');
+      expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(requests.keys()));
+    },
+  );
 
-  test('a paid call is answered after stdin ends, even after drainMs', async () => {
+  test('a paid call gets its response after standard input closes, even later than drainMs', async () => {
     const gate = createGate();
     const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: answerWhenOpen(gate), drainMs: 50 });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -190,7 +193,7 @@ describe('The end of standard input', () => {
     expect(lines).toMatchObject([{ id: 1, result: { content: [{ type: 'text' }] } }]);
   });
 
-  test('a call without an API response gets a timeout error after stdin ends', async () => {
+  test('a call that gets no API response times out after standard input closes', async () => {
     const settings = { timeoutMs: 500 };
     const { send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 60_000, settings });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -199,7 +202,7 @@ describe('The end of standard input', () => {
     expect(lines).toMatchObject([{ id: 1, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } }]);
   });
 
-  test('a stop request aborts calls that take longer than drainMs', async () => {
+  test('a stop request aborts calls that run longer than drainMs', async () => {
     const { upstream, send, stdin, stop, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));
     stdin.end();
@@ -210,7 +213,7 @@ describe('The end of standard input', () => {
     expect(lines).toEqual([]);
   });
 
-  test('a stdio session ends immediately when its output is closed', async () => {
+  test('a stdio session ends immediately when its output closes', async () => {
     const { upstream, send, stdout, ended } = await openSession({ behaviour: delays.hangs, drainMs: 600_000 });
     send(whoami(1));
     await upstream.waitForRequests(1);

@@ -14,7 +14,7 @@ const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) 
   return { service, server, search };
 });
 
-test('a sign-in connection spends at most its own credit budget', async ({ serve }) => {
+test('a signed-in connection spends at most its own credit budget', async ({ serve }) => {
   const { service, server, search } = await serve();
   const [bounded, free] = [await server.signIn('5'), await server.signIn()];
   for (const query of ['a', 'b']) expect((await search(bounded.access, query)).isError).toBe(false);
@@ -41,7 +41,7 @@ test('a budget of 0 allows only free calls, even after a token renewal', async (
   expect(service.chargedCredits).toBe(2);
 });
 
-test('concurrent calls stay within the budgets of the connection and the server', async ({ serve }) => {
+test('concurrent calls stay within the budget of the connection and the budget of the server', async ({ serve }) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
   const connections = [await server.signIn('7'), await server.signIn('9'), await server.signIn('50')];
   // The server learns the price from this search.
@@ -64,7 +64,7 @@ test('concurrent calls stay within the budgets of the connection and the server'
   }
 });
 
-test('a shared call is still sent if the budget of one connection is too small', async ({ serve }) => {
+test('a shared call is still sent if the budget of one of its connections is too small', async ({ serve }) => {
   const { service, server, search } = await serve();
   const [poor, rich] = [await server.signIn('3'), await server.signIn('100')];
   const gate = createGate();

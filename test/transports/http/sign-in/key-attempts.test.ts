@@ -23,7 +23,7 @@ const submitKey = (server: SignInServer, request: Record<string, string>, key: s
     body: new URLSearchParams({ ...request, api_key: key }),
   });
 
-test('key attempts on the sign-in page are counted separately from API calls', async ({ serve }) => {
+test('API keys tried on the sign-in page are counted separately from those in API calls', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
   for (let number = 0; number < 40; number++)
@@ -43,7 +43,7 @@ test('key attempts on the sign-in page are counted separately from API calls', a
   client.close();
 });
 
-test('a trusted proxy determines the IP address of a key attempt', async ({ serve }) => {
+test('a trusted proxy determines the IP address for which a key attempt is counted', async ({ serve }) => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
   const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
   const from = async (forwarded: string | undefined, number: number) =>
@@ -64,7 +64,7 @@ test('a trusted proxy determines the IP address of a key attempt', async ({ serv
   expect((await submitKey(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
 });
 
-test('concurrent checks of one API key count as one attempt', async () => {
+test('concurrent checks of the same API key count as one attempt', async () => {
   const keys = createKeyAttempts({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
   expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
   expect(await keys.admit('other', 'page')).toBe(60);
@@ -90,7 +90,7 @@ test('attempts from one IP address do not use up all slots for key checks', asyn
   for (const { status } of await Promise.all([...guesses, otherAttempt])) expect(status).toBe(400);
 });
 
-test('a failed key check does not count as an attempt', async ({ serve }) => {
+test('a key check that fails for technical reasons does not count as an attempt', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
   upstream.respondWith((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {

@@ -56,7 +56,7 @@ inChromium('The sign-in page', () => {
   });
   const noProblems = { axe: [], isTooWide: false, small: [] };
 
-  test('a user can sign in by keyboard on a phone', async ({ server }) => {
+  test('a user can sign in with the keyboard on a phone', async ({ server }) => {
     const { received, uri } = await startCallback();
     const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
     const { request, verifier } = createAuthorizationRequest(clientId, { redirect_uri: uri });
@@ -114,7 +114,7 @@ inChromium('The sign-in page', () => {
     await expect.poll(() => received[1]?.searchParams.get('error')).toBe('access_denied');
   });
 
-  test('other web pages can neither frame nor submit the sign-in page', async ({ server }) => {
+  test('other web pages can neither embed nor submit the sign-in page', async ({ server }) => {
     const name = '<script>document.title="run"</script><style>*{display:none}</style>';
     const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
     const { page } = await openPage();

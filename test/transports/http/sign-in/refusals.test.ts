@@ -46,7 +46,7 @@ test('all sign-in responses have the required security headers', async ({ server
   }
 });
 
-test('a server without sign-in settings serves none of its paths', async ({ upstream: { baseUrl } }) => {
+test('a server without sign-in settings returns 404 for all sign-in paths', async ({ upstream: { baseUrl } }) => {
   const server = await startSignInServer({ baseUrl, publicUrl: undefined, signInSecret: undefined });
   for (const path of ['/authorize', '/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server'])
     expect((await server.send(path)).status).toBe(404);
@@ -54,7 +54,7 @@ test('a server without sign-in settings serves none of its paths', async ({ upst
   expect(challenged.headers.get('www-authenticate')).toBe('Bearer realm="ad-library-mcp"');
 });
 
-test('an invalid sign-in request never redirects', async ({ server }) => {
+test('an invalid sign-in request never redirects the browser', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const pagesOf = async (invalidFields: Record<string, string>) => {
     const answers = [
@@ -113,7 +113,7 @@ async function registerUris(server: SignInServer, uris: unknown) {
   return [answer.status, (await answer.json()) as { client_id: string; redirect_uris: string[] }] as const;
 }
 
-test('a registration succeeds with its web URIs if it also lists a desktop URI', async ({ server }) => {
+test('a client can register web redirect URIs even if it also lists a desktop URI', async ({ server }) => {
   const web = ['https://www.cursor.com/agents/mcp/oauth/callback', 'http://localhost:8787/callback'];
   const [status, { redirect_uris: uris }] = await registerUris(server, [
     'cursor://anysphere.cursor-mcp/oauth/callback',
@@ -122,7 +122,7 @@ test('a registration succeeds with its web URIs if it also lists a desktop URI',
   expect([status, uris]).toEqual([201, web]);
 });
 
-test('a registration with too many or too long redirect URIs is rejected', async ({ server }) => {
+test('a registration with too many or overlong redirect URIs is rejected', async ({ server }) => {
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
   expect((await registerUris(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
@@ -139,7 +139,7 @@ test('a loopback redirect URI may differ from the registered one only in its por
     expect(await at(uri)).toBe(400);
 });
 
-test('an authorization code is valid once, for one client, redirect URI and verifier', async ({ server }) => {
+test('an authorization code is valid once, for one client, one redirect URI and one verifier', async ({ server }) => {
   const validGrant = await server.withCode();
   const errorOf = async (fields: Record<string, string>) => (await server.token(fields)).body.error;
   for (const [invalidFields, error] of [
@@ -165,7 +165,7 @@ test('an authorization code is valid once, for one client, redirect URI and veri
   expect((await server.refreshTokens(refresh, validGrant.client_id)).status).toBe(400);
 });
 
-test('using a refresh token twice ends its connection', async ({ server }) => {
+test('using a refresh token twice ends the connection it belongs to', async ({ server }) => {
   const [connection, otherConnection] = [await server.signIn(), await server.signIn()];
   const renew = (refresh: string, clientId = connection.clientId) => server.refreshTokens(refresh, clientId);
   expect((await renew(connection.refresh, await server.register(otherApp))).status).toBe(400);
@@ -177,7 +177,7 @@ test('using a refresh token twice ends its connection', async ({ server }) => {
   expect((await server.call(otherConnection.access, 'whoami')).status).toBe(200);
 });
 
-test('a token is rejected where another kind of token is required', async ({ server }) => {
+test('a token is rejected where another type of token is required', async ({ server }) => {
   const validGrant = await server.withCode();
   const { clientId, access, refresh } = await server.signIn();
   for (const token of [refresh, validGrant.code, clientId, 'x'.repeat(500), ''])
@@ -204,7 +204,10 @@ test('an app can revoke only its own connection', async ({ server }) => {
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('a connection ends when the API rejects its key, but not on a gateway error', async ({ server, upstream }) => {
+test('a connection ends when the API rejects its key, but not when a gateway returns an error', async ({
+  server,
+  upstream,
+}) => {
   const { access } = await server.signIn();
   upstream.respondWith((_, response) => void response.writeHead(401).end('<h1>Gateway</h1>'));
   expect((await server.call(access, 'whoami')).result.error).toMatchObject({ kind: 'unauthorized' });
@@ -216,7 +219,7 @@ test('a connection ends when the API rejects its key, but not on a gateway error
   expect((await server.call(access, 'whoami')).status).toBe(401);
 });
 
-test('the sign-in form is rejected from other web pages', async ({ server }) => {
+test('the sign-in form is rejected if another web page submits it', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const post = async (
     headers: Record<string, string>,
@@ -242,7 +245,7 @@ test('the sign-in form is rejected from other web pages', async ({ server }) => 
   expect([long.status, long.headers.get('x-frame-options')]).toEqual([413, 'DENY']);
 });
 
-test('an invalid credit budget is reported beside its field', async ({ server }) => {
+test('an error about an invalid credit budget is shown next to its field', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const invalidBudgets = '-1|1.5|1e3|0x10|ten|١٢|1 000|99999999999|1000000001|"><script>|NaN|1\u0000'.split('|');
   for (const budget of invalidBudgets) {
@@ -254,7 +257,7 @@ test('an invalid credit budget is reported beside its field', async ({ server })
   }
 });
 
-test('no page, URL, log line or token contains the API key in readable form', async ({ upstream }) => {
+test('no page, URL, log line or token contains the API key in plain text', async ({ upstream }) => {
   const server = await startSignInServer({ baseUrl: upstream.baseUrl });
   const clientId = await server.register();
   const { request } = createAuthorizationRequest(clientId);
@@ -290,7 +293,7 @@ test('no page, URL, log line or token contains the API key in readable form', as
     expect(allTexts).not.toContain(secret);
 });
 
-test('every path rejects an API key in its URL', async ({ upstream: { baseUrl } }) => {
+test('every path rejects a request with an API key in its URL', async ({ upstream: { baseUrl } }) => {
   const server = await startSignInServer({ baseUrl, metrics: true });
   for (const path of ['/authorize', '/token', '/register', '/revoke', '/mcp'])
     for (const query of [`a=${goodKey}`, 'api_key=x'])
@@ -315,7 +318,7 @@ const chat = 'https://chat.example.com';
 const createDocument = (path: string, more = {}) =>
   JSON.stringify({ client_id: `${chat}${path}`, client_name: 'A chat', redirect_uris: [redirectUri], ...more });
 
-test('an invalid client metadata document is rejected', async ({ upstream: { baseUrl } }) => {
+test('a client metadata document that is invalid is rejected', async ({ upstream: { baseUrl } }) => {
   const answers: Record<string, (response: ServerResponse, path: string) => unknown> = {
     '/larger-than-5-kb': (response, path) => response.end(createDocument(path, { more: 'x'.repeat(5000) })),
     '/of-another-address': (response, path) => response.end(createDocument(`${path}?`)),
@@ -345,7 +348,9 @@ test('an invalid client metadata document is rejected', async ({ upstream: { bas
   expect((await requestMetadata('/good')).status).toBe(200);
 });
 
-test('a client metadata document on an internal host is never fetched', async ({ upstream: { baseUrl } }) => {
+test('a client metadata document on a host of an internal network is never fetched', async ({
+  upstream: { baseUrl },
+}) => {
   const hosts = ['127.0.0.1', '[::1]', '169.254.169.254', 'no-such-host.invalid'];
   const server = await startSignInServer({
     baseUrl,
@@ -359,7 +364,7 @@ test('a client metadata document on an internal host is never fetched', async ({
   expect(await Promise.all(hosts.map(requestMetadata))).toEqual(hosts.map(() => [400, true, true]));
 });
 
-test('a client id with an invalid URL is rejected without a fetch', async ({ upstream: { baseUrl } }) => {
+test('a client id that is not a valid URL is rejected without a fetch', async ({ upstream: { baseUrl } }) => {
   const requests: unknown[] = [];
   const web = await startFakeWeb(({ url }, response) => {
     requests.push(url);
@@ -422,7 +427,7 @@ test('the number of metadata fetches is limited per IP address', async ({ upstre
   }
 });
 
-test('a hundred client registrations all stay valid', async ({ server }) => {
+test('a hundred registered clients all stay valid', async ({ server }) => {
   const ids = await Promise.all(Array.from({ length: 100 }, () => server.register()));
   expect(new Set(ids).size).toBe(100);
   for (const id of [ids[0], ids[99]])

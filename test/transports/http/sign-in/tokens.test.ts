@@ -31,7 +31,7 @@ test('codes expire after a minute, access tokens after an hour and refresh token
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('reusing a code or refresh token ends its connection even after its expiry', async ({
+test('reusing a code or refresh token ends its connection even after the token has expired', async ({
   timed: { clock, server },
 }) => {
   const validGrant = await server.withCode();
@@ -50,7 +50,7 @@ test('reusing a code or refresh token ends its connection even after its expiry'
   expect((await server.refreshTokens(last.body.refresh_token ?? '', clientId)).status).toBe(400);
 });
 
-test('tokens are rejected by a server with another secret or URL', async ({ upstream, timed }) => {
+test('tokens are rejected by a server with a different secret or URL', async ({ upstream, timed }) => {
   const { server } = timed;
   const { port, origin: publicUrl } = server;
   const { access, refresh, clientId } = await server.signIn();
@@ -67,7 +67,9 @@ test('tokens are rejected by a server with another secret or URL', async ({ upst
   }
 });
 
-test('the 65th connection of an API key ends the oldest one', async ({ timed: { clock, server } }) => {
+test('the 65th connection of an API key ends the oldest connection of this key', async ({
+  timed: { clock, server },
+}) => {
   const all = [];
   for (let number = 0; number < 66; number++) {
     clock.now += 1000;
