@@ -26,42 +26,45 @@ export const { version } = about;
 /** The settings, clocks and shared state that a server needs. */
 export interface AppOptions {
   config: Config;
-  /** The problems of the settings. If there are any, every call returns an error that lists them. */
+  /** Problems found in the settings. If there are any, every call returns an error that lists them. */
   problems?: readonly string[];
   log: Log;
-  /** Called after each finished tool call. By default, each call is logged. */
+  /** Called after each finished tool call. Defaults to writing the call to the log. */
   onCall?: OnCall;
   now: () => number;
-  /** A monotonic clock, in milliseconds. */
+  /** Returns milliseconds from a monotonic clock. */
   elapsed: () => number;
   random: () => number;
-  /** Sends requests to the service. By default, over the network. */
+  /** Sends requests to the service. Defaults to sending them over the network. */
   fetch?: Fetch | undefined;
-  /** The URL under which `pictures` will be served. Undefined if no HTTP server runs. */
+  /** The URL at which `pictures` will be served. Undefined if no HTTP server runs. */
   mediaUrl?: string | undefined;
-  /** Resolves the IP addresses of picture hosts. By default, with DNS. */
+  /** Resolves the IP addresses of picture hosts. Defaults to DNS. */
   resolve?: Resolve | undefined;
-  /** The API keys that the service has recently accepted. By default, there is only one key. */
+  /**
+   * The API keys that the service has accepted recently. Defaults to storage for the single key of a single-user
+   * server.
+   */
   keys?: AcceptedKeys | undefined;
-  /** The state that all replicas share. Undefined for a single process. */
+  /** The state that all replicas share. Undefined if there is only one process. */
   shared?: ReplicaState | undefined;
-  /** True if all processes that use the folder share one credit budget per day. */
+  /** True if all processes that use the storage folder share one credit budget per day. */
   countsDays?: boolean | undefined;
-  /** The folder for exported files, used if the settings name no folder. By default, exported files stay in memory. */
+  /** The folder for exported files if the settings do not define one. By default, exported files stay in memory. */
   exportTarget?: ExportTarget | undefined;
 }
 
-/** A monotonic clock, in milliseconds. */
+/** Returns milliseconds from a monotonic clock. */
 export const elapsed = (): number => Math.round(performance.now());
 
-/** A placeholder for the base URL of demo pictures, used when no HTTP server runs. */
+/** Base URL of demo pictures if no HTTP server runs. It is a placeholder that serves nothing. */
 const placeholderMediaUrl = 'https://media.demo.example/media';
 
-/** The service that the server calls: a real service, or the demo library in this process. */
+/** The service that receives the API calls: a real service, or the demo library in this process. */
 interface Service {
-  /** The API key of a single-user server. */
+  /** The API key of a single-user server. Undefined if callers send their own keys. */
   apiKey?: string | undefined;
-  /** Sends requests to the service without using the network. */
+  /** Set for the demo library, which handles requests in this process instead of over the network. */
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
   searchFilters?(): Promise<SearchFilters | undefined>;
@@ -70,17 +73,17 @@ interface Service {
   close?(): Promise<void>;
 }
 
-/** A running server, without a transport. */
+/** A running server without a transport such as stdio or HTTP. */
 export type App = Awaited<ReturnType<typeof openApp>>;
 
-/** Opens the server. Every transport uses the same returned object. */
+/** Starts the server. All transports share the returned object. */
 export async function openApp(options: AppOptions) {
   const { config, problems = [], log, onCall = logCalls(log), now, elapsed } = options;
   const upstream = await (config.demo ? openDemo(options) : openService(options));
   const credentials: Credentials = { apiKey: upstream.apiKey, tenantId: 'own' };
   const draining = new AbortController();
   const closing = new AbortController();
-  // Every call in progress listens to this signal. Node would warn of a memory leak at more than ten listeners.
+  // Every call in progress listens to this signal, and Node would warn of a memory leak at more than ten listeners.
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
   const getCalls = () => {
@@ -107,7 +110,7 @@ export async function openApp(options: AppOptions) {
   const catalog = createCatalog({ server, version, openCalls: getCalls, searchFilters });
   return {
     catalog: problems.length > 0 ? rejectAllCalls(catalog, problems) : catalog,
-    /** The credentials for calls that carry no API key: the configured key, or the key of the demo library. */
+    /** The credentials for calls without an API key: the configured key, or the key of the demo library. */
     credentials,
     /**
      * Asks the service whether it accepts an API key.
@@ -117,15 +120,15 @@ export async function openApp(options: AppOptions) {
       const { value } = await (await getCalls()).whoami(caller);
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
-    /** Keeps the recorded spending of a connection for longer. Called when a connection is renewed. */
+    /** Extends how long the recorded spending of a connection is kept. Called when a connection is renewed. */
     keepSpending: async (connection: Connection) => (await getCalls()).keepSpending(connection),
     findLinked: async (link: string, name: string) => (await getCalls()).findLinked(link, name),
     pictures: upstream.servedPictures?.answer,
-    /** Makes long calls return the data that they already have, because the process ends soon. */
+    /** Tells long calls to return the data they have so far, because the process is about to exit. */
     drain: () => draining.abort(),
     /**
-     * Ends all calls. Waits up to `drainMs` for paid requests that were already sent, because the service charges for
-     * them anyway.
+     * Ends all calls. Waits up to `drainMs` milliseconds for paid requests that were already sent, because the service
+     * charges for them anyway.
      */
     close: async (drainMs = 0): Promise<void> => {
       closing.abort();
@@ -136,13 +139,13 @@ export async function openApp(options: AppOptions) {
 }
 
 /**
- * The time limit of the request that finds out which account a key belongs to, in milliseconds. A paid response waits
- * at most this long before it is stored.
+ * Time limit for asking the service which account a key belongs to, in milliseconds. Storing a paid response may wait
+ * this long.
  */
 const maxWhoamiMs = 5000;
 
 /**
- * Connects the API client, the cache, the credit meter and the storage. They are loaded with the first call, so that a
+ * Connects the API client, the cache, the credit meter and the storage. They are loaded on the first call, so that the
  * server starts fast.
  */
 export async function openCalls(options: AppOptions, upstream: Service): Promise<OpenCalls> {
@@ -168,7 +171,7 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
     shared,
     now,
     monotonicNow: elapsed,
-    // Demo data is not stored. Files that the user explicitly asks for are.
+    // Demo data is not stored, but files that the user explicitly requests are.
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
     userIdOf: async (caller) => {
@@ -182,8 +185,8 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {
-      // Each call first makes sure that the service has recently accepted its key. Without such a record, the key has
-      // no calls in progress.
+      // Every call first checks that the service has recently accepted its key. If there is no record of that, no calls
+      // with this key are in progress.
       const wasAccepted = await accepted.has(tenantId);
       await accepted.remove(tenantId);
       await state.exports.links?.end(tenantId, wasAccepted);
@@ -192,7 +195,8 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   const openLedger = () => createMemoryLedger({ now: elapsed });
   const onLost = (call: Call) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
-    // The response is added once the store is reachable again, and the log already says that the store is unreachable.
+    // The response is added later, when the store is reachable again. The log already mentions that the store is
+    // unreachable.
     if (shared && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
@@ -203,8 +207,8 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   const storedAnswers = { datasets, cache, isCached: cacheSeconds > 0, keys };
   const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
 
-  // Every API call passes through these steps: the cache (`answers`), then the credit meter, then HTTP. Without a base
-  // URL, the API client rejects the call before the first step.
+  // Every API call passes through the cache (`answers`), then the credit meter, then HTTP. If no base URL is
+  // configured, the API client rejects the call before it reaches the cache.
   const http = recordAcceptedKeys(
     createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker }),
     keys,
@@ -233,7 +237,7 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
     close: async (ms) => {
       await answers.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
-      // Close the network last: closing a dataset with an unknown owner sends one more request to identify the owner.
+      // Close the network last. Closing a dataset whose owner is unknown sends one more request to identify the owner.
       await network.close();
     },
   };
@@ -264,14 +268,20 @@ function createPictureOpener({ config, elapsed, random, resolve }: AppOptions, {
   return { open, close: async () => (await opened)?.close() };
 }
 
-/** Opens a function that fetches pictures for a local library from the hosts that `AD_LIBRARY_MEDIA_HOSTS` allows. */
+/**
+ * Returns a function that fetches pictures for a local library. It fetches only from hosts that
+ * `AD_LIBRARY_MEDIA_HOSTS` allows.
+ */
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
   const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
   const pictures = opened.forTenant('library');
   return { fetch: pictures.original, close: opened.close };
 }
 
-/** Adds the local library to the allowed picture hosts, because it serves the pictures of its ads itself. */
+/**
+ * Adds the host of a local library to the allowed picture hosts, because the library serves the pictures of its ads
+ * itself.
+ */
 function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
   const isNone = !hosts.public && hosts.listed.length === 0;
   const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
@@ -280,7 +290,7 @@ function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefin
   return { ...hosts, listed: [...hosts.listed, libraryHost] };
 }
 
-/** Returns a catalog that rejects every call, because the settings are invalid. */
+/** Returns a catalog that rejects every call with the problems of the settings. */
 function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map(escapeControlCharacters).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', wrongSettings: true, problem, sent: false });
@@ -295,7 +305,7 @@ function openService({ config, fetch }: AppOptions): Service {
   let filters: Promise<SearchFilters | undefined> | undefined;
   const fetchFiltersOnce = () => {
     filters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {
-      // The library may start later than this server, so the next call tries again.
+      // The library may start after this server, so let the next call try again.
       filters = undefined;
       return undefined;
     });
@@ -305,8 +315,8 @@ function openService({ config, fetch }: AppOptions): Service {
 }
 
 /**
- * Fetches the filter keys of a service on this machine. Such a service is often a local library, which publishes its
- * filter keys at `/filters.json`.
+ * Fetches the filter keys of a service that runs on this machine. Such a service is often a local library, which
+ * publishes its filter keys at `/filters.json`.
  */
 async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ fetchServedFilters }, { libraryFilters }] = await Promise.all([
@@ -347,7 +357,7 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
   };
 }
 
-/** Returns the headers in the form in which a web-standard request or response offers them. */
+/** Returns a `get` method that ignores case, like the `Headers` object of a web-standard request. */
 function createHeaderReader(headers: Record<string, string>) {
   const values = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return { get: (name: string) => values.get(name.toLowerCase()) ?? null };
@@ -358,7 +368,10 @@ const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
 /** The names of all tools that a user can enable. */
 export const toolNames = publicTools.map(({ name }) => name);
 
-/** Selects the enabled tools. The tools of the board's page are added if any enabled tool shows the board. */
+/**
+ * Selects the enabled tools. If any of them shows the board (the interactive view), the tools that the board calls are
+ * added.
+ */
 function selectTools({ tools: names, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
   const enabledTools = publicTools
     .filter((tool) => names?.includes(tool.name) ?? true)

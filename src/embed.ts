@@ -2,7 +2,7 @@ import { elapsed, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
 import { createLog } from './logging/log.ts';
 
-/** The subset of `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
+/** The part of the interface `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
 export interface Transport {
   start(): Promise<void>;
   send(message: never): Promise<void>;
@@ -15,8 +15,8 @@ export interface Transport {
 /** A server that runs inside another program. */
 export interface EmbeddedServer {
   /**
-   * Serves an MCP client until its transport closes, with protocol revisions up to 2025-11-25. You can connect several
-   * clients.
+   * Serves an MCP client until its transport closes. Supports protocol revisions up to 2025-11-25. You can connect
+   * several clients.
    */
   connect(transport: Transport): Promise<void>;
   /** Aborts the calls in progress and releases all resources. */
@@ -24,8 +24,8 @@ export interface EmbeddedServer {
 }
 
 /**
- * Opens a server inside another program, which provides the transports.
- * @param settings the settings, by the names of their environment variables, e.g. `{ AD_LIBRARY_DEMO: 'true' }`; the
+ * Starts a server inside another program, which provides the transports.
+ * @param settings the settings by the names of their environment variables, e.g. `{ AD_LIBRARY_DEMO: 'true' }`; the
  * server does not read the environment itself
  * @param write receives each log line
  * @throws Error that names every invalid setting

@@ -3,13 +3,14 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 enableCompileCache();
-// Import the command only after the compile cache is enabled. Code loaded earlier is compiled again at every start.
+// Import the command only after the compile cache is enabled, because code loaded earlier is not cached and is compiled
+// again at every start.
 await import('./cli/run.ts');
 
 /**
- * Enables Node's compile cache, which makes the next start faster. This needs Node 22.1 or later. The cache is stored
- * next to the program, because other users could replace the code in a temporary folder. If that folder is not
- * writable, nothing is cached.
+ * Enables Node's compile cache, which makes later starts faster. Requires Node 22.1 or later. The cache is stored next
+ * to the program, because in a shared temporary folder other users could replace the code. If the program's folder is
+ * not writable, nothing is cached.
  */
 function enableCompileCache(): void {
   const nodeModule = module as { enableCompileCache?(folder: string): unknown };

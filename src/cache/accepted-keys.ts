@@ -6,14 +6,17 @@ import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
- * The largest number of rejected keys that are remembered. A call that was sent before its key was rejected may succeed
- * afterwards. That late response must not mark the key as accepted again.
+ * Maximum number of rejected API keys to remember. A call that was sent before its key was rejected may still succeed.
+ * That late response must not mark the key as accepted again.
  */
 const maxRejections = 10_000;
 
-/** Wraps `service` so that each response, or error, updates the set of API keys that the service accepts. */
+/** Wraps `service` so that every response and error updates the set of accepted API keys. */
 export function recordAcceptedKeys(service: Send, keys: AcceptedKeys): Send {
-  /** Maps the tenant of each rejected key to the number of calls that had been sent when the rejection arrived. */
+  /**
+   * For each rejected key, the number of calls already sent when the rejection arrived. Calls with a lower number are
+   * older than the rejection.
+   */
   const callCountsAtRejection = new LRUCache<string, number>({ max: maxRejections });
   let sentCallCount = 0;
   return async (call) => {
@@ -29,8 +32,8 @@ export function recordAcceptedKeys(service: Send, keys: AcceptedKeys): Send {
       return answer;
     } catch (error) {
       const { kind, status = 0, code, requestId } = error instanceof AdLibraryError ? error.failure : noFailure;
-      // A gateway can return the same status without checking the key. Only the service itself sends both an error code
-      // and a request id.
+      // A gateway can return status 401 without checking the key. Only the service itself sends both an error code and
+      // a request id.
       const isFromService = code !== undefined && requestId !== undefined;
       if (isFromService && kind === 'unauthorized') {
         callCountsAtRejection.set(tenantId, sentCallCount);
@@ -43,7 +46,9 @@ export function recordAcceptedKeys(service: Send, keys: AcceptedKeys): Send {
 
 const noFailure: Partial<Pick<Failure, 'kind'> & FailureFacts> = {};
 
-/** Errors about the account or the request. The service returns them only after it has accepted the key. */
+/**
+ * Status codes of errors about the account or the request. The service returns them only after it has accepted the key.
+ */
 const statusesOfAcceptedKeys = [402, 403, 404, 422, 429];
 
 const identity = z.looseObject({
@@ -52,8 +57,8 @@ const identity = z.looseObject({
 });
 
 /**
- * Returns true if a `whoami` response has the shape of the API document's *Identity* for a valid key. Status 200 alone
- * proves nothing, because a gateway may send it with any body.
+ * Returns true if a `whoami` response has the shape that the API document (*Identity*) defines for a valid key. Status
+ * 200 alone is no proof, because a gateway may send it with any body.
  */
 const isIdentity = ({ raw }: Answer): boolean => identity.safeParse(raw).success;
 

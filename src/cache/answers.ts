@@ -30,28 +30,31 @@ interface AnswersOptions extends InFlightOptions {
   /** False if caching is turned off. */
   isCached: boolean;
   keys: AcceptedKeys;
-  /** In milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the Unix epoch. */
   now: () => number;
-  /**
-   * Called with an error that occurred while the items of a response were added to the dataset. The caller still
-   * receives the response.
-   */
+  /** Called if the items of a response could not be added to the dataset. The caller still receives the response. */
   onError(error: unknown): void;
 }
 
 interface SharedCall extends InFlightCall {
-  /** True after one caller has received a receipt that shows the charge. The other callers' receipts show no charge. */
+  /**
+   * True after the charge was shown to one of the callers that share the call. The receipts of the other callers show
+   * no charge, so that it is not counted twice.
+   */
   isChargeShown: boolean;
 }
 
 export type Answers = ReturnType<typeof openAnswers>;
 
 /**
- * Opens the cache in front of the meter. The cache avoids paying twice for a call while its response is fresh:
+ * Creates the cache in front of the credit meter. It ensures that the same data is not paid for twice while a response
+ * is fresh:
  *
- * - It returns a cached response, or an ad that is already in the dataset (option `seen`), without sending anything.
- * - It sends equal calls only once, within this process and across all replicas. All callers receive the same response.
- * - It caches each new response and adds the items of the response to the dataset.
+ * - It returns a cached response, or with the option `seen` an ad that is already in the dataset, without sending a
+ *   request.
+ * - It sends identical calls only once, within this process and across all replicas. All callers receive the same
+ *   response.
+ * - It caches each new response and adds the response's items to the dataset.
  */
 export function openAnswers(
   meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'prices'>,
@@ -65,13 +68,13 @@ export function openAnswers(
     const { request, owner, signal } = call;
     if (request.operation.writes) return write(call);
     if (!request.operation.gated) return meter.send(call);
-    // With a remote store, each lookup is a network round trip, so both lookups run in parallel.
+    // Run both lookups in parallel, because each one is a network round trip if the store is remote.
     const [storedAnswer, isAccepted] = await Promise.all([findStored(call), keys.has(owner.tenantId)]);
     if (storedAnswer && !isAccepted) assertIdentity(await whoami(owner, signal));
     if (storedAnswer) return storedAnswer;
     if (call.cache.storedOnly) throw new PaymentNeeded(request);
     if (signal.aborted) throw abortedError(signal, false);
-    // If an equal call is in progress, join that call instead of sending another one.
+    // If an identical call is in progress, wait for its response instead of sending another call.
     const name = `${owner.tenantId} ${request.fingerprint}`;
     for (;;) {
       const running = sharedCalls.get(name);
@@ -98,8 +101,8 @@ export function openAnswers(
   const replayCached = ({ answer, at }: CachedAnswer) => replay(answer, Math.max(0, now() - at));
 
   /**
-   * Sends a call unless another replica is already sending an equal one. The response is stored even if all callers
-   * have left.
+   * Sends a call unless another replica is already sending an identical one. The response is stored even if all callers
+   * have disconnected.
    */
   async function pay(call: Call): Promise<Answer> {
     const { request, owner, cache: options } = call;
@@ -107,7 +110,8 @@ export function openAnswers(
     const onLost = (id: string) => meter.settleLost(call, id);
     const claim = await cache.claim(call, name, { after: options.fresh ? now() : undefined, onLost });
     if (claim.kind === 'cached') return replayCached(claim.cachedAnswer);
-    // The service may have charged for the lost call, so the call is sent again only if the caller asks again.
+    // Another process died while it was sending this call, and the service may have charged for it. Send the call again
+    // only if the caller repeats it.
     if (claim.kind === 'lost') throw createLostCallError();
     try {
       const sending = sendAndStore(call, claim);
@@ -118,14 +122,15 @@ export function openAnswers(
     }
   }
 
-  /** Sends a call, caches the response, and adds the items of the response to the dataset. */
+  /** Sends a call, caches the response, and adds the response's items to the dataset. */
   async function sendAndStore(call: Call, claim: GrantedClaim): Promise<Answer> {
     const { request, owner } = call;
     const { text, ...sentAnswer } = await meter.send(call);
     const at = now();
     const report = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(report);
-    // Responses are numbered in the order in which they arrived. The cache and the dataset store the same number.
+    // Number the responses in the order of their arrival. The cache and the dataset store the same number, so that
+    // newer data replaces older data.
     const order = await dataset?.nextSequenceNumber().catch(report);
     const isCacheable = isCached && !call.cache.uncached;
     const answer = {
@@ -157,26 +162,27 @@ export function openAnswers(
     if (sharedCalls.get(name) === shared) sharedCalls.delete(name);
   }
 
-  /** Calls `whoami` with the caller's API key. The receipt of the tool call does not include this request. */
+  /** Calls `whoami` with the caller's API key. The request is not part of the tool call's receipt. */
   function whoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<Answer> {
     const request = requestWithoutArguments(operations.whoami);
     return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { sent: false } });
   }
 
   /**
-   * Resolves if the service accepts the API key now, or accepted it recently.
-   * @throws AdLibraryError if the service does not accept the key. Data stored for the key must then not be shown.
+   * Resolves if the service accepts the API key now or accepted it recently.
+   * @throws AdLibraryError if the service rejects the key. Data stored for the key must then not be shown.
    */
   async function confirmKey(owner: CallOwner, signal: AbortSignal): Promise<void> {
     if (!(await keys.has(owner.tenantId))) assertIdentity(await whoami(owner, signal));
   }
 
   /**
-   * Returns an ad from the dataset, as a list call returned it. Returns undefined if the dataset does not have the ad.
+   * Returns an ad from the dataset, as it was returned in a list. Returns undefined if the dataset does not contain the
+   * ad.
    *
-   * The API document uses one schema for list items and for the response of `getAd`, but only `id` is required. So a
-   * list item may lack fields that `getAd` would return. For this reason, only calls with the option `seen` use this
-   * copy, and the result states the age and the source of the copy.
+   * The API document uses the same schema for list items and for the response of `getAd`, but only `id` is required. A
+   * list item may therefore lack fields that `getAd` would return. For this reason, only calls with the option `seen`
+   * use the stored ad, and the result mentions its age and source.
    */
   async function findListedAd(owner: CallOwner, adId = ''): Promise<Answer | undefined> {
     const dataset = await datasets.open(owner);
@@ -189,16 +195,16 @@ export function openAnswers(
   }
 
   /**
-   * Sends a call that changes a collection. Later callers must see the change. Therefore they do not join reads of the
-   * collection that are already in progress, and cached lists of the collection are dropped.
+   * Sends a call that changes a collection. Later callers must see the change. They therefore do not share reads of the
+   * collection that are already in progress, and cached lists of the collection are deleted.
    */
   async function write(call: Call): Promise<Answer> {
     forgetReadsOfCollection(call);
     const send: Send = async (sentCall) => {
       const forget = () => cache.forgetGroup(sentCall.owner.tenantId, getItemsGroup(sentCall.request));
       const answer = await meter.send(sentCall).catch(async (error) => {
-        // The service may have applied the change before the call failed, so cached lists of the collection may be
-        // outdated.
+        // The service may have applied the change before the call failed. Cached lists of the collection may be
+        // outdated, so delete them.
         if (!isRejected(error)) await forget();
         throw error;
       });
@@ -223,12 +229,13 @@ export function openAnswers(
   }
 
   /**
-   * Returns the most recent cached total of a search. The total does not depend on the page size, so the cache entries
-   * of all known page sizes are searched.
+   * Returns the most recent cached total of a search. The total does not depend on the page size, so cache entries with
+   * any known page size are checked.
    */
   async function findCachedTotal(tenantId: string, filters: object): Promise<CachedTotal | undefined> {
     const prices = await meter.prices(tenantId);
-    // Page sizes that were paid for before, the default size, and 1. Calls that only need the total request one item.
+    // Try the page sizes that were paid for before, the default size, and 1, because calls that only need the total
+    // request one item.
     const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
     const names = [...limits].map((limit) => {
       const body = { ...filters, ...(limit !== undefined && { limit }) };
@@ -248,7 +255,7 @@ export function openAnswers(
     confirmKey,
     hasCachedAnswer,
     findCachedTotal,
-    /** Opens the dataset of an API key, after checking that the service accepts the key. */
+    /** Opens the dataset of an API key after checking that the service accepts the key. */
     async dataset(owner: CallOwner, signal: AbortSignal): Promise<Dataset> {
       await confirmKey(owner, signal);
       return datasets.open(owner);
@@ -264,15 +271,15 @@ async function receive(shared: SharedCall, signal: AbortSignal): Promise<Answer>
 }
 
 /**
- * Returns true if a call was refused by the credit limit of one tool call or one connection. Other callers waiting for
- * the same call have limits of their own, so they may still send it. The server's budget applies to all callers.
+ * Returns true if a call was refused by the credit limit of its tool call or its connection. Other callers that wait
+ * for the same call have their own limits and may still send it. The server's budget applies to all callers.
  */
 const isRefusedByOwnLimit = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.limit !== 'server';
 
 /**
- * Returns true if the service certainly did not apply a change, for example because the key was rejected or the
- * collection does not exist. Cached lists then stay valid.
+ * Returns true if the service certainly did not apply a change, e.g. because the key was rejected or the collection
+ * does not exist. Cached lists are then still valid.
  */
 const isRejected = (error: unknown) =>
   error instanceof AdLibraryError &&
@@ -286,8 +293,8 @@ const extractItems = ({ name }: Operation, raw: unknown): readonly unknown[] =>
   name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
 
 /**
- * Returns a function that parses the items when they are needed. Until then only the text is in memory, because the
- * parsed response may take twenty times as much.
+ * Returns a function that parses the items of a response on demand. Until then, only the text is kept in memory,
+ * because the parsed response may need twenty times as much.
  */
 const createItemParser = (operation: Operation, text: string) => () => extractItems(operation, JSON.parse(text));
 

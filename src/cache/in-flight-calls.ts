@@ -3,19 +3,23 @@ import type { Answer, Call, CallProgress, Send } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 
 export interface InFlightOptions {
-  /** The largest number of calls in progress for one tenant, including calls whose callers have all left. */
+  /**
+   * Maximum number of calls in progress for one tenant (one API key), including calls whose callers have all
+   * disconnected.
+   */
   maxCallsEach: number;
-  /** The largest number of calls in progress for all tenants together. */
+  /** Maximum number of calls in progress for all tenants together. */
   maxCalls: number;
   /**
-   * How long a call may continue after its callers have left, in milliseconds. Equals the time limit of a tool call.
+   * How long a call may continue after its last caller has disconnected, in milliseconds. Equals the time limit of a
+   * tool call.
    */
   timeoutMs: number;
-  /** Called at `close` for each call that was sent but has not received a response. */
+  /** Called at `close` for each call that was sent but received no response. The service may have charged for it. */
   onLost(call: Call): void;
 }
 
-/** How long an aborted call may take to settle its credits, in milliseconds. After that, the ledger closes. */
+/** How long an aborted call may take to record its cost, in milliseconds. After that, the ledger closes. */
 const maxSettleMs = 1000;
 
 interface TrackedCall {
@@ -25,20 +29,22 @@ interface TrackedCall {
   settled: Promise<void>;
 }
 
-/** A call in progress. Any number of callers can join the call and wait for its response. */
+/** A call in progress. Any number of callers can join it and wait for its response. */
 export interface InFlightCall {
   call: Call;
-  /** Resolves when the call has ended, after a success and after a failure. */
+  /** Resolves when the call has finished, whether it succeeded or failed. */
   settled: Promise<void>;
-  /** Adds a caller and returns the response of the call. Rejects if `signal` aborts before the response arrives. */
+  /**
+   * Adds a caller to the call and returns the call's response. Rejects if `signal` aborts before the response arrives.
+   */
   join(signal: AbortSignal): Promise<Answer>;
   isAborted(): boolean;
 }
 
 /**
  * Tracks calls in progress, independently of their callers. A call that was sent continues until its response arrives,
- * even if all callers have left. The service carries out and charges the call anyway, and the response is cached for
- * the next request. A call that was not sent yet is aborted when its last caller leaves.
+ * even if all callers have disconnected. The service performs and charges the call in any case, and the cached response
+ * serves the next identical request. A call that was not sent yet is aborted when its last caller disconnects.
  */
 export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }: InFlightOptions) {
   const tracked = new Set<TrackedCall>();
@@ -70,7 +76,8 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
 
   return {
     /**
-     * Starts a call that outlives its callers. The call fails with a `busy` error if too many calls are in progress.
+     * Starts a call that continues even if its callers disconnect. The call fails with a `busy` error if too many calls
+     * are in progress.
      */
     start(started: Call, send: Send): InFlightCall {
       const abort = new AbortController();
@@ -91,7 +98,8 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
       };
     },
     /**
-     * Waits up to `maxWaitMs` for calls in progress, aborts the calls that remain, and lets them settle their credits.
+     * Waits up to `maxWaitMs` milliseconds for calls in progress. Then aborts the remaining calls and waits until their
+     * cost is recorded.
      */
     async close(maxWaitMs: number) {
       if (maxWaitMs > 0) await waitUntilSettled(maxWaitMs);

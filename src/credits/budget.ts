@@ -6,31 +6,34 @@ import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from
 import { computeRequestBounds, getOverallMaxPrice, isExactPrice, isPaid, type Prices } from './prices.ts';
 import { estimateUnstatedCost } from './settlement.ts';
 
-/** A credit limit, and the ledger account that records the spending under the limit. */
+/** A credit limit, together with the ledger account that records how much of the limit is spent. */
 export interface Limit {
   ledger: CreditLedger;
   account: string;
-  /** The largest number of credits to spend. If undefined, spending is recorded but not limited. */
+  /** Maximum number of credits to spend. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
   scope: 'tool call' | 'connection' | 'server';
 }
 
-/** A limit with a maximum number of credits. */
+/** A limit that has a maximum number of credits. */
 export type Budget = Limit & { budget: number };
 
-/** Returns true if the limit has a maximum number of credits. */
+/** Returns true if the limit has a maximum number of credits. Other limits only record spending. */
 export const isBudget = (limit: Limit): limit is Budget => limit.budget !== undefined;
 
-/** Returns the id of the ledger account that records the spending of a sign-in connection. */
+/**
+ * Returns the id of the ledger account for a sign-in connection. It has a prefix so that it cannot equal the account id
+ * of an API key.
+ */
 export const getConnectionAccount = ({ id }: Connection) => `connection ${id}`;
 
-/** Reads the prices that were charged to an API key. All limits of the key's calls use the same prices. */
+/** Reads the prices that the service has charged to an API key. All limits of that key use the same prices. */
 export type ReadPrices = (tenantId: string) => Promise<Prices>;
 
 /**
- * Reserves the highest expected cost of a call in one budget. Waits for calls in progress if the budget may suffice
- * once they have ended. Returns undefined if the account cannot be read and the call is probably free. The call is then
- * sent without a reservation.
+ * Reserves the highest expected cost of a call in one budget. If the budget may suffice once calls in progress have
+ * finished, waits for them. If the account cannot be read and the call is probably free, returns undefined, and the
+ * call is sent without a reservation.
  * @throws AdLibraryError `credit_budget` if the cost of the call exceeds the budget
  */
 export async function reserveCredits(call: Call, budget: Budget, readPrices: ReadPrices): Promise<Lease | undefined> {
@@ -47,8 +50,8 @@ async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrice
   const { ledger, account: accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {
-    // Prices are stored in the account of the API key. When that account is the one to reserve in, the prices and the
-    // reservations are read in the same transaction.
+    // Prices are stored in the account of the API key. If the credits are reserved in that account, `reserve` reads its
+    // prices in the same transaction.
     const keyPrices = scope === 'server' ? undefined : await readPrices(owner.tenantId);
     const admission = await ledger.reserve(accountId, ({ prices }) =>
       buildReserveRequest(request, keyPrices ?? prices, budget),
@@ -70,12 +73,12 @@ async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrice
   }
 }
 
-/** Paid calls of unknown price share this queue, which runs them one at a time. */
+/** Name of the queue for paid calls whose price is unknown. Calls in the same queue run one at a time. */
 const paidQueue = 'paid';
 
 /**
- * Builds the request to reserve the highest cost of a call. Calls of unknown price run one at a time, so at most one of
- * them can exceed the budget.
+ * Builds the request to reserve the highest expected cost of a call. Calls with an unknown price run one at a time, so
+ * that at most one of them can exceed the budget.
  */
 function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: number): ReserveRequest {
   const bounds = computeRequestBounds(prices, request);
@@ -92,7 +95,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
   };
 }
 
-/** Creates the error that a call gets when a limit refuses it. */
+/** Creates the error for a call that would exceed a limit. */
 export function createBudgetError(
   { scope, budget }: Budget,
   { problem, transient }: { problem: string; transient: boolean },

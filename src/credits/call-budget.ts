@@ -10,13 +10,13 @@ type ListName = Extract<OperationName, 'searchAds' | 'listCollectionItems'>;
 /** The list pages that a tool call plans to read. */
 interface PagesToRead {
   operation: ListName;
-  /** The number of items on all pages together. */
+  /** Total number of items on all pages. */
   items: number;
-  /** The number of items per page. The last page may have fewer. */
+  /** Number of items per page. The last page may have fewer. */
   size: number;
   /**
-   * True if the number of items is known before the first page is read. Otherwise the first page is requested at full
-   * size.
+   * True if the total is known before the first page is read. If it is unknown, the first page is requested at full
+   * size and may cost more.
    */
   isTotalKnown: boolean;
 }
@@ -24,34 +24,41 @@ interface PagesToRead {
 /** The credit limit for all API calls that one tool call makes. */
 export interface CallBudget extends CreditLimit {
   /**
-   * Returns the credits used so far: stated charges, estimates for calls with an unknown charge, and reservations of
-   * calls in progress.
+   * Returns the credits used so far: charges that the service reported, estimates for calls with an unknown charge, and
+   * reservations for calls in progress.
    */
   readUsedCredits(): Promise<number>;
   /**
-   * Returns the largest page size, up to `max`, whose highest cost fits the remaining credits of every limit.
-   * @throws AdLibraryError `credit_budget` if even a page of one item does not fit
+   * Returns the largest page size, up to `max`, that is within the remaining credits of every limit even at its highest
+   * expected cost.
+   * @throws AdLibraryError `credit_budget` if even a page with one item does not fit
    */
   choosePageSize(page: { operation: ListName; max: number }): Promise<number>;
   /**
-   * Estimates the lowest and the highest cost of reading `pages`. Returns undefined if earlier charges do not give an
+   * Estimates the lowest and the highest cost of reading `pages`. Returns undefined if earlier charges do not imply an
    * upper bound.
    */
   estimateCost(pages: PagesToRead): Promise<PriceBounds | undefined>;
-  /** Returns true if every charge for the operation so far was 0. Returns false if no charge was seen yet. */
+  /**
+   * Returns true if the service has charged 0 credits for every call of this operation so far. Returns false if there
+   * were no calls yet.
+   */
   isFree(operation: ListName): Promise<boolean>;
 }
 
 interface CallBudgetOptions {
   callLimit: Budget;
-  /** The connection's limit and the server's limit, which apply in addition to `callLimit`. */
+  /** The limits of the connection and the server. They apply in addition to `callLimit`. */
   limits: readonly Limit[];
   prices(): Promise<Prices>;
-  /** True if an operation counts as free at any page size, as long as all its charges so far were 0. */
+  /**
+   * True if an operation whose charges were all 0 is expected to be free at any page size. Otherwise larger pages may
+   * cost credits.
+   */
   trustsFreeOperations: boolean;
 }
 
-/** Opens the credit limit of one tool call. */
+/** Creates the credit limit of one tool call. */
 export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations }: CallBudgetOptions): CallBudget {
   return {
     maxCredits: callLimit.budget,
@@ -89,13 +96,14 @@ export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations
 }
 
 /**
- * Returns true for page sizes that may be requested although their price is unknown. Services often charge per group of
- * 5 or 10 items, so only such sizes are tried.
+ * Returns true for page sizes that may be requested even if their price is unknown. Services often charge per group of
+ * 5 or 10 items, so other sizes would pay for a group without using all of it.
  */
 const isRoundPageSize = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
 
 /**
- * The input of `findLargestPageSize`. `max` is the largest page size to try, and `credits` is the highest cost allowed.
+ * The input of `findLargestPageSize`. `max` is the largest page size to try, and `credits` is the highest acceptable
+ * cost.
  */
 interface PageToFit {
   operation: Operation;
@@ -106,8 +114,8 @@ interface PageToFit {
 }
 
 /**
- * Returns the largest page size whose highest cost is within `credits`, or 0 if no size fits. If earlier charges give
- * no upper bound, each item is assumed to cost one credit.
+ * Returns the largest page size whose highest cost is within `credits`, or 0 if no size fits. If earlier charges do not
+ * imply an upper bound, the estimate is one credit per item.
  */
 function findLargestPageSize({ operation, prices, max, credits, trustsFreeOperations }: PageToFit): number {
   const isFree = trustsFreeOperations && getMaxPrice(prices, operation.name) === 0;
@@ -120,6 +128,6 @@ function findLargestPageSize({ operation, prices, max, credits, trustsFreeOperat
   return 0;
 }
 
-/** Returns the error text for the case that no page fits the remaining credits. */
+/** Explains in an error message that the remaining credits may not cover another page. */
 const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
   `${formatCreditNumber(spent)} of ${formatCreditNumber(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

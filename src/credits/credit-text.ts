@@ -29,7 +29,7 @@ const UncertainCredits = z
   .optional()
   .describe('Credits that may have been charged in addition, for calls whose charge is unknown.');
 
-/** What an API key has spent on this server, and the prices that the server has seen. */
+/** How much an API key has spent on this server, and the prices that the server has observed. */
 export const Spending = z
   .looseObject({
     charged: z.number().describe('Credits charged for calls of this server.'),
@@ -49,10 +49,10 @@ export const Spending = z
     prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
   })
   .meta({ title: 'Spending' });
-/** What an API key has spent on this server, with the type of `prices`. */
+/** How much an API key has spent, with a more precise type for `prices` than the schema. */
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
-/** Summarizes the spending of an API key, together with its budget and the budget of its connection. */
+/** Summarizes how much an API key has spent, and how much of its budget and of its connection's budget remains. */
 export function buildSpending(
   account: CreditAccount,
   budget: number | undefined,
@@ -76,13 +76,16 @@ export function buildSpending(
   };
 }
 
-/** Returns the operations whose prices are shown. Ungated operations are left out unless they have charged credits. */
+/**
+ * Returns the operations whose prices are shown. Ungated operations, which are normally free, are omitted unless they
+ * have charged credits.
+ */
 const listPricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
 
 /**
- * Formats spending for a model, e.g. `this server since it started: 12 charged in 5 paid calls`, followed by the
- * charges of each operation.
+ * Formats the spending of an API key for a model, e.g. `this server since it started: 12 charged in 5 paid calls`. The
+ * charges of each operation follow.
  */
 export function formatSpending(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
@@ -102,7 +105,7 @@ export function formatSpending(spending: Spending): string {
   ].join('\n');
 }
 
-/** A budget, and the credits that were already counted against it. */
+/** A budget, and the number of credits already counted toward it. */
 type BudgetUsage = { budget: number; charged: number; uncertain?: number | undefined };
 
 /** Formats a budget and its remaining credits, e.g. `budget 50, 38 left`. */
@@ -112,7 +115,7 @@ const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUsage): string =
 const formatCharges = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
 
-/** The highest charge seen for a response with this number of items. */
+/** The highest observed charge for a response with this number of items. */
 export interface SizeCharge {
   items: number;
   charged: number;
@@ -120,7 +123,7 @@ export interface SizeCharge {
 
 const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
-/** A call that was refused because its cost does not fit a budget. */
+/** A call that was refused because its cost exceeds a budget. */
 interface Refusal {
   account: CreditAccount;
   budget: number;
@@ -128,7 +131,7 @@ interface Refusal {
   request: ServiceRequest;
 }
 
-/** Explains why a budget refuses a call. Suggests a smaller `limit` if that would fit. */
+/** Explains why a call exceeds a budget. Suggests a smaller `limit` if the call would then fit. */
 export function explainRefusal({ account, budget, prices, request }: Refusal): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
@@ -146,12 +149,12 @@ export function explainRefusal({ account, budget, prices, request }: Refusal): s
   return `Budget of ${formatCreditNumber(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
-/** The largest `limit` to suggest instead of a larger one or of none. */
+/** The suggested `limit` is at most this large, even if the caller requested more items or passed no limit. */
 const maxSuggestedLimit = 100;
 
 /**
- * Suggests the largest smaller `limit` whose highest cost fits the remaining credits. Returns an empty string if none
- * fits.
+ * Suggests the largest `limit` below the requested value whose highest cost fits the remaining credits. Returns an
+ * empty string if no limit fits.
  */
 function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
   if (!isListRequest(request)) return '';
@@ -164,7 +167,7 @@ function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining:
   return '';
 }
 
-/** Rounds to six decimals, because sums of fractional credits have floating-point errors. */
+/** Rounds to six decimal places, because sums of fractional credits contain floating-point errors. */
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;
 
 /** Formats a number of credits with thousands separators, e.g. `1,250`. */

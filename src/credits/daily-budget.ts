@@ -2,25 +2,25 @@ import { AdLibraryError } from '../api/errors.ts';
 
 const dayMs = 86_400_000;
 
-/** The fields of a stored account that are reset at the beginning of a new day. */
+/** The fields of a stored credit account that are reset when a new day begins. */
 interface DailyAccount {
   /** The UTC day of the spending, e.g. `2026-11-22`. Undefined before the first call. */
   day?: string;
   spent: number;
   uncertain: number;
   calls: number;
-  /** The credit reservations of calls, by id. A reservation with `booked` already counts as spent. */
+  /** The reserved credits of calls, by id. A reservation with `booked` is already counted as spent. */
   leases: Readonly<Record<string, { booked?: unknown }>>;
 }
 
 /**
- * Resets an account at the beginning of a new UTC day. The spending starts again at 0; prices and the reservations of
- * calls in progress are retained. If the clock goes back by up to one day, the account stays on the later day.
- * Otherwise a budget could be spent twice.
+ * Resets an account when a new UTC day begins. Spending restarts at 0. Prices and the reservations for calls in
+ * progress are kept. If the clock goes back by up to one day, the account stays on the later day, because otherwise a
+ * budget could be spent twice.
  * @param now the current time in milliseconds since the epoch
  * @param file the path of the account's file, for the error message
- * @throws AdLibraryError `unavailable` if the account is more than one day ahead of the clock, because one of the two
- *   must be wrong
+ * @throws AdLibraryError `unavailable` if the account is more than one day ahead of the clock, because either the
+ * account or the clock must be wrong
  */
 export function updateAccountToDay<Account extends DailyAccount>(account: Account, now: number, file: string): Account {
   const today = formatUtcDay(now);

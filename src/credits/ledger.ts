@@ -1,139 +1,149 @@
 import type { UsageLimitAnswer } from '../api/schemas.ts';
 import type { Prices } from './prices.ts';
 
-/** The credit account of an API key, a sign-in connection or a tool call. */
+/** The credits that an API key, a sign-in connection or a tool call has spent and reserved. */
 export interface CreditAccount {
-  /** Credits charged, according to the service's responses. */
+  /** Credits charged, as reported in the service's responses. */
   readonly spent: number;
-  /** The number of paid calls. */
+  /** Number of paid calls. */
   readonly calls: number;
-  /** Estimated credits for calls whose charge is unknown. Budgets count them as spent. */
+  /** Estimated credits for calls whose charge is unknown, e.g. after a timeout. Budgets count them as spent. */
   readonly uncertain: number;
-  /** The sum of the highest expected costs of all calls in progress. */
+  /** Sum of the highest expected costs of all calls in progress. */
   readonly reserved: number;
-  /** The sum of the lowest expected costs of all calls in progress. */
+  /** Sum of the lowest expected costs of all calls in progress. */
   readonly reservedAtLeast: number;
-  /** The number of paid calls in progress. */
+  /** Number of paid calls in progress. */
   readonly paidInFlight: number;
-  /** The balance in the service's latest response. */
+  /** Credit balance reported in the service's latest response. */
   readonly remaining: number | undefined;
-  /** The prices that were charged to the API key. Empty for accounts of connections and tool calls. */
+  /** The prices that were charged to the API key. Always empty in accounts of connections and tool calls. */
   readonly prices: Prices;
-  /** The UTC day of the spending, e.g. `2026-11-22`, if the budget is for one day. */
+  /** The UTC day of the spending, e.g. `2026-11-22`. Set only if the budget applies per day. */
   readonly day?: string;
 }
 
 /** A request to reserve credits for one call. */
 export interface ReserveRequest {
   budget: number;
-  /** The credits to reserve: the highest expected cost, or the lowest expected cost if there is no upper bound. */
+  /**
+   * The number of credits to reserve. This is the highest expected cost, or the lowest expected cost if there is no
+   * upper bound.
+   */
   credits: number;
-  /** The lowest expected cost. The call is refused if the budget does not cover this cost. */
+  /** The lowest expected cost. The ledger refuses the call if the budget does not cover it. */
   atLeast: number;
   /** True if the call counts toward the limit on concurrent paid calls. */
   isPaid: boolean;
-  /** The highest price seen for any operation of the API key. */
+  /** The highest observed price among all operations of the API key. */
   maxPrice: number;
-  /** Calls with the same queue name run one at a time. Set for calls of unknown price. */
+  /** Calls with the same queue name run one at a time. Set for calls whose price is unknown. */
   queue?: string | undefined;
   /**
-   * The credits to count as spent if the process ends before the call is settled. If undefined, all remaining credits
-   * count as spent.
+   * Credits to count as spent if the process dies before the cost of the call is recorded. If undefined, all remaining
+   * credits count as spent.
    */
   ifLost?: number | undefined;
 }
 
-/** The credits that are reserved for a call in progress. */
+/** Credits reserved for a call in progress. */
 export interface Lease {
   id: string;
   credits: number;
   isPaid: boolean;
 }
 
-/** The ledger's decision about a call: start now, wait, or refuse. */
+/** The ledger's decision about a call: start now (`granted`), wait, or refuse. */
 export type Admission =
   | { kind: 'granted'; lease: Lease; account: CreditAccount }
-  /** A call in progress must end first. Pass `version` to `changed` to wait for that. */
+  /** Another call must finish first. To wait for that, pass `version` to `changed`. */
   | { kind: 'wait'; version: string }
   | { kind: 'refused'; account: CreditAccount };
 
-/** The cost of a finished call, to be recorded in one account. */
+/** The final cost of a finished call, as it is recorded in one account. */
 export interface Settlement {
-  /** Identifies the settlement. If several processes settle the same call, the call is counted once. */
+  /** Identifies the settlement. If several processes record the cost of the same call, it is counted once. */
   id?: string;
   charged: number;
   /** Credits that the service may have charged in addition to `charged`. */
   uncertain: number;
   isPaidAnswer: boolean;
-  /** The balance in the response, if the service stated one. */
+  /** The credit balance in the response, if the response includes one. */
   remaining?: number | undefined;
-  /** Restarts the retention period of the account's spending, as after a paid call. */
+  /** Restarts the retention period of the recorded spending, just as a paid call does. */
   extendsRetention?: true;
-  /** Adds the price of this call. Returns the same `prices` object if there is nothing to add. */
+  /** Adds the price of this call to `prices`. Returns the same object if the call reveals no new price. */
   updatePrices?(prices: Prices): Prices;
 }
 
-/** A full usage window of an API key. A usage window is the service's hourly or daily limit on credits. */
+/**
+ * A usage window in which an API key has no credits left. A usage window is the service's hourly or daily limit on
+ * credits.
+ */
 export interface FullWindow {
   usageLimit: UsageLimitAnswer;
-  /** Credits left in the hourly or the daily window, whichever is lower. */
+  /** Remaining credits in the hourly or the daily window, whichever is lower. */
   remaining: number;
-  /** When the server last requested the usage windows from the service, in milliseconds on a monotonic clock. */
+  /** Time of the server's last request for the usage windows, in milliseconds on a monotonic clock. */
   checkedAt: number;
-  /** A random id that is new for each response of the service. */
+  /**
+   * A random id that changes with each response of the service. It shows whether another call has updated the window.
+   */
   id: string;
 }
 
 /**
- * Stores the full usage windows of API keys. If an entry is lost, the service refuses one additional call, and nothing
- * worse happens.
+ * Stores which API keys have reached their hourly or daily limit on credits. Losing an entry is harmless: the server
+ * sends one more call, and the service refuses it.
  */
 export interface FullWindows {
   get(tenantId: string): Promise<FullWindow | undefined>;
   set(tenantId: string, window: FullWindow | undefined): Promise<void>;
 }
 
-/** Stores the credit accounts. An account with spending is never evicted to make room for one without spending. */
+/**
+ * Stores the credit accounts. To free space, an account without spending is always evicted before an account with
+ * spending.
+ */
 export interface CreditLedger {
   /** Returns an account. Rejects with `unavailable` if the store cannot be reached. */
   read(tenantId: string): Promise<CreditAccount>;
-  /** Returns an account for an estimate. If the store cannot be reached, the returned account may be out of date. */
+  /** Returns an account for an estimate. If the store cannot be reached, the account may be outdated. */
   estimate(tenantId: string): Promise<CreditAccount>;
   /**
    * Reserves credits if the budget allows the call to start now. Otherwise tells the caller to wait, or refuses the
    * call. Rejects with `unavailable` if the store cannot be reached.
-   * @param buildRequest builds the request from the current state of the account, because the price depends on this
-   *   state
+   * @param buildRequest builds the request from the current account, because the expected price depends on its prices
    */
   reserve(tenantId: string, buildRequest: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
   /**
-   * Resolves when the account is no longer at `version`. Rejects with the reason of the signal if that aborts first.
+   * Resolves when the account changes and is no longer at `version`. If `signal` aborts first, rejects with its reason.
    */
   changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
-   * Records the cost of a call and ends its lease in one transaction. Never rejects: a settlement that fails is retried
-   * later.
+   * Records the cost of a call and releases its reservation in one transaction. Never rejects: if recording fails, it
+   * is retried later.
    */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
 }
 
-/** Returns the credits that a budget counts as used: spent, uncertain and reserved credits. */
+/** Returns the credits that count toward a budget: spent, uncertain and reserved credits. */
 export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): number => spent + uncertain + reserved;
 
 /**
- * Returns true if a cost is within the remaining credits. Tolerates floating-point errors in sums of fractional
- * credits.
+ * Returns true if a cost does not exceed the remaining credits. Ignores tiny differences, because sums of fractional
+ * credits contain floating-point errors.
  */
 export const isAffordable = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;
 
-/** The largest number of concurrent paid calls for an account with a budget. */
+/** Maximum number of concurrent paid calls for an account with a budget. See `decideAdmission` for the reason. */
 const maxConcurrentPaidCalls = 4;
 
 /**
- * Decides when a call may start under a budget: `now`, `later` or `never`.
+ * Decides whether a call under a budget may start `now`, `later` or `never`.
  *
- * - Never: the lowest cost of the call does not fit the unspent credits, minus the lowest costs of calls in progress.
- * - Later: the highest cost of the call does not fit the unspent credits, minus the highest costs of calls in progress.
+ * - Never: the lowest cost of the call exceeds the unspent credits minus the lowest costs of calls in progress.
+ * - Later: the highest cost of the call exceeds the unspent credits minus the highest costs of calls in progress.
  * - Later: too many paid calls are in progress. Up to four may run at once. Only one may run if the remaining credits
  *   do not cover four calls at the highest price. If the service then raises its price, only this one call can exceed
  *   the budget.

@@ -19,12 +19,12 @@ import { createCreditsReader, trackUsageWindows } from './usage-windows.ts';
 interface MeterOptions {
   ledger: CreditLedger;
   windows: FullWindows;
-  /** The budget of each API key. If undefined, spending is recorded but not limited. */
+  /** The budget of each API key, in credits. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
-  /** Creates an empty ledger for the credit limit of one tool call. */
+  /** Creates an empty in-memory ledger, which records the spending of a single tool call. */
   openLedger(): CreditLedger;
   timeoutMs: number;
-  /** A monotonic clock, in milliseconds. */
+  /** Returns milliseconds from a monotonic clock. */
   now: () => number;
 }
 
@@ -35,7 +35,7 @@ interface Reservation {
   lease: Lease | undefined;
 }
 
-/** A call that was admitted and not settled yet, with the credits reserved for it. */
+/** A call that has started, with the credits reserved for it. Its final cost has not been recorded yet. */
 interface OpenCall {
   call: Call;
   reservations: readonly Reservation[];
@@ -44,8 +44,8 @@ interface OpenCall {
 export type Meter = ReturnType<typeof openMeter>;
 
 /**
- * Opens the meter, which sends calls to the service and records their cost. The meter ensures that keys, connections
- * and tool calls stay within their credit limits, even when many calls run at once.
+ * Creates the meter, which sends calls to the service and records their cost. It keeps API keys, connections and tool
+ * calls within their credit limits, even if many calls run at once.
  */
 export function openMeter(service: Send, options: MeterOptions) {
   const { ledger, budget, openLedger } = options;
@@ -53,8 +53,8 @@ export function openMeter(service: Send, options: MeterOptions) {
   const readPrices = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
 
   /**
-   * Returns the limits that apply to all calls of a caller. The server's limit comes last, and its account is the
-   * account of the API key.
+   * Returns the limits that apply to every call of a caller. The server's limit comes last; its spending is recorded in
+   * the account of the API key.
    */
   const listBudgets = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
     const server: Limit = { ledger, account: tenantId, budget, scope: 'server' };
@@ -70,9 +70,9 @@ export function openMeter(service: Send, options: MeterOptions) {
   };
 
   /**
-   * Reserves the highest expected cost of a call in every limit. If one limit refuses, the reservations in the others
-   * are released.
-   * @throws AdLibraryError `credit_budget` if the call does not fit a limit
+   * Reserves the highest expected cost of a call in every limit that applies. If one limit refuses the call, the
+   * reservations in the other limits are released.
+   * @throws AdLibraryError `credit_budget` if the call exceeds a limit
    */
   async function openCall(call: Call): Promise<OpenCall> {
     const { operation } = call.request;
@@ -94,7 +94,10 @@ export function openMeter(service: Send, options: MeterOptions) {
     if (lease) await limit.ledger.settle(limit.account, emptySettlement, lease);
   };
 
-  /** Settles a call in every limit, using the charge that the response or the error states. */
+  /**
+   * Records the final cost of a call in every limit. Uses the charge reported in the response or error, if there is
+   * one.
+   */
   async function settleCall({ call, reservations }: OpenCall, outcome: Outcome): Promise<void> {
     const { tenantId } = call.owner;
     const endedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
@@ -105,7 +108,7 @@ export function openMeter(service: Send, options: MeterOptions) {
         { account: isStated ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
         endedCall,
       );
-    // Settle the account of the API key first. A call that waits in another account then already sees the new price.
+    // Update the account of the API key first. Calls that wait for another account then already see the new price.
     const keyReservation = reservations.find(({ limit }) => limit.scope === 'server');
     const charge = await computeChargeIn(tenantId, { ledger, budget });
     await ledger.settle(tenantId, buildSettlement(endedCall, charge), keyReservation?.lease);
@@ -140,8 +143,8 @@ export function openMeter(service: Send, options: MeterOptions) {
 
   return {
     /**
-     * Sends a call if it fits the usage windows of the key and every credit limit. For errors 402 and 429, adds the
-     * balance or the usage windows from `GET /v1/credits` to the error.
+     * Sends a call if it is within every credit limit and within the key's hourly and daily usage limits. If the
+     * service responds with 402 or 429, adds the balance or the usage limits from `GET /v1/credits` to the error.
      */
     async send(call: Call): Promise<Answer> {
       const { operation } = call.request;
@@ -157,8 +160,8 @@ export function openMeter(service: Send, options: MeterOptions) {
       });
     },
     /**
-     * Adds the current balance to the receipt of a cached response. If an ungated operation fails that has charged
-     * credits before, marks the error as paid.
+     * Adds the current balance to the receipt of a cached response. If the operation is not gated but has charged
+     * credits before, marks its errors as paid.
      */
     async addBalance(
       { request: { operation }, owner: { tenantId } }: Call,
@@ -185,14 +188,14 @@ export function openMeter(service: Send, options: MeterOptions) {
       return buildSpending(account, budget, connectionLimit);
     },
     /**
-     * Restarts the retention period when a connection is renewed. Without this, the ledger forgets the connection's
+     * Restarts the retention period when a connection is renewed. Otherwise, the ledger would forget the connection's
      * spending 30 days after the last paid call.
      */
     async keepSpending(connection: { id: string }) {
       await ledger.settle(getConnectionAccount(connection), { ...emptySettlement, extendsRetention: true });
     },
     /**
-     * Opens the credit limit for all API calls of one tool call. The other budgets apply as well.
+     * Creates the credit limit for all API calls of one tool call. The other budgets apply as well.
      *
      * Without `maxCredits`, the limit is 0 credits. Calls are then sent only while the service charges nothing for
      * them.
@@ -214,9 +217,12 @@ export function openMeter(service: Send, options: MeterOptions) {
       callLimits.set(openedBudget, callLimit);
       return openedBudget;
     },
-    /** Records the estimated cost of a call whose process died before the response arrived. Counted once per claim. */
+    /**
+     * Records the estimated cost of a call whose process died before the response arrived. `claimId` identifies the
+     * call, so that its cost is counted only once.
+     */
     async settleLost(call: Call, claimId: string) {
-      // If there is a budget, the reservation of the dead process already counts as spent.
+      // If there is a budget, the ledger already counts the dead process's reservation as spent.
       if (budget !== undefined) return;
       const uncertain = estimateUnstatedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
       await ledger.settle(call.owner.tenantId, { ...emptySettlement, id: `lost:${claimId}`, uncertain });

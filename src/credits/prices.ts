@@ -1,38 +1,41 @@
 import type { Answer, Receipt, ServiceRequest } from '../api/call.ts';
 import { maxPageSize, type Operation } from '../api/operations.ts';
 
-/** The charges of calls with the same page size. */
+/** The observed charges of calls with the same page size. */
 interface SizePrice {
-  /** The highest charge of any response. */
+  /** The highest charge among all responses. */
   maxCharged: number;
-  /** The number of items in the response with the most items. */
+  /** Number of items in the response that had the most items. */
   items: number;
-  /** The charge of the response with the most items. */
+  /** Charge of the response that had the most items. */
   charged: number;
 }
 
-/** All charges seen for one operation. */
+/** All charges observed for one operation. */
 export interface PriceTable {
-  /** Charges by requested page size. The size is 1 for operations that return a single object. */
+  /** Charges by requested page size. For operations that return a single object, the size is 1. */
   bySize: Map<number, SizePrice>;
-  /** Charges of calls without `limit`. Used until the default page size is known; then such charges go to `bySize`. */
+  /**
+   * Charges of calls without `limit`, until the default page size is known. After that, such charges are added to
+   * `bySize`.
+   */
   unsized?: SizePrice;
-  /** The number of items that the service returns if a call has no `limit`. */
+  /** Number of items that the service returns for calls without `limit`. */
   defaultPageSize?: number;
 }
 
 /**
- * All charges seen for an API key, by operation name. The API document states no prices (*Limits*, 6), so prices are
- * learned from charges.
+ * All charges observed for an API key, by operation name. The API document contains no prices (*Limits*, 6), so the
+ * server learns them from charges.
  */
 export type Prices = Map<string, PriceTable>;
 
-/** The parts of a request that its price depends on. */
+/** The parts of a request that affect its price. */
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /**
- * A pricing rule that matches all charges of an operation. It charges `credits` for each started group of `perItems`
- * items. If `perItems` is undefined, it charges `credits` per call, whatever the page size.
+ * A pricing rule that is consistent with all observed charges. It charges `credits` for each started group of
+ * `perItems` items. If `perItems` is undefined, it charges `credits` for every call, regardless of the page size.
  */
 interface PriceRule {
   credits: number;
@@ -40,21 +43,21 @@ interface PriceRule {
 }
 
 /**
- * The largest number of page sizes stored per operation. Callers choose page sizes, so without a limit the table could
+ * Maximum number of page sizes stored per operation. Callers choose the page sizes, so without a limit the table could
  * grow indefinitely.
  */
 const maxStoredSizes = 32;
 
-/** The parts of a response that its price depends on. */
+/** The parts of a response from which a price can be learned. */
 export interface PricedAnswer extends Pick<Answer, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }
 
 /**
- * Adds a stated charge to the prices. Returns the same object if the charge reveals nothing new.
+ * Adds an observed charge to the prices. Returns the same object if the charge reveals nothing new.
  *
- * A charge of 0 is ignored if the response has no items, or if the call added nothing to a collection. Such responses
- * may be free although others cost credits.
+ * A charge of 0 is ignored if the response has no items, or if the call added nothing to a collection. Such calls may
+ * be free even if others of the same operation cost credits.
  */
 export function learnPrice(
   prices: Prices,
@@ -86,7 +89,7 @@ export function learnPrice(
   return new Map([...prices, [operation.name, table]]);
 }
 
-/** Merges a charge into the charges for the same page size. Returns the same object if nothing changes. */
+/** Merges a charge into the stored charges for the same page size. Returns the same object if nothing changes. */
 function mergeCharge(
   previousPrice: SizePrice | undefined,
   { items, charged }: Omit<SizePrice, 'maxCharged'>,
@@ -98,25 +101,26 @@ function mergeCharge(
   return maxCharged === previousPrice.maxCharged ? previousPrice : { ...previousPrice, maxCharged };
 }
 
-/** The lowest and the highest possible cost of a call, in credits. If both are equal, the price is known exactly. */
+/** The lowest and the highest possible cost of a call, in credits. They are equal if the price is known exactly. */
 export interface PriceBounds {
   atLeast: number;
-  /** Infinity if earlier charges give no upper bound. */
+  /** Infinity if earlier charges do not imply an upper bound. */
   atMost: number;
 }
 
-/** Returns true if the lowest and the highest cost are equal. */
+/** Returns true if the price is known exactly, i.e. both bounds are equal. */
 export const isExactPrice = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
 
-/** Computes the lowest and the highest cost of a call from all charges of its operation. */
+/** Computes the lowest and the highest possible cost of a call from the observed charges of its operation. */
 export const computeRequestBounds = (prices: Prices, request: PricedRequest): PriceBounds =>
   computePriceBounds(prices, request.operation, getPageSize(request, prices.get(request.operation.name)));
 
 /**
- * Computes the lowest and the highest cost of a page of `size` items from all charges of the operation. The price is
- * known exactly if a full page of this size was charged before, or if all matching pricing rules agree.
+ * Computes the lowest and the highest possible cost of a page with `size` items from the observed charges of the
+ * operation. The price is exact if a full page of this size was charged before, or if all consistent pricing rules give
+ * the same price.
  * @param size undefined if the page size is unknown. The upper bound is then the cost of the largest page that the API
- *   document allows.
+ * document allows.
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const table = prices.get(operation.name);
@@ -125,12 +129,12 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   if (size === undefined)
     return {
       atLeast: table.unsized?.maxCharged ?? minPrice,
-      // A page of unknown size costs at most as much as the largest page.
+      // The size is unknown, so assume the cost of the largest page.
       atMost: Math.max(getMaxCharge(table), computeHighestCost(table, maxPageSize)),
     };
   const charged = table.bySize.get(size);
   if (charged?.items === size) return { atLeast: charged.maxCharged, atMost: charged.maxCharged };
-  // A page costs at least as much as any smaller page.
+  // A page costs at least as much as any smaller page, so the charges of smaller pages are lower bounds.
   const smallerPageCharges = [...table.bySize]
     .filter(([pageSize]) => pageSize <= size)
     .map(([, { maxCharged }]) => maxCharged);
@@ -142,9 +146,9 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
 }
 
 /**
- * Computes an upper bound for the cost of a page. A page costs at most as much as its items cost in several smaller
- * pages, and at most as much as any larger page. Responses without items are ignored. A free response only proves that
- * pages up to its size are free.
+ * Computes an upper bound for the cost of a page. A page never costs more than its items cost in several smaller pages,
+ * and never more than a larger page. Responses without items are ignored. A free response proves only that pages up to
+ * its size are free.
  */
 function computeHighestCost({ bySize, unsized }: PriceTable, size: number): number {
   const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
@@ -153,12 +157,12 @@ function computeHighestCost({ bySize, unsized }: PriceTable, size: number): numb
   return Math.min(...paidPrices.map(({ maxCharged, items }) => maxCharged * Math.ceil(size / items)));
 }
 
-/** The group sizes that pricing rules are tried with, in items. */
+/** The group sizes, in items, for which pricing rules are tested. */
 const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /**
- * Computes the lowest and the highest cost of a page from all pricing rules that match the charges. Returns an empty
- * tuple if no rule matches.
+ * Computes the lowest and the highest cost of a page among all pricing rules that are consistent with the charges.
+ * Returns an empty tuple if no rule is consistent.
  */
 function computeRuleBounds(table: PriceTable, size: number): [low?: number, high?: number] {
   const fullPages = listFullPages(table);
@@ -174,8 +178,8 @@ interface SizeCharge {
 }
 
 /**
- * Lists the charges of full pages. Returns an empty list for fewer than two pages, because a single charge matches
- * every rule.
+ * Lists the charges of full pages. Returns an empty list for fewer than two pages, because every rule is consistent
+ * with a single charge.
  */
 function listFullPages({ bySize }: PriceTable): SizeCharge[] {
   const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
@@ -183,8 +187,8 @@ function listFullPages({ bySize }: PriceTable): SizeCharge[] {
 }
 
 /**
- * Returns the pricing rules that match all charges. If all charges are whole numbers, rules with fractional credits are
- * skipped.
+ * Returns the pricing rules that are consistent with all charges. If all charges are whole numbers, rules with
+ * fractional credits are skipped.
  */
 function findFittingRules(charges: readonly SizeCharge[]): PriceRule[] {
   const [first] = charges;
@@ -208,8 +212,8 @@ const applyRule = ({ credits, perItems }: PriceRule, size: number): number =>
 const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
 
 /**
- * Makes room in a full table by removing one page size. The size with the highest charge is retained, because that
- * charge bounds the cost of all sizes.
+ * Removes one page size from a full table. The size with the highest charge is kept, because that charge is the upper
+ * bound for the cost of other sizes.
  */
 function removeOneSize({ bySize }: PriceTable): void {
   const max = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
@@ -221,10 +225,10 @@ const hasLimit = ({ body, query }: PricedRequest) => (body?.limit ?? query.limit
 const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cursor) !== undefined;
 
 /**
- * Returns the number of items that a call requests, or undefined if the number is unknown.
+ * Returns how many items a call requests. Returns undefined if the number is unknown.
  *
- * A call with a cursor but no `limit` continues with the page size of the list's first call. That may be any page size
- * in the table, so the largest one is returned.
+ * A call with a cursor but no `limit` continues with the page size of the list's first call. That size is unknown, so
+ * the function returns the largest size in the table.
  */
 function getPageSize(request: PricedRequest, table?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
@@ -238,14 +242,14 @@ function getPageSize(request: PricedRequest, table?: PriceTable): number | undef
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-/** Returns true if the operation returns a page of a list. */
+/** Returns true if the operation returns one page of a list. */
 export const isListRequest = ({ operation }: PricedRequest): boolean => operation.list === true;
 
 const maxListedCharges = 4;
 
 /**
  * Lists the highest charge for each number of returned items, sorted by that number. Returns only the last
- * `maxListedCharges` entries.
+ * `maxListedCharges` entries to keep the text short.
  */
 export function listCharges({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const charges = new Map<number, number>();
@@ -258,20 +262,24 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
 }
 
 /**
- * Returns the highest charge of an operation. Returns undefined if no charge, not even 0, was seen for the operation.
+ * Returns the highest observed charge of an operation. Returns undefined if no charge was observed, not even a charge
+ * of 0.
  */
 export function getMaxPrice(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
   return table && getMaxCharge(table);
 }
 
-/** Returns true if an operation costs credits. An ungated operation counts as paid once it has charged credits. */
+/**
+ * Returns true if an operation costs credits. An operation that the API document lists as free counts as paid once it
+ * has charged credits.
+ */
 export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
   gated || (getMaxPrice(prices, name) ?? 0) > 0;
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));
 
-/** Returns the highest charge of any operation, or 0. */
+/** Returns the highest observed charge among all operations, or 0 if there is none. */
 export const getOverallMaxPrice = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => getMaxPrice(prices, operation) ?? 0));

@@ -4,7 +4,7 @@ import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditAccount, Settlement } from './ledger.ts';
 import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
-/** The response to a call, or the error with which the call failed. */
+/** The result of a call: a response, or the error with which the call failed. */
 export type Outcome = { answer: Answer } | { error: unknown };
 
 /** A finished call, successful or not. */
@@ -15,10 +15,10 @@ interface EndedCall {
   isPaid: boolean;
 }
 
-/** The settlement of a call without any cost. */
+/** The settlement of a call that cost nothing. */
 export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 
-/** Returns the charge that the service stated for a call. Returns undefined if the charge is unknown. */
+/** Returns the charge that the service reported for a call. Returns undefined if the charge is unknown. */
 export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undefined {
   if ('answer' in outcome) {
     const { charged, chargeUnreadable } = outcome.answer.receipt;
@@ -30,7 +30,10 @@ export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undef
   return charged ?? ((isPaid || chargeUnreadable) && mayBeCharged(error.failure) ? undefined : 0);
 }
 
-/** Builds the settlement for the account of the API key. It contains the charge, the balance and the learned price. */
+/**
+ * Builds the settlement, i.e. the final cost to record, for the account of the API key. It contains the charge, the
+ * balance and the learned price.
+ */
 export function buildSettlement(endedCall: EndedCall, charge: Charge): Settlement {
   const { request, outcome } = endedCall;
   const answer = 'answer' in outcome ? outcome.answer : undefined;
@@ -43,7 +46,7 @@ export function buildSettlement(endedCall: EndedCall, charge: Charge): Settlemen
     uncertain,
     isPaidAnswer: answer !== undefined && request.operation.gated,
     remaining: answer?.receipt.remaining ?? status?.credits ?? undefined,
-    // A failed call that was charged also reveals a price, although its number of items is unknown.
+    // An error that reports a charge also reveals a price, although its number of items is unknown.
     updatePrices: (prices) =>
       isStated && (answer || charged > 0) ? learnPrice(prices, request, answer ?? noItems, charged) : prices,
   };
@@ -51,15 +54,15 @@ export function buildSettlement(endedCall: EndedCall, charge: Charge): Settlemen
 
 const noItems = { value: { items: [] } };
 
-/** The part of a call's cost that counts toward one limit. */
+/** The credits of a call that count toward one limit. */
 type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
 
 /**
  * Computes the credits of a call that count toward one limit.
  *
- * If the charge is unknown, the highest charge of the operation so far is used, or the highest expected cost of the
- * page, whichever is more. If no charge was seen for the operation, an unknown charge uses up all remaining credits of
- * the budget. Without a budget it counts as 0.
+ * If the charge is unknown, the function uses the highest charge of the operation so far or the highest expected cost
+ * of the page, whichever is higher. If the operation has no observed charge, the unknown charge uses up all remaining
+ * credits of the budget. Without a budget, it counts as 0.
  */
 export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },
@@ -73,7 +76,7 @@ export function computeCharge(
   return { charged: 0, uncertain: Math.max(1, estimateUnstatedCost(prices, endedCall.request) ?? remainingCredits) };
 }
 
-/** Estimates the cost of a call whose charge is unknown. Returns undefined if no charge was seen for the operation. */
+/** Estimates the cost of a call whose charge is unknown. Returns undefined if the operation has no observed charge. */
 export function estimateUnstatedCost(prices: Prices, request: ServiceRequest): number | undefined {
   const { atMost } = computeRequestBounds(prices, request);
   const cost = Math.max(atMost, getMaxPrice(prices, request.operation.name) ?? 0);

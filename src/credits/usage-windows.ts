@@ -10,21 +10,24 @@ import type { ReadPrices } from './budget.ts';
 import type { FullWindow, FullWindows } from './ledger.ts';
 import { computeRequestBounds } from './prices.ts';
 
-/** Requests `GET /v1/credits` on behalf of another call. Returns undefined if no response arrives in time. */
+/**
+ * Requests `GET /v1/credits` in order to explain the failure of another call. Returns undefined if no response arrives
+ * in time.
+ */
 export type ReadCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
 
-/** How long a call waits for the balance at most, in milliseconds. */
+/** Maximum time that a call waits for the balance, in milliseconds. */
 const maxWaitMs = 2000;
-/** How long a call waits for the balance at most, as a fraction of the call's time limit. */
+/** Maximum time that a call waits for the balance, as a fraction of the call's time limit. */
 const maxWaitShare = 0.25;
-/** After a balance request timed out, the server sends no other one for this time, in milliseconds. */
+/** Time without balance requests after one of them timed out, in milliseconds. */
 const pauseMs = 60_000;
-/** The largest number of API keys whose timed-out balance request is remembered. */
+/** Maximum number of API keys whose timed-out balance requests are remembered. */
 const maxPausedTenants = 10_000;
 
 /**
- * Creates a function that reads the balance and the usage windows. After a request that timed out, the function sends
- * nothing for a minute.
+ * Creates a function that reads the credit balance and the usage limits. After a request of an API key has timed out,
+ * the function sends nothing for that key for a minute.
  */
 export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
   const pausedTenants = new LRUCache<string, true>({
@@ -40,7 +43,7 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     if (pausedTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], ms }, async (signal) => {
       try {
-        // Leave out the connection: the call is free and must not count against it.
+        // Omit the connection: the request is free and must not count toward the connection's budget.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { sent: false } };
         return (await send(call)).value as CreditStatusAnswer;
       } catch {
@@ -51,16 +54,16 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
   };
 }
 
-/** How long a window counts as full before the server asks the service again, in milliseconds. */
+/** How long an hourly or daily limit counts as reached before the server asks the service again, in milliseconds. */
 const recheckAfterMs = 60_000;
 
 /**
  * Tracks the usage windows of API keys, i.e. the service's hourly and daily limits on credits. Uses the free `GET
- * /v1/credits` to add the windows to a 429 error, and the balance to a 402 error.
+ * /v1/credits` to add these limits to a 429 error, and the balance to a 402 error.
  *
- * While a window has fewer credits left than a gated call costs, the server refuses the call without sending it. After
- * a minute, the server requests `GET /v1/credits` again. If this shows enough credits, or if no response arrives, the
- * call is sent.
+ * If a gated call costs more credits than a window has left, the server refuses the call without sending it. After a
+ * minute, the server requests `GET /v1/credits` again. If the response shows enough credits, or if no response arrives,
+ * the call is sent.
  */
 export function trackUsageWindows(
   { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullWindows; now: () => number },
@@ -77,7 +80,7 @@ export function trackUsageWindows(
   };
 
   /**
-   * Reads the balance and the usage windows. Concurrent calls share one request. Returns undefined if no response
+   * Reads the credit balance and the usage limits. Concurrent calls share one request. Returns undefined if no response
    * arrives in time.
    */
   const readCreditsOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
@@ -88,7 +91,7 @@ export function trackUsageWindows(
     return request;
   };
 
-  /** Returns true if the window has fewer credits left than the lowest cost of the call. */
+  /** Returns true if the window has fewer remaining credits than the call costs at least. */
   const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
@@ -99,15 +102,16 @@ export function trackUsageWindows(
   return {
     recordUsageLimit,
     /**
-     * Checks a call against the full usage window of its key. Returns that window, or undefined if no window is full.
-     * @throws AdLibraryError `usage_limit` if the call does not fit the window
+     * Checks a call against the usage limit that its API key has reached. Returns undefined if the key has reached no
+     * limit.
+     * @throws AdLibraryError `usage_limit` if the call would exceed the limit
      */
     async admit(call: Call): Promise<FullWindow | undefined> {
       const { tenantId } = call.owner;
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
       if (now() - window.checkedAt < recheckAfterMs) throw createUsageLimitError(window.usageLimit);
-      // Store the time before sending, so that concurrent calls do not send a second request.
+      // Store the time before sending the request, so that concurrent calls do not send another one.
       await windows.set(tenantId, { ...window, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
@@ -115,11 +119,11 @@ export function trackUsageWindows(
         throw createUsageLimitError(recheckedWindow.usageLimit);
       return recheckedWindow;
     },
-    /** Adds the usage windows to a 429 error, or the balance to a 402 error. Returns other errors unchanged. */
+    /** Adds the usage limits to a 429 error, or the balance to a 402 error. Returns other errors unchanged. */
     async explain(error: unknown, call: Call, windowBefore: FullWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
-      // Another call may have read the usage windows since this call was sent.
+      // Another call may have updated the usage limits since this call was sent. In that case, no request is needed.
       const newerWindow = await windows.get(call.owner.tenantId);
       if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== windowBefore?.id) {
         return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
@@ -134,7 +138,7 @@ export function trackUsageWindows(
   };
 }
 
-/** Returns the credits left in the hourly or the daily window, whichever is lower. */
+/** Returns the remaining credits in the hourly or the daily window, whichever is lower. */
 function computeRemaining({
   isLimitReached,
   hourlyCredits,
@@ -147,6 +151,6 @@ function computeRemaining({
   return Math.max(0, Math.min(remaining(hourlyCredits, hourlyLimit), remaining(dailyCredits, dailyLimit)));
 }
 
-/** Creates the error for a call that does not fit a usage window. */
+/** Creates the error for a call that would exceed the hourly or daily usage limit. */
 const createUsageLimitError = (usageLimit: UsageLimitAnswer) =>
   new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, sent: false });
