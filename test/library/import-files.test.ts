@@ -364,6 +364,64 @@ const expectedImports: Record<string, ExpectedImport> = {
     ads: [{ adArchiveId: '1521996425', pageId: 'linkedin:in/somebody', displayFormat: 'CAROUSEL' }],
     reportLines: ['no ad has a headline or a body'],
   },
+  'linkedin-scrapes.json': {
+    format: 'linkedin-ad-library',
+    ads: ['1521996450', '1521996451', '1521996452'].map((adArchiveId) => ({
+      ...{ adArchiveId, page: { pageName: 'Ledger' }, headline: 'Count', body: 'Count on us', displayFormat: 'IMAGE' },
+      media: expect.arrayContaining([{ type: 'THUMB', url: 'https://m.example/1.png', nr: 0 }]),
+    })),
+    reportLines: ['unknown keys, stored under their own names: position (1)'],
+  },
+  'meta-flat-scrape.json': {
+    format: 'meta-ad-library',
+    ads: [
+      {
+        ...{ adArchiveId: '8001', headline: 'Fly high', body: 'Kites for windy days', linkDescription: 'Free string' },
+        ...{ offerLink: 'https://kite.example/x', displayUrl: 'kite.example', ctaType: 'SHOP_NOW', endDate: null },
+        publisherPlatform: ['FACEBOOK'],
+        media: [
+          { type: 'VID', url: 'https://m.example/1.mp4', nr: 0, urls: { preview: 'https://m.example/1p.jpg' } },
+          { type: 'THUMB', url: 'https://m.example/1.jpg', nr: 0 },
+          { type: 'THUMB', url: 'https://m.example/2.jpg', nr: 1 },
+        ],
+      },
+      // The id in the URL takes precedence over `id`, which is the number of a row.
+      { adArchiveId: '8002', headline: 'Fly low', body: 'Kites for calm days' },
+    ],
+    reportLines: ['unknown keys, stored under their own names: daysRunning (1)'],
+  },
+  'meta-graphql-lines.json': {
+    format: 'meta-ad-library',
+    ads: [{ adArchiveId: '8101', headline: 'Row', body: 'Oars of ash' }],
+  },
+  'google-flat-scrape.json': {
+    format: 'google-ads-transparency',
+    ads: [
+      {
+        ...{ adArchiveId: 'CR09', startedAt: toDateTime('2026-02-03'), lastSeenAt: toDateTime('2026-03-03') },
+        adSnapshotUrl: 'https://adstransparency.google.com/advertiser/AR09/creative/CR09',
+        media: [
+          { type: 'VID', url: 'https://media.example/9.mp4', nr: 0 },
+          { type: 'THUMB', url: 'https://media.example/9.png', nr: 0 },
+          { type: 'THUMB', url: 'https://media.example/10.png', nr: 1 },
+        ],
+      },
+    ],
+    reportLines: ['no ad has a headline or a body', 'unknown keys, stored under their own names: variationCount (1)'],
+  },
+  'tiktok-flat-scrape.json': {
+    format: 'tiktok-ad-library',
+    ads: [
+      {
+        ...{ adArchiveId: '1816831112281203', headline: 'Fry it', audienceSizeMin: 100_000, audienceSizeMax: 200_000 },
+        media: [{ type: 'VID', url: 'https://v.example/3', nr: 0, urls: { preview: 'https://v.example/3.jpg' } }],
+      },
+      {
+        ...{ adArchiveId: '1816831112281204', startedAt: toDateTime('2026-01-01'), page: { pageName: 'Tofu SARL' } },
+        media: [{ type: 'VID', url: 'https://v.example/4', nr: 0 }],
+      },
+    ],
+  },
   'own-export.jsonl': {
     format: 'dataset-export',
     ads: [

@@ -68,9 +68,12 @@ export const parseShares: FieldParser = (value, name, parser) => {
   });
 };
 
+/** The error for an id that a program rounded. An ad without a reliable id cannot be stored. */
+export class RoundedIdError extends Error {}
+
 /**
  * Parses the id of an ad or an advertiser page.
- * @throws Error if a program rounded the id, because several ads or pages may have the same rounded id
+ * @throws RoundedIdError if a program rounded the id, because several ads or pages may have the same rounded id
  */
 export const parseId: FieldParser = (value, name, parser) => {
   // Python writes whole numbers as `12.0` if a cell of the column is empty.
@@ -79,6 +82,6 @@ export const parseId: FieldParser = (value, name, parser) => {
     ?.trim()
     .replace(/^(\d{1,15})\.0$/, '$1');
   if ((typeof value === 'number' && !Number.isSafeInteger(value)) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
-    throw new Error(`${name}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
+    throw new RoundedIdError(`${name}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
   return id === '' ? undefined : id;
 };

@@ -1,5 +1,5 @@
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
-import { type FieldParser, parseId } from './field-parsers.ts';
+import { type FieldParser, RoundedIdError } from './field-parsers.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts';
 
@@ -13,8 +13,8 @@ export type FieldRule = readonly [field: string, parse: FieldParser, ...keys: st
 export type RangeRule = readonly [field: string, keys: readonly string[], isCount: boolean];
 
 /** Suffixes of column names in tables that write a range as two columns, e.g. `spend_lower` and `spend_upper`. */
-const lowerBoundSuffixes = ['lower', 'lowerbound', 'min', 'from'];
-const upperBoundSuffixes = ['upper', 'upperbound', 'max', 'to'];
+const lowerBoundSuffixes = ['lower', 'lowerbound', 'low', 'min', 'from'];
+const upperBoundSuffixes = ['upper', 'upperbound', 'high', 'max', 'to'];
 const addSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
   keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
 
@@ -66,8 +66,7 @@ export class FieldReader {
         this.#markEqualValues(paths, parse, value);
         return value;
       } catch (error) {
-        // An ad without a reliable id cannot be stored.
-        if (parse === parseId) throw error;
+        if (error instanceof RoundedIdError) throw error;
         this.#parser.addValueError(error);
       }
     }

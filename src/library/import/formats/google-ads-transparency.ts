@@ -19,39 +19,39 @@ import {
   listOwnNames,
   type RangeRule,
 } from './field-reader.ts';
+import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
+
+const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
 /** Parses an id such as `CR123`, or extracts it from the URL of the ad. */
 const parseCreativeId: FieldParser = (value, name, parser) =>
   /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
 const parseAdvertiserId: FieldParser = (value, name, parser) =>
   /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
-/** Parses a picture URL. The value is a text, or an object with the URL in `link` or `url`. */
-const parsePictureUrl: FieldParser = (value, _, parser) => {
-  const parsed = parser.parseStructure(value) ?? value;
-  const first = Array.isArray(parsed) ? parsed[0] : parsed;
-  const url = parser.parseText(isObject(first) ? (first.link ?? first.url) : first);
-  return url !== undefined && /^https?:/i.test(url) ? url : undefined;
-};
+/** Parses the URL of an ad in the Transparency Center. Scrapers use the same keys for other URLs as well. */
+const parsePublicUrl: FieldParser = (value, name, parser) =>
+  /^https?:\/\/adstransparency\.google\.com\//.test(String(value)) ? parseText(value, name, parser) : undefined;
 
 const parseImpressions: FieldParser = (value, name, parser) => parser.parseRange(name, value, { isCount: true });
 
 const urlKeys = ['creativepageurl', 'detailslink', 'adurl', 'creativeurl', 'transparencyurl'];
+const sharedUrlKeys = ['url', 'sourceurl', 'detailurl', 'detailsurl'];
 const fields: readonly FieldRule[] = [
-  ['adArchiveId', parseCreativeId, 'creativeid', 'adcreativeid', 'adid', 'id', ...urlKeys],
-  ['sourcePageExternalId', parseAdvertiserId, 'advertiserid', ...urlKeys],
+  ['adArchiveId', parseCreativeId, 'creativeid', 'adcreativeid', 'adid', 'id', ...urlKeys, ...sharedUrlKeys],
+  ['sourcePageExternalId', parseAdvertiserId, 'advertiserid', ...urlKeys, ...sharedUrlKeys],
   ['page', parsePageName, 'advertiserdisclosedname', 'advertisername', 'advertiser', 'advertiserlegalname'],
-  ['adSnapshotUrl', parseText, ...urlKeys],
+  ['adSnapshotUrl', parsePublicUrl, ...urlKeys, ...sharedUrlKeys],
   ['headline', parseFirstText, 'headline', 'title', 'headlines'],
   ['body', parseFirstText, 'body', 'description', 'descriptions', 'adtext'],
   ['offerLink', parseText, 'finalurl', 'destinationurl', 'landingpage', 'landingpageurl'],
   ['displayUrl', parseText, 'visibleurl', 'displayurl', 'targetdomain'],
   ['displayFormat', parseUpperCaseText, 'adformattype', 'adformat', 'format', 'adtype'],
-  ['startedAt', parseDate, 'firstshown', 'firstshowndatetime', 'firstshowndate', 'daterangestart'],
-  ['lastSeenAt', parseDate, 'lastshown', 'lastshowndatetime', 'lastshowndate', 'daterangeend'],
+  ['startedAt', parseDate, 'firstshown', 'firstshownat', 'firstshowndatetime', 'firstshowndate', 'daterangestart'],
+  ['lastSeenAt', parseDate, 'lastshown', 'lastshownat', 'lastshowndatetime', 'lastshowndate', 'daterangeend'],
   ['totalDaysShown', parseCount, 'totaldaysshown', 'numofdays'],
 ];
 const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions'], true]];
@@ -69,14 +69,14 @@ const otherKeys = `
 /** Documented keys of a region without a field of their own. They are stored with the region under their own names. */
 const otherRegionKeys = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
 const regionKeys = ['regioncode', 'surfaceservingstats', ...otherRegionKeys];
-const mediaKeys = {
-  picture: ['imagelink', 'image', 'imageurl', 'imageurls'],
-  video: ['videolink', 'video', 'videourl'],
+const mediaKeys: MediaKeys = {
+  pictures: ['imagelink', 'image', 'imageurl', 'imageurls', 'images'],
+  videos: ['videolink', 'video', 'videourl', 'videourls', 'videos'],
 };
 
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
-  media: [...mediaKeys.picture, ...mediaKeys.video, 'imagewidth', 'imageheight'],
+  media: [...listMediaKeys(mediaKeys), 'imagewidth', 'imageheight'],
   countries: ['regions', 'region'],
   regionStats: ['regionstats', ...regionKeys],
   ...listOwnNames(otherKeys),
@@ -93,7 +93,15 @@ const googleKeys = [
     'regionstats',
     'detailslink',
   ],
-  ...['targetdomain', 'totaldaysshown', 'firstshown', 'lastshown', 'firstshowndatetime', 'serpapidetailslink'],
+  ...[
+    'targetdomain',
+    'totaldaysshown',
+    'firstshown',
+    'lastshown',
+    'firstshownat',
+    'firstshowndatetime',
+    'serpapidetailslink',
+  ],
 ];
 
 /**
@@ -103,6 +111,8 @@ const googleKeys = [
  * - The table `creative_stats` of `google_political_ads`.
  * - Responses of SerpApi (https://serpapi.com/google-ads-transparency-center-api) and SearchApi
  * (https://www.searchapi.io/docs/google-ads-transparency-center-api).
+ * - Flat records of other scrapers, which are not documented. Their keys are read if Google's sources use them as well,
+ * or if only one meaning is possible, such as `firstShownAt` and `imageUrls`.
  *
  * Google documents no format for its own web page. None of these sources contains the texts of an ad.
  */
@@ -114,8 +124,11 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   keysByField,
   hasColumnPaths: true,
   matches(record) {
+    if (record.has('estimatedaudience')) return false;
     const hasGoogleKey = record.hasAny(googleKeys);
-    if (record.hasAny(['creativeid', 'adcreativeid'])) return hasGoogleKey;
+    if (record.hasAny(['creativeid', 'adcreativeid']))
+      return hasGoogleKey || /^CR\d/.test(String(record.get('creativeid') ?? record.get('adcreativeid')));
+    if ([...urlKeys, ...sharedUrlKeys].some((key) => creativeUrlPattern.test(String(record.get(key))))) return true;
     if (record.has('creativepageurl')) return record.has('regionstats') || record.has('regioncode');
     if (record.has('daterangestart') && record.has('adid')) return record.has('advertiserid');
     const id = record.get('id');
@@ -142,10 +155,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   }
   readSpend(record, reader, parser);
   const domain = parser.parseText(record.get('targetdomain'));
-  const media = [
-    ...[reader.parseFirst(mediaKeys.video, parsePictureUrl)].map((url) => ({ type: 'VID', url })),
-    ...[reader.parseFirst(mediaKeys.picture, parsePictureUrl)].map((url) => ({ type: 'THUMB', url })),
-  ].flatMap((asset) => (asset.url === undefined ? [] : [{ ...asset, nr: 0 }]));
+  const media = collectFlatMedia(record, mediaKeys, parser);
   const completeAd: JsonObject = {
     ...collectOtherFields(record, { ad, knownKeys, unnamedContainers: new Set() }, parser),
     ...ad,

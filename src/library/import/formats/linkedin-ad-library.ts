@@ -12,18 +12,26 @@ import {
   parseText,
 } from './field-parsers.ts';
 import { type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Extracts the id of an ad from its URL, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
-const parseAdUrlId: FieldParser = (value) => /\/ad-library\/detail\/(\d{1,30})/.exec(String(value))?.[1];
+/** Matches the URL of an ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
+const adUrlPattern = /^https?:\/\/(?:www\.)?linkedin\.com\/ad-library\/detail\/(\d{1,30})/;
+/** Parses the id of an ad, or extracts it from the URL of the ad. */
+const parseAdId: FieldParser = (value, name, parser) =>
+  adUrlPattern.exec(String(value))?.[1] ??
+  (/^\d[\d.e+]*$/i.test(String(value)) ? parseId(value, name, parser) : undefined);
+const parseAdUrl: FieldParser = (value, name, parser) =>
+  adUrlPattern.test(String(value)) ? parseText(value, name, parser) : undefined;
 /**
  * Extracts the id of an advertiser from its URL, e.g. `1035` from `…/company/1035`, or `in/somebody` from
- * `…/in/somebody`.
+ * `…/in/somebody`. Some scrapers contain only the number.
  */
-const parseAdvertiserUrlId: FieldParser = (value) => {
+const parseAdvertiserId: FieldParser = (value, name, parser) => {
+  if (/^\d{1,15}$/.test(String(value))) return parseId(value, name, parser);
   const [, kind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
   return id === undefined ? undefined : kind === 'in' ? `in/${id}` : id;
 };
@@ -34,7 +42,8 @@ const parseCountryShares: FieldParser = (value, name, parser) => {
     if (!isObject(item)) return [];
     const country = String(item.country ?? '');
     const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(country)?.[1]?.toUpperCase() ?? country;
-    const percentage = parser.parseNumber(name, item.impressionPercentage ?? item.impression_percentage);
+    const share = item.impressionPercentage ?? item.impression_percentage ?? item.percentage ?? item.impressions;
+    const percentage = parser.parseNumber(name, typeof share === 'string' ? share.replace(/\s?%\s*$/, '') : share);
     if (region === '') return [];
     return [{ region, ...(percentage !== undefined && { percentage: Number((percentage / 100).toPrecision(12)) }) }];
   });
@@ -42,19 +51,32 @@ const parseCountryShares: FieldParser = (value, name, parser) => {
 };
 
 const detailsKeys = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
+/** Keys of the URL of an ad that only tables and scrapes of the LinkedIn Ad Library have. */
+const adUrlKeys = ['adurl', 'addetailurl', 'adlibraryurl'];
+/** Keys of URLs in other formats as well. They identify a record only if they contain the URL of a LinkedIn ad. */
+const sharedUrlKeys = ['link', 'url', 'detailurl', 'addetaillink'];
+const advertiserUrlKeys = [
+  ...detailsKeys('advertiseradvertiserurl', 'advertiserurl'),
+  ...['advertiserlink', 'advertiserlinkedinpage', 'companyurl'],
+];
 const fields: readonly FieldRule[] = [
-  ['adArchiveId', parseAdUrlId, 'adurl', 'addetailurl', 'adlibraryurl'],
-  ['adArchiveId', parseId, 'adid'],
-  ['adSnapshotUrl', parseText, 'adurl', 'addetailurl', 'adlibraryurl'],
-  ['sourcePageExternalId', parseAdvertiserUrlId, ...detailsKeys('advertiseradvertiserurl', 'advertiserurl')],
-  ['advertiserUrl', parseText, ...detailsKeys('advertiseradvertiserurl', 'advertiserurl')],
-  ['page', parsePageName, ...detailsKeys('advertiseradvertisername', 'advertisername')],
-  ['payer', parseText, ...detailsKeys('advertiseradpayer', 'adpayer'), 'paidby'],
+  ['adArchiveId', parseAdId, ...adUrlKeys, ...sharedUrlKeys, 'adid', 'id'],
+  ['adSnapshotUrl', parseAdUrl, ...adUrlKeys, ...sharedUrlKeys],
+  ['sourcePageExternalId', parseAdvertiserId, ...advertiserUrlKeys, 'advertiserid'],
+  ['advertiserUrl', parseText, ...advertiserUrlKeys],
+  [
+    ...(['page', parsePageName, ...detailsKeys('advertiseradvertisername', 'advertisername')] as const),
+    ...['advertiser', 'poster', 'companyname'],
+  ],
+  ['payer', parseText, ...detailsKeys('advertiseradpayer', 'adpayer'), 'paidby', 'payer', 'payername', 'paidforby'],
   ['adType', parseConstant, ...detailsKeys('type'), 'adtype', 'adformat', 'format'],
-  ['headline', parseFirstText, 'headline'],
-  ['body', parseFirstText, 'body', 'bodytext'],
-  ['offerLink', parseText, 'landingpageurl'],
-  ['ctaType', parseConstant, 'ctatext'],
+  ['headline', parseFirstText, 'headline', 'contentheadline', 'contenttitle', 'title'],
+  [
+    ...(['body', parseFirstText, 'body', 'bodytext', 'primarytext', 'contenttext', 'contentbody'] as const),
+    ...['text', 'adtext', 'creativetext', 'commentary', 'description', 'content'],
+  ],
+  ['offerLink', parseText, 'landingpageurl', 'destinationurl', 'contentlink'],
+  ['ctaType', parseConstant, 'ctatext', 'calltoaction', 'cta', 'contentcta'],
   ['startedAt', parseDate, ...detailsKeys('adstatisticsfirstimpressionat', 'firstimpressionat'), 'startdate'],
   ['lastSeenAt', parseDate, ...detailsKeys('adstatisticslatestimpressionat', 'latestimpressionat'), 'enddate'],
   [
@@ -68,15 +90,37 @@ const ranges: readonly RangeRule[] = [
   ['impressions', detailsKeys('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
 /** Documented keys without a corresponding field in the API. They are stored under their own names. */
-const otherKeys = 'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails';
+const otherKeys = 'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails targeting adDuration';
+const mediaKeys: MediaKeys = {
+  videos: ['videourl', 'videourls', 'video', 'videos', 'contentvideo', 'contentvideos'],
+  pictures: [
+    'imageurl',
+    'imageurls',
+    'primaryimageurl',
+    'image',
+    'images',
+    'contentimage',
+    'contentimages',
+    'mediaurls',
+  ],
+  previews: ['videoposterurl', 'thumbnail', 'contentthumbnail'],
+  profilePictures: ['advertiserlogo', 'advertiserlogourl', 'advertiserthumbnail'],
+};
 
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
-  adArchiveId: ['adurl', 'addetailurl', 'adlibraryurl', 'adid'],
+  media: listMediaKeys(mediaKeys),
   ...listOwnNames(otherKeys),
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
-const containers = new Set(['details', 'detailsadvertiser', 'detailsadstatistics', 'advertiser', 'adstatistics']);
+const containers = new Set([
+  'details',
+  'detailsadvertiser',
+  'detailsadstatistics',
+  'advertiser',
+  'adstatistics',
+  'content',
+]);
 const unnamedContainers = new Set(['details']);
 
 /** LinkedIn's ad types that correspond to a `displayFormat` of the API. All other types are only stored as `adType`. */
@@ -84,6 +128,7 @@ const displayFormats: Record<string, string> = {
   SPONSORED_VIDEO: 'VIDEO',
   SPONSORED_UPDATE_CAROUSEL: 'CAROUSEL',
   VIDEO: 'VIDEO',
+  IMAGE: 'IMAGE',
   CAROUSEL: 'CAROUSEL',
   SINGLE_IMAGE: 'IMAGE',
   SINGLE_IMAGE_AD: 'IMAGE',
@@ -93,8 +138,10 @@ const displayFormats: Record<string, string> = {
 
 /**
  * Ads of the LinkedIn Ad Library: responses of its API, flattened tables of these responses, and tables of the R
- * package liads. LinkedIn documents no CSV download. The API returns neither texts nor pictures. Some scrapers add
- * `headline` and `bodyText`, which are not documented.
+ * package liads. LinkedIn documents no CSV download. The API returns neither texts nor pictures.
+ *
+ * Scrapers return both, in flat records that are not documented. They are recognized by the URL of the ad. SearchApi
+ * (https://www.searchapi.io/docs/linkedin-ad-library) has it in `link`, ScrapeCreators in `url`.
  */
 export const linkedInAdLibraryFormat: ImportFormat = {
   name: 'linkedin-ad-library',
@@ -104,10 +151,11 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   keysByField,
   hasColumnPaths: true,
   matches(record) {
-    const urlKey = ['adurl', 'addetailurl', 'adlibraryurl'].find((key) => record.has(key));
-    if (urlKey === undefined) return false;
-    const url = record.get(urlKey);
+    const urlKeys = [...adUrlKeys, ...sharedUrlKeys];
+    if (urlKeys.some((key) => adUrlPattern.test(String(record.get(key))))) return true;
+    const url = adUrlKeys.map((key) => record.get(key)).find((value) => value !== undefined);
     if (typeof url === 'string') return /linkedin\.com\/ad-library/.test(url);
+    if (!record.hasAny(urlKeys)) return false;
     return record.hasAny(linkedInKeys) || Array.from(record.keys()).some((key) => key.startsWith('detailsad'));
   },
   toAd,
@@ -125,6 +173,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     throw new Error(
       `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,
     );
+  const media = collectFlatMedia(record, mediaKeys, parser);
   const regions = (ad.regions ?? []) as { region: string }[];
   const countries = regions.map(({ region }) => region).filter((region) => /^[A-Z]{2}$/.test(region));
   const displayFormat = displayFormats[String(ad.adType)];
@@ -138,7 +187,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(advertiserId !== undefined && { pageId: computePageId('linkedin', String(advertiserId)) }),
     ...(displayFormat !== undefined && { displayFormat }),
     ...(countries.length > 0 && { countries }),
-    media: [],
+    media,
     cards: [],
   };
 }

@@ -8,6 +8,7 @@ import {
   decode,
   type FieldParser,
   parseBoolean,
+  parseConstant,
   parseCount,
   parseDate,
   parseFirstText,
@@ -21,6 +22,7 @@ import {
   parseVersions,
 } from './field-parsers.ts';
 import { FieldReader, type FieldRule, isEmpty, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId } from './library-ids.ts';
 import {
@@ -32,27 +34,47 @@ import {
 } from './meta-transparency.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
+/** Keys in which scrapers write the URL of an ad. They identify a record only if they contain such a URL. */
+const adUrlKeys = ['adlibraryurl', 'adurl', 'url'];
+const adUrlPattern = /^https?:\/\/(?:[a-z-]{1,20}\.)?facebook\.com\/ads\/library\/?\?(?:[^#\s]{0,500}&)?id=(\d{1,30})/;
+const archiveIdKeys = ['adarchiveid', 'adlibid', 'libraryid'];
+const idKeys = [...archiveIdKeys, 'adid', 'id'];
+
 /**
  * The fields of an ad, each with its parser and its source keys. The first key with a value that can be parsed is used.
  */
 const fields: readonly FieldRule[] = [
-  ['adArchiveId', parseId, 'adarchiveid', 'adlibid', 'adid', 'libraryid', 'id'],
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
   ['sourcePageExternalId', parseText, 'pageid', 'snapshot.pageid'],
-  ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename'],
+  ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename', 'advertisername'],
   // A snapshot contains one version of each text, whereas the official API lists all versions. The ad shows the first
   // version and also stores the others.
-  ['headline', parseFirstText, 'snapshot.title', 'adcreativelinktitles', 'adcreativelinktitle', 'title', 'headline'],
+  [
+    'headline',
+    parseFirstText,
+    'snapshot.title',
+    'adcreativelinktitles',
+    'adcreativelinktitle',
+    'title',
+    'headline',
+    'linktitle',
+  ],
   ['headlines', parseVersions, 'adcreativelinktitles'],
-  ['body', parseBody, 'snapshot.body', 'adcreativebodies', 'adcreativebody', 'body'],
+  [
+    ...(['body', parseBody, 'snapshot.body', 'adcreativebodies', 'adcreativebody', 'body'] as const),
+    ...['primarytext', 'bodytext', 'adtext'],
+  ],
   ['bodies', parseVersions, 'adcreativebodies'],
   [
     ...(['linkDescription', parseFirstText, 'snapshot.linkdescription', 'adcreativelinkdescriptions'] as const),
-    ...['adcreativelinkdescription', 'linkdescription'],
+    ...['adcreativelinkdescription', 'linkdescription', 'description'],
   ],
   ['linkDescriptions', parseVersions, 'adcreativelinkdescriptions'],
-  ['offerLink', parseText, 'snapshot.linkurl', 'linkurl', 'offerlink'],
-  ['displayUrl', parseFirstText, 'snapshot.caption', 'adcreativelinkcaptions', 'adcreativelinkcaption', 'caption'],
+  ['offerLink', parseText, 'snapshot.linkurl', 'linkurl', 'offerlink', 'landingpageurl', 'destinationurl'],
+  [
+    ...(['displayUrl', parseFirstText, 'snapshot.caption', 'adcreativelinkcaptions'] as const),
+    ...['adcreativelinkcaption', 'caption', 'linkcaption'],
+  ],
   ['displayUrls', parseVersions, 'adcreativelinkcaptions'],
   ['ctaType', parseText, 'snapshot.ctatype', 'ctatype'],
   ['displayFormat', parseUpperCaseText, 'snapshot.displayformat', 'displayformat'],
@@ -61,7 +83,7 @@ const fields: readonly FieldRule[] = [
   ['endDate', parseDate, 'enddate', 'addeliverystoptime'],
   ['duplicates', parseCount, 'collationcount'],
   ['countries', parseNames, 'targetedorreachedcountries', 'reachedcountries'],
-  ['publisherPlatform', parseUpperCaseNames, 'publisherplatform', 'publisherplatforms'],
+  ['publisherPlatform', parseUpperCaseNames, 'publisherplatform', 'publisherplatforms', 'platforms'],
   ['languages', parseNames, 'languages'],
   ['bylines', parseText, 'bylines', 'byline', 'snapshot.byline', 'fundingentity'],
   ['currency', parseText, 'currency'],
@@ -82,14 +104,21 @@ const ranges: readonly RangeRule[] = [
 ];
 
 const mediaKeys = ['images', 'videos', 'cards', 'pageprofilepictureurl'];
+/** Keys of scrapes without a snapshot. */
+const flatMediaKeys: MediaKeys = {
+  videos: ['videourls', 'videourl', 'videohdurl', 'videosdurl'],
+  pictures: ['imageurls', 'imageurl'],
+  previews: ['videopreviewimageurls', 'videopreviewimageurl', 'thumbnailurl'],
+};
+const ctaTextKeys = ['ctatext', 'calltoaction'];
 
 /** Keys of the Meta Ad Library without a corresponding field in the API. They are stored under their own names. */
 const otherKeys = `
-  aaa_info ad_creation_time ad_id_in_library ad_library_url archive_types end_date_formatted input_url
+  aaa_info ad_creation_time ad_id_in_library ad_library_url archive_types end_date_formatted end_date_string input_url
   br_total_reach categories collation_id contains_digital_created_media contains_sensitive_content entity_type fev_info
   finserv_ad_data gated_type has_user_reported hidden_safety_data hide_data_status impressions_with_index
   is_aaa_eligible is_violating_eu_siep menu_items page_is_deleted page_is_profile_page political_countries reach_estimate
-  regional_regulation_data report_count start_date_formatted state_media_label state_media_run_label target_ages target_gender
+  regional_regulation_data report_count start_date_formatted start_date_string state_media_label state_media_run_label target_ages target_gender
   target_locations total total_active_time total_reach_by_location transparency_by_location uk_total_reach url snapshot_url
   verified_voice_context
 `;
@@ -104,8 +133,10 @@ const otherSnapshotKeys = `
 `;
 
 const keysByField: Record<string, readonly string[]> = {
+  adArchiveId: idKeys,
   ...listKeysByField(fields, ranges),
-  media: mediaKeys.flatMap((key) => [`snapshot.${key}`, key]),
+  media: [...mediaKeys.flatMap((key) => [`snapshot.${key}`, key]), ...listMediaKeys(flatMediaKeys)],
+  ctaType: ['snapshot.ctatype', 'ctatype', ...ctaTextKeys],
   isActive: ['isactive', 'adactivestatus', 'activestatus'],
   ...listOwnNames(otherKeys),
   ...Object.fromEntries(
@@ -118,7 +149,6 @@ const keysByField: Record<string, readonly string[]> = {
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 
-const idKeys = ['adarchiveid', 'adlibid', 'libraryid', 'adid', 'id'];
 /** Keys that only the official API of the Meta Ad Library has. */
 const officialApiKeys = [
   ...['adsnapshoturl', 'adcreationtime', 'addeliverystarttime', 'addeliverystoptime'],
@@ -138,7 +168,9 @@ const sharedKeys = [
 
 /**
  * Ads of the Meta Ad Library: scraped pages (`ad_archive_id`, `snapshot`), responses of the official API
- * (`ad_creative_bodies`, `ad_delivery_start_time`), and tables made from either. The library's README.md lists how keys
+ * (`ad_creative_bodies`, `ad_delivery_start_time`), and tables made from either. Some scrapers return flat records
+ * instead of a snapshot, e.g. with `primaryText` and `imageUrls`. These records are not documented, so only keys with one
+ * possible meaning are read. The library's README.md lists how keys
  * become fields. Values without a corresponding field in the API are stored under their own names in camel case.
  */
 export const metaAdLibraryFormat: ImportFormat = {
@@ -149,7 +181,8 @@ export const metaAdLibraryFormat: ImportFormat = {
   keysByField,
   hasColumnPaths: true,
   matches(record) {
-    if (record.hasAny(['adarchiveid', 'adlibid', 'libraryid'])) return true;
+    if (record.hasAny(archiveIdKeys)) return true;
+    if (adUrlKeys.some((key) => adUrlPattern.test(String(record.get(key))))) return true;
     const hasAdText = record.hasAny(['headline', 'body']);
     if (record.hasAny(officialApiKeys)) return record.hasAny(idKeys) || !hasAdText;
     const id = record.get('id') ?? record.get('adid');
@@ -169,6 +202,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     path.startsWith('snapshot.') ? [snapshot, path.slice('snapshot.'.length)] : [record, path];
   const reader = new FieldReader(parser, resolvePath);
   const { ad } = reader;
+  readArchiveId(record, reader);
   reader.readFields(fields);
   reader.readRanges(ranges);
   readTransparency(record, reader, parser);
@@ -183,7 +217,9 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   // In a scrape, the end date of an active ad is just the day of the scrape.
   if (isActive === true) ad.endDate = null;
   if (!('endDate' in ad) && isActive === false) ad.isActive = false;
-  const media = collectMedia(snapshot, record, parser);
+  // The official constant is better than the words on the button, which depend on the language.
+  if (ad.ctaType === undefined) reader.setField('ctaType', reader.parseFirst(ctaTextKeys, parseConstant));
+  const media = [...collectMedia(snapshot, record, parser), ...collectFlatMedia(record, flatMediaKeys, parser)];
   if (ad.adArchiveId === undefined && parser.isDecided)
     throw new Error(
       `${record.getSourceName('adarchiveid')}: missing; an ad of the Meta Ad Library needs its archive id`,
@@ -200,6 +236,21 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     media,
     cards: ad.cards ?? [],
   };
+}
+
+/**
+ * Reads the archive id of an ad. Without a key that only the archive id has, the id in the URL of the ad takes precedence
+ * over `id`, which may be the number of a row.
+ */
+function readArchiveId(record: SourceRecord, reader: FieldReader): void {
+  const hasArchiveId = archiveIdKeys.some((key) => !isMissing(record.get(key)));
+  const urls = adUrlKeys.map((key) => adUrlPattern.exec(String(record.get(key))));
+  const idInUrl = hasArchiveId ? undefined : urls.find((match) => match)?.[1];
+  if (idInUrl === undefined) reader.setField('adArchiveId', reader.parseFirst(idKeys, parseId));
+  else {
+    reader.setField('adArchiveId', idInUrl);
+    for (const key of idKeys) if (String(record.get(key)) === idInUrl) record.markUsed(key);
+  }
 }
 
 /** Parses a value without marking its key as used, because the value is also stored under its own name. */

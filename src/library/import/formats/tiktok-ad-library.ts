@@ -11,6 +11,7 @@ import {
   parseText,
 } from './field-parsers.ts';
 import { type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
@@ -37,19 +38,24 @@ const parseReachByCountry: FieldParser = (value, name, parser) => {
   return entries.length > 0 ? Object.fromEntries(entries) : undefined;
 };
 
+/** The API calls these keys `first_shown_date` and `last_shown_date`. Scrapers write them in other ways, too. */
+const firstShownKeys = ['firstshowndate', 'firstshowndatetime', 'firstshownat', 'firstshown'];
+const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'lastshown'];
+
 const fields: readonly FieldRule[] = [
   ['adArchiveId', parseId, 'adid', 'id'],
-  ['sourcePageExternalId', parseId, ...withPrefix('advertiser', 'businessid')],
+  ['sourcePageExternalId', parseId, ...withPrefix('advertiser', 'businessid'), 'advertiserid'],
   [
     ...(['page', parsePageName, ...withPrefix('advertiser', 'businessname')] as const),
-    ...['advertisername', 'advertiseradvname', 'creatorusername', 'name'],
+    ...['advertisername', 'advertiseradvname', 'advertiser', 'creatorusername', 'name'],
   ],
   ['payer', parseText, ...withPrefix('advertiser', 'paidforby', 'paidby', 'sponsor')],
   ['headline', parseFirstText, ...withPrefix('ad', 'title')],
   ['offerLink', parseText, ...withPrefix('ad', 'externalurl', 'landingpageurl')],
   ['ctaType', parseConstant, ...withPrefix('ad', 'calltoaction')],
-  ['startedAt', parseDate, ...withPrefix('ad', 'firstshowndate'), 'createdate', 'createtimestamp'],
-  ['lastSeenAt', parseDate, ...withPrefix('ad', 'lastshowndate')],
+  ['body', parseFirstText, 'adtext', 'caption'],
+  ['startedAt', parseDate, ...withPrefix('ad', ...firstShownKeys), 'createdate', 'createtimestamp'],
+  ['lastSeenAt', parseDate, ...withPrefix('ad', ...lastShownKeys)],
   ['reachByCountry', parseReachByCountry, ...withPrefix('ad', ...withPrefix('reach', 'uniqueusersseenbycountry'))],
   ['targetCountries', parseCountryNames, ...targetingPrefixes.map((prefix) => `${prefix}country`)],
   ['languages', parseNames, ...targetingPrefixes.map((prefix) => `${prefix}languages`)],
@@ -58,26 +64,33 @@ const ranges: readonly RangeRule[] = [
   ['reach', withPrefix('ad', ...withPrefix('reach', 'uniqueusersseen')), true],
   [
     'audienceSize',
-    [...targetingPrefixes.map((prefix) => `${prefix}numberofuserstargeted`), ...withPrefix('ad', 'estimatedaudience')],
+    [
+      ...targetingPrefixes.map((prefix) => `${prefix}numberofuserstargeted`),
+      ...withPrefix('ad', 'estimatedaudience'),
+      'audienceestimate',
+    ],
     true,
   ],
 ];
 const statusKeys = withPrefix('ad', 'status');
-const videoKeys = withPrefix('ad', 'videos');
-const imageKeys = withPrefix('ad', 'imageurls');
-const avatarKeys = ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'];
+const mediaKeys: MediaKeys = {
+  videos: [...withPrefix('ad', 'videos'), 'videourls', 'videourl', 'videolink', 'video'],
+  pictures: [...withPrefix('ad', 'imageurls'), 'imageurl', 'imagelinks', 'imagelink', 'images', 'image'],
+  previews: ['coverurl', 'coverimageurl', 'coverimage', 'coverimagelink', 'thumbnail', 'thumbnailurl'],
+  profilePictures: ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'],
+};
 
 /** Documented keys without a corresponding field in the API. They are stored under their own names. */
 const otherKeys = `
   ad_status_statement status_statement ad_download_url download_url ad_advertising_objective advertising_objective
   ad_rejection_info rejection_info advertiser_follower_count follower_count advertiser_profile_url profile_url
-  advertiser_country_code country_code label brand_names creator ad_audit_status audit_status type ad_type show_mode
+  advertiser_country_code country_code label brand_names creator ad_url detail_url ad_audit_status audit_status type ad_type show_mode
   ${targetingPrefixes.flatMap((prefix) => ['age', 'gender', 'interest', 'videointeractions', 'creatorinteractions', 'audiencetargeting', 'audiencetargetingexclude', 'provinces', 'cities', 'devicemodels', 'operatingsystems', 'highspendingpower'].map((key) => `${prefix}${key}`)).join(' ')}
 `;
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   isActive: statusKeys,
-  media: [...videoKeys, ...imageKeys, ...avatarKeys],
+  media: listMediaKeys(mediaKeys),
   ...listOwnNames(otherKeys),
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
@@ -90,14 +103,15 @@ const unnamedContainers = new Set(['ad', 'adgroup']);
 /** Keys that distinguish TikTok ads from other records with the same date fields. */
 const tikTokKeys = [
   ...['businessid', 'businessname', 'paidforby', 'imageurls', 'videos', 'statusstatement', 'estimatedaudience'],
-  ...['reachuniqueusersseen', 'uniqueusersseen', 'reach', 'auditstatus'],
+  ...['reachuniqueusersseen', 'uniqueusersseen', 'reach', 'auditstatus', 'videourls', 'videolink'],
 ];
+const dateKeys = ['firstshowndate', 'lastshowndate'];
 
 /**
  * Ads of TikTok: responses of the Commercial Content API (`/v2/research/adlib/`: ad/query, ad/detail, advertiser/query,
  * commercial_content/query), and tables made from them. The responses of the website library.tiktok.com are not
  * documented. Their keys `estimated_audience`, `videos[].video_url` and `videos[].cover_img` are read as scrapers
- * return them.
+ * return them, and so are flat records with keys such as `firstShownDate`, `videoUrls` and `video_link`.
  */
 export const tikTokAdLibraryFormat: ImportFormat = {
   name: 'tiktok-ad-library',
@@ -113,12 +127,22 @@ export const tikTokAdLibraryFormat: ImportFormat = {
     if (record.has('adid') && record.hasAny(['advertiserbusinessid', 'advertiserbusinessname'])) return true;
     if (record.hasAny(['brandnames']) && record.hasAny(['createdate', 'createtimestamp'])) return record.has('creator');
     if (record.hasAny(['adfirstshowndate', 'adlastshowndate'])) return true;
-    if (record.hasAny(['firstshowndate', 'lastshowndate'])) return record.has('id') && record.hasAny(tikTokKeys);
+    if (urlKeys.some((key) => adUrlPattern.test(String(record.get(key))))) return true;
+    if (record.hasAny(['creativeid', 'adcreativeid'])) return false;
+    if (record.hasAny([...firstShownKeys, ...lastShownKeys]))
+      return (
+        record.hasAny(['id', 'adid']) &&
+        (record.hasAny(tikTokKeys) || (record.hasAny(dateKeys) && record.has('advertisername')))
+      );
     return isAdvertiser(record);
   },
   toAd,
   toPage,
 };
+
+/** Keys in which scrapers write the URL of an ad. They identify a record only if they contain such a URL. */
+const urlKeys = ['adurl', 'detailurl', 'adlibraryurl', 'url', 'link'];
+const adUrlPattern = /^https?:\/\/library\.tiktok\.com\/ads\/detail\/?\?/;
 
 /** Keys of the object `ad`. A query returns only the fields that the caller asked for. */
 const adKeys = [
@@ -149,12 +173,13 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   const { record, reader, ad: fieldsOfAd } = readFlatRecord(source, { containers, fields, ranges }, parser);
   const { targetCountries, reachMin, reachMax, ...ad } = fieldsOfAd as JsonObject & NumberRange;
   if (ad.adArchiveId === undefined && parser.isDecided) throw new Error('id: missing; an ad of TikTok needs its id');
+  const media = collectFlatMedia(record, mediaKeys, parser);
   const isActive = reader.parseFirst(statusKeys, (value, name) => parser.parseBoolean(name, value));
   const reachCountries = Object.keys((ad.reachByCountry ?? {}) as object).filter((code) => /^[A-Z]{2}$/.test(code));
   const countries = reachCountries.length > 0 ? reachCountries : targetCountries;
   const pageId = ad.sourcePageExternalId ?? (ad.page as { pageName?: string } | undefined)?.pageName;
   return {
-    ...collectOtherFields(record, { ad: markMediaUsed(record, ad), knownKeys, unnamedContainers }, parser),
+    ...collectOtherFields(record, { ad, knownKeys, unnamedContainers }, parser),
     ...ad,
     id: computeAdId('tiktok', String(ad.adArchiveId)),
     adLibrary: 'tiktok',
@@ -174,38 +199,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     }),
     ...(countries !== undefined && { countries }),
     ...(targetCountries !== undefined && { targetCountries }),
-    media: collectMedia(record, parser),
+    media,
     cards: [],
   };
-}
-
-/** Marks the media keys as used. Returns the ad. */
-function markMediaUsed(record: SourceRecord, ad: JsonObject): JsonObject {
-  for (const key of [...videoKeys, ...imageKeys, ...avatarKeys]) record.markUsed(key);
-  return ad;
-}
-
-/** Collects the media of an ad: videos with their preview images, pictures, and the advertiser's profile picture. */
-function collectMedia(record: SourceRecord, parser: ColumnValueParser): JsonObject[] {
-  const readList = (keys: readonly string[]): unknown[] => {
-    const value = keys.map((key) => record.get(key)).find((candidate) => candidate !== undefined && candidate !== null);
-    const parsed = parser.parseStructure(value) ?? value;
-    return Array.isArray(parsed) ? parsed : typeof parsed === 'string' ? [parsed] : [];
-  };
-  const toUrl = (value: unknown) => {
-    const url = parser.parseText(value);
-    return url !== undefined && /^https?:/i.test(url) ? url : undefined;
-  };
-  const videos = readList(videoKeys).flatMap((video, nr) => {
-    const [url, preview] = isObject(video)
-      ? [toUrl(video.url ?? video.video_url), toUrl(video.cover_image_url ?? video.cover_img)]
-      : [toUrl(video)];
-    return url === undefined ? [] : [{ type: 'VID', url, nr, ...(preview !== undefined && { urls: { preview } }) }];
-  });
-  const images = readList(imageKeys).flatMap((image, nr) => {
-    const url = toUrl(image);
-    return url === undefined ? [] : [{ type: 'THUMB', url, nr }];
-  });
-  const avatar = avatarKeys.map((key) => toUrl(record.get(key))).find((url) => url !== undefined);
-  return [...videos, ...images, ...(avatar === undefined ? [] : [{ type: 'PA_PP', url: avatar, nr: null }])];
 }

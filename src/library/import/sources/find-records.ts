@@ -31,10 +31,22 @@ export function findRecords(
 ): { records: LocatedValue[]; isCertain: boolean; pages: ResultPage[] } {
   const search: RecordSearch = { detector, pages: [] };
   const records = collectRecords({ path, value }, { depth: 0, page: enclosingPage }, search);
+  if (records.length === 0 && isStreamedPart(value)) return { records: [], isCertain: true, pages: search.pages };
   return records.length > 0
     ? { records, isCertain: true, pages: search.pages }
     : { records: guessRecords(value, path, 0), isCertain: false, pages: search.pages };
 }
+
+/**
+ * Returns true for a part of a GraphQL response that contains no records. Meta's website sends a response as several
+ * lines: the first has the ads, and the others have a label and a path, or only say that the response is complete.
+ */
+const isStreamedPart = (value: unknown): boolean =>
+  isObject(value) &&
+  ('label' in value || 'extensions' in value) &&
+  Object.keys(value).every((key) => partKeys.has(key));
+
+const partKeys = new Set(['label', 'path', 'data', 'extensions', 'hasNext']);
 
 interface RecordSearch {
   detector: FormatDetector;

@@ -1,0 +1,79 @@
+import type { MediaAsset } from '../../../api/schemas.ts';
+import { isObject } from '../../../views/view.ts';
+import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
+import { decode } from './field-parsers.ts';
+import { SourceRecord } from './source-record.ts';
+
+/** The keys of a record that contain the URLs of media. */
+export interface MediaKeys {
+  videos: readonly string[];
+  pictures: readonly string[];
+  /** Preview images of the videos, in the same order. */
+  previews?: readonly string[];
+  /** The profile picture of the advertiser. */
+  profilePictures?: readonly string[];
+}
+
+/** Returns all keys of media, for the list of keys that a format knows. */
+export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures = [] }: MediaKeys): string[] => [
+  ...[...videos, ...pictures, ...previews, ...profilePictures],
+];
+
+/** Keys that contain the URL of a medium, or of the preview of a video, if the medium is an object. */
+const urlKeys = ['url', 'videourl', 'videohdurl', 'videosdurl', 'originalimageurl', 'imageurl', 'link', 'src'];
+const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'previewurl', 'thumbnail', 'poster'];
+
+/**
+ * Collects the media of an ad from the keys that scrapers use. Each key may contain a URL, an object with a URL, or a
+ * list of either. URLs that occur in several keys are returned once. Keys without any URL stay unused.
+ */
+export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: ColumnValueParser): MediaAsset[] {
+  const readAll = (mediaKeys: readonly string[] = []) => {
+    const media = mediaKeys.flatMap((key) => {
+      const found = readMedia(record.get(key), parser);
+      if (found.length > 0) record.markUsed(key);
+      return found;
+    });
+    return [...new Map(media.map((medium) => [medium.url, medium])).values()];
+  };
+  const [videos, pictures, previews] = [readAll(keys.videos), readAll(keys.pictures), readAll(keys.previews)];
+  // Without a video, a preview is the only picture of the ad that the record has.
+  const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
+  return [
+    ...videos.map(
+      ({ url, preview = previews[videos.length === 1 ? 0 : videos.findIndex((v) => v.url === url)]?.url }, nr) => ({
+        ...{ type: 'VID', url, nr },
+        ...(preview !== undefined && { urls: { preview } }),
+      }),
+    ),
+    ...allPictures.map(({ url }, nr) => ({ type: 'THUMB', url, nr })),
+    ...readAll(keys.profilePictures)
+      .slice(0, 1)
+      .map(({ url }) => ({ type: 'PA_PP', url, nr: null })),
+  ];
+}
+
+interface Medium {
+  url: string;
+  preview?: string | undefined;
+}
+
+function readMedia(value: unknown, parser: ColumnValueParser): Medium[] {
+  if (isMissing(value)) return [];
+  const parsed = parser.parseStructure(value) ?? splitUrls(value);
+  return [parsed].flat().flatMap((item): Medium[] => {
+    const source = isObject(item) ? new SourceRecord(Object.entries(item)) : undefined;
+    const findUrl = (keys: readonly string[]) => keys.map((key) => toUrl(source?.get(key), parser)).find(Boolean);
+    const url = source ? findUrl(urlKeys) : toUrl(item, parser);
+    return url === undefined ? [] : [{ url, preview: source && findUrl(previewUrlKeys) }];
+  });
+}
+
+/** Splits a cell in which a table lists several URLs. A URL itself may contain commas. */
+const splitUrls = (value: unknown): unknown =>
+  typeof value === 'string' ? value.split(/[\s,;|]+(?=https?:\/\/)/i) : value;
+
+function toUrl(value: unknown, parser: ColumnValueParser): string | undefined {
+  const url = decode(parser.parseText(value))?.trim();
+  return url !== undefined && /^https?:/i.test(url) ? url : undefined;
+}
