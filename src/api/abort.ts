@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { AdLibraryError } from './errors.ts';
 
-/** Returns the result of `promise`, or rejects with the reason of `signal` if the signal aborts first. */
+/** Returns the result of `promise`. If `signal` aborts first, rejects with the signal's reason. */
 export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   let rejectWithReason = () => {};
   const aborted = new Promise<never>((_, reject) => {
@@ -17,8 +17,8 @@ export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSig
 }
 
 /**
- * Aborts the controller when one of the signals aborts. Returns a function that removes the listeners again. We do not
- * use `AbortSignal.any`, because its listeners cannot be removed and would pile up on long-lived signals.
+ * Aborts the controller when one of the signals aborts. Returns a function that removes the listeners.
+ * `AbortSignal.any` is not used, because its listeners cannot be removed and would accumulate on long-lived signals.
  */
 function abortWithSignals(controller: AbortController, signals: readonly AbortSignal[]): () => void {
   const removeListeners = signals.map((signal) => {
@@ -32,11 +32,12 @@ function abortWithSignals(controller: AbortController, signals: readonly AbortSi
   };
 }
 
-/** Creates the abort reason for a deadline that has passed. */
+/** Creates the reason with which a signal is aborted at its deadline. */
 export const createTimeoutError = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
 /**
- * Returns the error for a call whose signal has aborted. Its kind is `timeout` after a deadline, otherwise `network`.
+ * Returns the error for a call whose signal has aborted. The kind of error is `timeout` if a deadline has passed, and
+ * `network` otherwise.
  * @param sent false if the request certainly never left this process
  */
 export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryError {
@@ -46,8 +47,8 @@ export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryE
 }
 
 /**
- * Converts the error of a failed call to an `AdLibraryError`. Returns undefined for an unexpected error, such as a bug:
- * the error is not an `AdLibraryError` and the signal has not aborted.
+ * Converts the error of a failed call to an `AdLibraryError`. Returns undefined for unexpected errors, such as bugs:
+ * the error is not an `AdLibraryError`, and the signal has not aborted.
  */
 export const toAdLibraryError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
   error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
@@ -62,7 +63,7 @@ export async function withDeadline<Value>(
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController();
-  // Remove the limit for listeners, because `work` may add many. Node warns of a memory leak at more than ten.
+  // Remove the limit on listeners. `work` may add many of them, and Node warns of a memory leak at more than ten.
   setMaxListeners(0, controller.signal);
   const removeListeners = abortWithSignals(controller, signals);
   const timer = setTimeout(() => controller.abort(createTimeoutError()), ms);

@@ -1,28 +1,31 @@
 import { toCanonicalJson } from './json.ts';
 import type { Operation } from './operations.ts';
 
-/** A request to the API: the operation and its arguments, without the caller's credentials. */
+/** A request to the API: an operation and its arguments. It does not contain the caller's credentials. */
 export interface ServiceRequest {
   operation: Operation;
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string | number>>;
   body?: Readonly<Record<string, unknown>>;
   /**
-   * True for a page of results that was requested without a `limit`, so that the service chose the page size. The price
-   * of a page depends on its size, and the cursor of the next page does not contain the size.
+   * True if a page of results was requested without `limit`, so that the service chose the page size. The meter needs
+   * to know this, because the price depends on the size, and the cursor of the next page does not contain it.
    */
   hasDefaultSize?: boolean | undefined;
-  /** Identifies the request. Equal requests have equal fingerprints, even from callers with different API keys. */
+  /**
+   * Identifies the request. Identical requests have identical fingerprints, even if the callers have different API
+   * keys.
+   */
   fingerprint: string;
 }
 
-/** The API key that pays for a call, and the ids under which its cost is recorded. */
+/** The API key that pays for a call, and the ids for which the cost is recorded. */
 export interface CallOwner {
-  /** The caller's API key. It is sent in the `Authorization` header and must not appear anywhere else. */
+  /** The caller's API key. It is sent in the `Authorization` header and must not appear anywhere else, e.g. in logs. */
   apiKey: string;
   /**
-   * Separates the data of different API keys in the cache, the ledger and the cursors. Over HTTP, this is a keyed hash
-   * of the API key.
+   * Keeps the data of different API keys apart in the cache, the credit ledger and the cursors. Over HTTP, it is a
+   * keyed hash of the API key.
    */
   tenantId: string;
   /** The sign-in through which the caller uses the API key. Undefined if the caller sends the key itself. */
@@ -33,99 +36,104 @@ export interface CallOwner {
 export interface CacheOptions {
   /** Sends the request even if its response is cached. */
   fresh?: boolean | undefined;
-  /** Does not cache the response, because the caller stores its content elsewhere. */
+  /** Does not cache the response, because the calling code stores the content elsewhere. */
   uncached?: boolean | undefined;
-  /** For `getAd`: accepts an ad from a cached search or list instead of requesting the ad. */
+  /** For `getAd`: accepts an ad that an earlier search or list returned, instead of requesting it again. */
   seen?: boolean | undefined;
-  /** Never sends a paid request. If the response is not stored, the call throws `PaymentNeeded`. */
+  /** Never sends a paid request. Throws `PaymentNeeded` if the response is not stored. */
   storedOnly?: boolean | undefined;
   /**
-   * Called when the request is sent. The request keeps running if the caller gives up, and counts as finished when the
-   * returned promise has resolved.
+   * Called when the request is sent. The request continues even if the caller disconnects. It counts as finished when
+   * the returned promise has resolved.
    */
   onSending?: ((sending: Promise<Answer>) => Promise<unknown>) | undefined;
 }
 
-/** A credit limit for all API calls of one tool call. The meter creates the limit and tracks the remaining credits. */
+/** A credit limit for all API calls of one tool call. The credit meter creates it and tracks the remaining credits. */
 export interface CreditLimit {
   readonly maxCredits: number;
 }
 
-/** The state of a call in progress. The meter and the HTTP client update it, and the cache reads it. */
+/** The state of a call in progress. The credit meter and the HTTP client update it, and the cache reads it. */
 export interface CallProgress {
-  /** True once the request has left this process. The service may then carry out the request. */
+  /** True once the request has left this process. From then on, the service may perform and charge it. */
   sent: boolean;
-  /** True if the service may have carried out an earlier attempt. */
+  /** True if the service may have performed an earlier attempt of this call. */
   mayBeDone?: boolean;
-  /** True if the call costs credits: the API document says so, or the service has charged for the operation before. */
+  /**
+   * True if the call costs credits, according to the API document or because the service has charged for this operation
+   * before.
+   */
   isPaid?: boolean;
   /** Returns true while a caller is waiting for the response. */
   isWanted?(): boolean;
 }
 
 /**
- * An API call. It passes from a tool through the cache, the meter and the HTTP client, and each of them reads its own
- * members.
+ * An API call. It passes from a tool through the cache, the credit meter and the HTTP client. Each of them uses only
+ * some of the fields.
  */
 export interface Call {
-  /** For the HTTP client: the request to send. */
+  /** Used by the HTTP client: the request to send. */
   request: ServiceRequest;
   owner: CallOwner;
-  /** Aborts when the caller cancels, or at the deadline. */
+  /** Aborts when the caller cancels the call, and at the deadline. */
   signal: AbortSignal;
-  /** For the cache. */
+  /** Used by the cache: how to handle the response. */
   cache: CacheOptions;
-  /** For the meter: the credit limit of the tool call that makes this API call. */
+  /** Used by the credit meter: the credit limit of the tool call that makes this API call. */
   creditLimit?: CreditLimit | undefined;
   progress: CallProgress;
 }
 
-/** A sign-in of one host with a user's API key. All connections of one key share cached responses and the dataset. */
+/**
+ * The permission of one MCP host to use a user's API key, granted by signing in. All connections of one key share the
+ * cached responses and the dataset.
+ */
 export interface Connection {
   id: string;
-  /** The total number of credits that the connection may spend. Undefined if only the server's budget limits it. */
+  /** Total number of credits that the connection may spend. Undefined if only the server's budget applies. */
   budget?: number | undefined;
 }
 
 /**
- * The cost of a call, from the response headers (API document, *Endpoints*). Credits are null if the service sent no
- * header.
+ * The cost of a call, read from the response headers (API document, *Endpoints*). `charged` and `remaining` are null if
+ * the header is missing.
  */
 export interface Receipt {
   charged: number | null;
   remaining: number | null;
-  /** True if no request was sent, because the response came from the cache. */
+  /** True if the response came from the cache and no request was sent. */
   cached: boolean;
   requestId: string | null;
-  /** True if the service sent a charge that cannot be parsed. */
+  /** True if the header with the charge cannot be parsed. */
   chargeUnreadable?: true;
-  /** The number of items that were removed from the page because they have no id. */
+  /** Number of items that were removed from the page because they have no id. */
   unusable?: number;
-  /** The age of a cached response, in milliseconds. */
+  /** Age of a cached response, in milliseconds. */
   age?: number;
 }
-/** A response of the API, or the cached copy of a response. */
 
+/** A response of the API. It may come from the cache. */
 export interface Answer {
   /** The response body, parsed with the operation's schema. */
   value: unknown;
-  /** The response body as received, for views that show every field. */
+  /** The response body as received. Needed for views that show every field. */
   raw: unknown;
-  /** The JSON text of the response body. The cache removes it once the text is stored. */
+  /** The response body as JSON text. The cache removes this field once the text is stored. */
   text?: string | undefined;
   receipt: Receipt;
   /**
-   * The sequence number of the response. A later response has a higher number, even if the clocks of two replicas
-   * differ.
+   * Sequence number of the response. A later response has a higher number, even if the clocks of two replicas differ.
    */
   order?: number;
-  /** True if the response is cached, so that the other items of its page can be shown without another call. */
+  /** True if the response is cached. The other items of its page can then be shown without another call. */
   isCached?: true;
-  /** For an ad taken from a cached search or list: the name of that operation. */
+  /** For an ad that an earlier search or list returned: the name of that operation. */
   seenIn?: string;
-  /** True if the service could not confirm that the dataset of this response belongs to the caller. */
+  /** True if the service could not confirm that the dataset with this response belongs to the caller. */
   isUnconfirmed?: true;
-  /** True if the call was retried although the service may have carried out the first attempt. */
+  /** True if the call was retried although the service may have performed the first attempt. */
   repeated?: true;
 }
 
@@ -140,23 +148,23 @@ export class PaymentNeeded extends Error {
   }
 }
 
-/** Returns the response with a receipt that says that nothing was sent or charged. */
+/** Returns a copy of the response whose receipt shows that no request was sent and nothing was charged. */
 export const replay = (answer: Answer, age?: number): Answer => {
   const receipt = { ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
 };
 
 /**
- * Sends an API call and returns its response. The cache, the meter and the HTTP client all have this type, so that they
- * can be chained.
+ * Sends an API call and returns its response. The cache, the credit meter and the HTTP client all implement this type,
+ * so each one can call the next.
  */
 export type Send = (call: Call) => Promise<Answer>;
 
-/** Returns a text that identifies a request. Equal requests have equal texts, whatever the order of their arguments. */
+/** Returns a text that identifies a request. The order of the arguments does not matter. */
 export const createFingerprint = ({ operation, path, query, body }: Omit<ServiceRequest, 'fingerprint'>) =>
   toCanonicalJson([operation.name, path, query, body ?? null]);
 
-/** Creates the request for an operation without arguments. */
+/** Creates the request for an operation that takes no arguments. */
 export function requestWithoutArguments(operation: Operation): ServiceRequest {
   const request = { operation, path: {}, query: {} };
   return { fingerprint: createFingerprint(request), ...request };
@@ -165,11 +173,14 @@ export function requestWithoutArguments(operation: Operation): ServiceRequest {
 /** Identifies a response in the cache. */
 export interface AnswerName {
   fingerprint: string;
-  /** All cached responses of a group are discarded together, e.g. the item lists of a collection after a change. */
+  /**
+   * All cached responses of a group are deleted together, e.g. all pages of a collection after the collection has
+   * changed.
+   */
   group?: string | undefined;
 }
 
-/** Returns the cache group of the responses that list the items of a collection. */
+/** Returns the cache group of all responses that list the items of a collection. */
 export const getItemsGroup = ({ path }: Pick<ServiceRequest, 'path'>): string =>
   `items of ${(path.collectionId ?? '').toLowerCase()}`;
 

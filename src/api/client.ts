@@ -24,19 +24,19 @@ import {
   UsageLimitAnswer,
 } from './schemas.ts';
 
-/** The arguments of an operation, and options for the cache and the meter. */
+/** The arguments of an operation, and options for the cache and the credit meter. */
 type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
   CacheOptions &
   Pick<Call, 'creditLimit'>;
 
-/** The response to an operation. `value` has the operation's response type. */
+/** A response whose `value` has the type that the operation returns. */
 export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
 }
 
-/** The maximum number of items on one page of results. The largest page in the API document has 100 items. */
+/** Maximum number of items on one page of results. The API document allows up to 100 items, so this leaves a margin. */
 const maxPageItems = 1000;
-/** The maximum number of collections in the list of collections, which has no pages. */
+/** Maximum number of collections in the list of collections, which is not paginated. */
 const maxCollections = 10_000;
 /**
  * Creates a schema for a list. The length is checked before the items, because each invalid item costs time and memory.
@@ -45,8 +45,8 @@ const createListSchema = <Item extends z.ZodType>(item: Item, max = maxPageItems
   z.array(z.unknown()).max(max).pipe(z.array(item));
 
 /**
- * The only field that every ad must have. Views read all other fields from the raw response body and check them when
- * they show them. Checking all fields here would take longer than parsing the JSON.
+ * The only field that every ad must have. Views read all other fields from the raw response body and check them there.
+ * Checking all fields here would take longer than parsing the JSON.
  */
 export const AdAnswer = z.object({ id: z.string() });
 const PageAnswer = z.object({ pageId: z.string() });
@@ -54,7 +54,7 @@ const PageAnswer = z.object({ pageId: z.string() });
 const AccountAnswer = lenient(Account, ['userId']);
 
 const CreditStatusAnswer = lenient(CreditStatus.extend({ usageLimit: UsageLimitAnswer }), ['billingUserId']);
-/** The credit status, parsed from a response. */
+/** The credit status as parsed from a response. */
 export type CreditStatusAnswer = z.infer<typeof CreditStatusAnswer>;
 
 const user = lenient(Identity.shape.user, []);
@@ -63,7 +63,7 @@ const IdentityAnswer = lenient(Identity.extend({ user, apiKey }), ['authenticate
 
 const CollectionAnswer = lenient(Collection, ['id']);
 
-/** The paging fields of a list. If `hasMore` is missing, a cursor means that there are more items. */
+/** The paging fields of a list. If `hasMore` is missing, the presence of a cursor means that there are more items. */
 const paging = {
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
@@ -84,8 +84,8 @@ const CollectionListAnswer = z.looseObject({ items: createListSchema(CollectionA
 const collection = CollectionAnswer.optional().catch(undefined);
 const itemType = ItemType.optional().catch(undefined);
 /**
- * The response of `listCollectionItems`. The schema does not check the items, because `readAds` and `readPages` parse
- * them as the requested item type.
+ * The response of `listCollectionItems`. This schema does not check the items. `readAds` or `readPages` parse them
+ * later as ads or advertiser pages, depending on the request.
  */
 const CollectionItemsAnswer = z
   .looseObject({
@@ -114,8 +114,8 @@ export const responseSchemas = {
 } satisfies Record<OperationName, z.ZodType>;
 
 /**
- * Returns the name of the id field that every item of a list must have. An item without an id cannot be shown, opened
- * or stored.
+ * Returns the name of the id field that every item of a list must have. An item without an id cannot be displayed,
+ * opened or stored.
  */
 function getIdField({ operation: { name, list }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
   if (name === 'listCollections') return 'id';
@@ -125,8 +125,8 @@ function getIdField({ operation: { name, list }, query }: Pick<ServiceRequest, '
 
 /**
  * Removes items without an id from a list, so that one broken item does not make a whole paid page unusable. If no item
- * of a collection has an id, all items stay: they probably have the other item type, which `readAds` and `readPages`
- * report.
+ * of a collection has the expected id, all items are kept: they probably have the other item type, and `readAds` or
+ * `readPages` will report that.
  * @param plain the body as `JSON.parse` returns it; its items are checked
  * @param exact the same body with long numbers as strings, because JavaScript cannot represent them exactly
  */
@@ -139,7 +139,7 @@ export function withoutUnusableItems(
   const field = getIdField(request);
   const items = (plain as { items?: unknown } | null | undefined)?.items;
   if (field === undefined || !Array.isArray(items)) return unchanged;
-  // The schema rejects a longer list as a whole, so its items need no check.
+  // The schema rejects a list that is too long, so checking its items is unnecessary.
   if (items.length > (request.operation.list ? maxPageItems : maxCollections)) return unchanged;
   const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
   const unusable = isUsable.filter((usable) => !usable).length;
@@ -155,29 +155,29 @@ export function withoutUnusableItems(
 
 type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
-/** The API client of one caller, with one method for each operation. */
+/** The API client of one caller. It has one method for each operation. */
 export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiAnswer<Name>> };
 
-/** The API key of a caller, and the ids under which its data is stored. */
+/** A caller's API key, and the ids under which the caller's data is stored. */
 export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> {
-  /** The API key. If it is undefined, every call fails before a request is sent. */
+  /** The API key. If undefined, every call fails without sending a request. */
   apiKey: string | undefined;
 }
 
-/** The caller of the API, with callbacks for the outcome of its calls. */
+/** A caller of the API, with callbacks that receive the outcome of each call. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
-  /** Never sends a paid request. Tools use this to find out whether a tool call would cost credits. */
+  /** Never sends a paid request. Tools use this option to find out whether a tool call would cost credits. */
   storedOnly?: boolean;
-  /** Called with the receipt of every response, so that the result of a tool can state its cost. */
+  /** Called with the receipt of every response. The result of a tool includes the total cost. */
   onReceipt?: (receipt: Receipt) => void;
-  /** Called for every failed call, because the service may charge for failed calls as well. */
+  /** Called for every failed call, because the service may charge for failed calls too. */
   onFailure?: (failure: Failure) => void;
-  /** Called when data is read from a dataset that the service could not confirm as the caller's own. */
+  /** Called when data is read from a dataset, but the service could not confirm that it belongs to the caller. */
   onUnconfirmed?: () => void;
 }
 
-/** Creates a function that returns the API client of a caller. */
+/** Creates a function that returns the API client for a caller. */
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
@@ -234,8 +234,8 @@ export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefin
 }
 
 /**
- * Parses the items of a collection as ads. The caller chooses between ads and pages, because the response does not
- * state the item type reliably.
+ * Parses the items of a collection as ads. The caller must choose between `readAds` and `readPages`, because the item
+ * type in the response is not reliable.
  */
 export const readAds = (response: ListResponse) => readItems(AdAnswer, response);
 /** Parses the items of a collection as advertiser pages. */

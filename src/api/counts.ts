@@ -1,12 +1,12 @@
 import type { ApiAnswer } from './client.ts';
 
-/** Returns a count from a response. Returns undefined if the count is missing or not a whole number of at least 0. */
+/** Returns a count from a response. Returns undefined if the count is missing, negative or not a whole number. */
 export const parseCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
 /**
- * Returns the total number of ads that match a search. Returns undefined if the response states fewer ads than it
- * contains.
+ * Returns the total number of ads that match a search. Returns undefined if the reported total is lower than the number
+ * of ads in the response, because it must then be wrong.
  */
 export function readTotalHits({
   value: { items, totalHits },
@@ -15,11 +15,11 @@ export function readTotalHits({
   return total !== undefined && total >= items.length ? total : undefined;
 }
 
-/** The number of ads that match a search, taken from a cached response. */
+/** The total number of ads that match a search, from a cached response. */
 export interface CachedTotal {
   ads: number;
-  /** When the service sent the response, in milliseconds since the epoch. */
+  /** Time at which the response arrived, in milliseconds since the Unix epoch. */
   at: number;
-  /** The sequence number of the response. */
+  /** Sequence number of the response. The total with the highest number is the most recent one. */
   order: number;
 }

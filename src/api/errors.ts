@@ -21,39 +21,39 @@ export const errorKinds = [
 export type ErrorKind = (typeof errorKinds)[number];
 
 /**
- * Fields that a failed call of any kind may have. Texts from the service are not trusted, so they must be sanitized
- * before they are shown.
+ * Fields that any failed call may have. Text from the service is not trusted and must be sanitized before it is shown.
  */
 export interface FailureFacts {
-  /** Describes the problem in this server's own words. Absent if `kind` already says everything. */
+  /** Describes the problem in this server's own words. Undefined if `kind` already says everything. */
   problem?: string | undefined;
   status?: number | undefined;
-  // The next four fields come from the error body: `error.code`, `error.message`, `error.requestId` and
+  // The next four fields are copied from the error body: `error.code`, `error.message`, `error.requestId` and
   // `error.details`.
   code?: string | undefined;
   serviceMessage?: string | undefined;
   requestId?: string | undefined;
   details?: unknown;
-  /** The number of credits that the service charged for the failed call. */
+  /** Number of credits that the service charged for the failed call. */
   charged?: number | undefined;
-  /** True if the service sent a charge that cannot be parsed. */
+  /** True if the header with the charge cannot be parsed. */
   chargeUnreadable?: boolean | undefined;
   /** False if no request reached the service. Undefined if this is unknown. */
   sent?: boolean | undefined;
-  /** True if the service may have carried out an earlier attempt of the call. */
+  /** True if the service may have performed an earlier attempt of the call. */
   repeated?: true;
   /** True if the operation costs credits. */
   paid?: boolean | undefined;
   /** True if the operation changes data on the service. */
   writes?: boolean | undefined;
   /**
-   * Set if this server's own storage failed, and names the part that failed. The requests of the call may already have
-   * been sent and charged. For `slot` and `lock`, another call or process holds the slot or the lock.
+   * Names the part of this server's own storage that failed. Undefined for other failures. Requests of the call may
+   * already have been sent and charged. `slot` and `lock` mean that another call or process is using the slot or the
+   * lock.
    */
   storage?: 'data' | 'full' | 'lock' | 'slot' | undefined;
 }
 
-/** Describes a failed call. Some fields are required or allowed only for one kind of failure. */
+/** Describes a failed call. Some fields exist only for certain kinds of failures. */
 export type Failure = FailureFacts & (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
 
 type KindSpecificFailure =
@@ -64,12 +64,12 @@ type KindSpecificFailure =
     }
   | {
       kind: 'usage_limit';
-      /** The usage windows from `GET /v1/credits`, requested after the failure. */
+      /** The hourly and daily limits on credits, requested from `GET /v1/credits` after the failure. */
       usageLimit?: UsageLimitAnswer | undefined;
     }
   | {
       kind: 'payment_required';
-      /** The remaining credits from `GET /v1/credits`, requested after the failure. */
+      /** The remaining credits, requested from `GET /v1/credits` after the failure. */
       creditsLeft?: number | undefined;
     }
   | ({ kind: 'credit_budget' } & ExceededLimit)
@@ -80,26 +80,26 @@ type KindSpecificFailure =
       wrongAddress?: WrongAddress;
     };
 
-/** The limit that a call would exceed. The error text gives different advice for each kind of limit. */
+/** The credit limit that a call would exceed. The advice in the error message depends on the kind of limit. */
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
   /**
-   * The user declined to confirm the spending (`isAnswered`), or did not reply. `cost` states the price of the call, as a
-   * sentence.
+   * The user declined to confirm the spending (`isAnswered`) or did not respond. `cost` is a sentence with the price of
+   * the call.
    */
   | { limit: 'confirmation'; isAnswered: boolean; cost: string }
   | {
       limit: 'connection' | 'server';
       /**
        * True if the limit is exceeded only because credits are reserved for calls in progress. The call may succeed
-       * after they end.
+       * once those calls have finished.
        */
       transient: boolean;
     };
 
 /**
- * Why the configured base URL must be wrong: it ends in `/v1`, the server at this URL does not know a path of the API,
- * or the service redirects. `target` is undefined if the redirect target cannot be parsed.
+ * Reason why the configured base URL must be wrong: it ends in `/v1`, the server at this URL does not know a path of
+ * the API, or the service redirects. `target` is undefined if the redirect target cannot be parsed.
  */
 export type WrongAddress =
   | { reason: 'endsInVersion' }
@@ -118,8 +118,8 @@ export class AdLibraryError extends Error {
 }
 
 /**
- * Returns undefined for an error that says that the server's own storage cannot be reached. Use it as a `catch` handler
- * where a call can continue without stored data.
+ * A `catch` handler for code that can continue without stored data. Returns undefined if this server's own storage is
+ * unavailable.
  * @throws every other error unchanged
  */
 export function ignoreLostStorage(error: unknown): undefined {
@@ -133,9 +133,9 @@ export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 
 /**
- * Returns true if the service may have charged for a failed call without stating a readable amount. This can happen
- * without a response, or if a gateway responded (502, 504 …) after the service had carried out the call. Rejected calls
- * cost nothing, and neither does a 503 without a stated charge.
+ * Returns true if the service may have charged for a failed call without reporting a readable amount. This can happen
+ * if no response arrived, or if a gateway responded (502, 504 …) after the service had performed the call. Rejected
+ * calls cost nothing, and neither does a 503 without a charge.
  */
 export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable, storage }: Failure): boolean {
   if (sent === false || storage || charged !== undefined) return false;
@@ -156,8 +156,8 @@ const documentedKinds = {
 type DocumentedKind = (typeof documentedKinds)[keyof typeof documentedKinds];
 
 /**
- * Returns the kind of failure for an HTTP status. For a status that is not in the API document, returns `unavailable`
- * from 500 on, and `unexpected_response` below.
+ * Returns the kind of failure for an HTTP status. If the API document does not list the status, returns `unavailable`
+ * for 500 and above, and `unexpected_response` otherwise.
  */
 export function getFailureKind(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
   return (

@@ -9,20 +9,23 @@ import { parseJson } from './json.ts';
 import { ErrorBody, lenient } from './schemas.ts';
 import { buildUrl } from './url.ts';
 
-/** Sends a request to the service, either over the network or directly to the handler of the local library. */
+/** Sends a request to the service, either over the network or directly to the request handler of the local library. */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
 
-/** A request to the service, in the form that `Fetch` takes. */
+/** A request to the service, as passed to `Fetch`. */
 export interface HttpRequest {
   method: string;
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
-  /** Must be called when the first byte leaves this process. The service may carry out the request from then on. */
+  /**
+   * Must be called when the first byte leaves this process. From then on, the service may perform and charge the
+   * request.
+   */
   onSent(): void;
 }
 
-/** The subset of a web-standard `Response` that this client uses. */
+/** The part of a web-standard `Response` that this client uses. */
 export interface HttpResponse {
   status: number;
   headers: { get(name: string): string | null };
@@ -39,7 +42,7 @@ interface ServiceOptions {
 }
 
 const maxAttempts = 3;
-/** The longest delay before the first retry, in milliseconds. The limit doubles with each further retry. */
+/** Maximum delay before the first retry, in milliseconds. It doubles with each further retry. */
 const maxFirstDelayMs = 300;
 
 /**
@@ -47,9 +50,9 @@ const maxFirstDelayMs = 300;
  * response except a documented 200.
  *
  * A failed call is retried within its deadline if this is safe: the request was never sent, a gateway rejected it (502,
- * 503, 504), or repeating it costs nothing. A paid call is retried only if nothing was sent, or after a 503 that states
- * no charge or a charge of 0, because the service may have charged for it otherwise. There are no retries after 402 and
- * 429: the usage window of a 429 lasts an hour or a day, much longer than the deadline.
+ * 503, 504), or repeating it costs nothing. A paid call is retried only if no request was sent, or after a 503 that
+ * reports no charge or a charge of 0. In all other cases, the service may have charged for it. There are no retries
+ * after 402 and 429, because the usage limit behind a 429 lasts an hour or a day, much longer than the deadline.
  */
 export function createHttpService(options: ServiceOptions): Send {
   return async (call) => {
@@ -66,7 +69,8 @@ export function createHttpService(options: ServiceOptions): Send {
           unsafeRetries++;
           call.progress.mayBeDone = true;
         }
-        // Exponential backoff with full jitter, so that calls that failed together do not retry together.
+        // Use exponential backoff with full jitter, so that calls that failed at the same time do not retry at the same
+        // time.
         const waitMs = options.random() * maxFirstDelayMs * 2 ** (attempt - 1);
         await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
           throw error;
@@ -76,15 +80,13 @@ export function createHttpService(options: ServiceOptions): Send {
   };
 }
 
-/** Returns the error with a note that the service may have carried out an earlier attempt. */
+/** Returns the error with a note that the service may have performed an earlier attempt. */
 const markAsRepeated = (error: unknown): unknown =>
   error instanceof AdLibraryError
     ? new AdLibraryError({ ...error.failure, sent: true, repeated: true }, { cause: error })
     : error;
 
-/**
- * Decides whether to retry a failed call. A retry is `unsafe` if the service may have carried out the failed attempt.
- */
+/** Decides whether to retry a failed call. A retry is `unsafe` if the service may have performed the failed attempt. */
 function decideRetry(
   error: unknown,
   { request, signal, progress }: Call,
@@ -127,8 +129,8 @@ async function sendRequest(call: Call, { fetch, baseUrl, userAgent, keyMasker }:
 }
 
 /**
- * Adds to an `AdLibraryError` that no request was sent, if that is known. If the signal has aborted, replaces any other
- * error by the abort error.
+ * If it is known that no request was sent, adds this fact to an `AdLibraryError`. If the signal has aborted, replaces
+ * any other error with the abort error.
  */
 function describeError(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
@@ -184,7 +186,7 @@ async function parseResponse(
 }
 
 /**
- * Detects responses that show that the configured base URL is wrong: a redirect, or a 404 or 405 for a URL with `/v1`
+ * Detects responses that prove the configured base URL wrong: a redirect, or a 404 or 405 for a URL that contains `/v1`
  * twice. Redirects are never followed, because they could send the API key to another server.
  */
 function detectWrongAddress(status: number, headers: HttpResponse['headers'], url: string): WrongAddress | undefined {
@@ -195,8 +197,8 @@ function detectWrongAddress(status: number, headers: HttpResponse['headers'], ur
 }
 
 /**
- * Detects a 404 that cannot mean a missing item, because the path of the operation contains no id. A documented error
- * body with another code than `no_such_path` comes from the API and keeps its meaning.
+ * Detects a 404 for a path without ids. Such a 404 cannot mean a missing item, so the base URL is probably wrong. A
+ * documented error body with a code other than `no_such_path` comes from the API and is kept as it is.
  */
 function detectUnknownPath(
   status: number,
@@ -210,8 +212,8 @@ function detectUnknownPath(
 const maxTargetLength = 300;
 
 /**
- * Returns the target of a redirect as an absolute URL without user name, query and fragment, which may contain secrets.
- * The URL parser percent-encodes all characters outside ASCII, so the result is safe to show.
+ * Returns the target of a redirect as an absolute URL. User name, query and fragment are removed, because they may
+ * contain secrets. The URL parser percent-encodes all non-ASCII characters, so the result is safe to show.
  */
 function readRedirectTarget(location: string | null, url: string): string | undefined {
   if (location === null || !URL.canParse(location, url)) return undefined;
@@ -221,8 +223,8 @@ function readRedirectTarget(location: string | null, url: string): string | unde
 }
 
 /**
- * Throws the error for a response body that ended early. The error includes the charge, because the headers have
- * already arrived.
+ * Throws the error for a response body that ended early. The headers have already arrived, so the error includes the
+ * charge.
  */
 function throwBodyError(error: unknown, { signal }: Call, facts: FailureFacts): never {
   const expectedError = toAdLibraryError(error, signal);
@@ -231,19 +233,19 @@ function throwBodyError(error: unknown, { signal }: Call, facts: FailureFacts): 
 }
 
 /**
- * Matches a number of 16 or more digits. JavaScript reads whole numbers of up to 15 digits exactly. Most responses
- * contain no longer number outside a string, so the slower `quoteLongNumbers` is rarely needed.
+ * Matches a number with 16 or more digits. JavaScript represents whole numbers with up to 15 digits exactly. Most
+ * responses contain no longer numbers outside of strings, so the slower `quoteLongNumbers` is rarely needed.
  */
 const longNumber = /[-:,[ \n\t]\d{16}/;
 
 /**
- * Matches escapes, quotes, and numbers of 16 or more digits. Each match costs as much time as reading a hundred
- * characters, so one match covers up to 1,000 escapes. Longer matches would need too much memory, because the engine
- * remembers a position for each repetition.
+ * Matches escapes, quotes, and numbers with 16 or more digits. Each match takes as long as reading a hundred
+ * characters, so one match covers up to 1,000 escapes. Longer matches would need too much memory, because the regex
+ * engine stores a position for each repetition.
  */
 const quotesAndNumbers = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
-/** Rewrites JSON so that long whole numbers become strings. JavaScript would otherwise round them. */
+/** Rewrites JSON so that long whole numbers become strings, because JavaScript would round them. */
 function quoteLongNumbers(json: string): string {
   let isInText = false;
   return json.replace(quotesAndNumbers, (token) => {
@@ -285,27 +287,25 @@ function readReceipt(headers: { get(name: string): string | null }): Receipt {
 }
 
 /**
- * Parses the number of credits in a header, e.g. `"2.5"` (API document, *Endpoints*). Returns null for any other
- * format.
+ * Parses a number of credits from a header, e.g. `"2.5"` (API document, *Endpoints*). Returns null if the format is
+ * different.
  */
 function readCredits(header: string | null): number | null {
   return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
 }
 
-/**
- * The maximum size of a response in bytes. A page of 100 full ads has about 1 MB, or 3 MB if the ads are very large.
- */
+/** Maximum size of a response in bytes. A page of 100 full ads takes about 1 MB, or 3 MB if the ads are very large. */
 const maxAnswerBytes = 8 * 1024 * 1024;
 /**
- * The number of received chunks after which they are joined. Each chunk is an object of about a hundred bytes, so
+ * Number of received chunks after which they are joined into one. Each chunk object takes about a hundred bytes, so
  * thousands of one-byte chunks would waste memory.
  */
 const maxChunks = 1024;
 
 /**
- * Creates a `Fetch` that sends requests over the network. All callers share one undici agent, which follows no
- * redirects, because a redirect could send the API key to another server. The client uses `dispatch` because no other
- * undici function tells when a request is really sent.
+ * Creates a `Fetch` that sends requests over the network. All callers share one undici agent. It does not follow
+ * redirects, because a redirect could send the API key to another server. The client uses `dispatch`, because no other
+ * undici function reports when a request is actually sent.
  */
 export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   let loading: Promise<Agent> | undefined;
@@ -326,15 +326,15 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
 }
 
 /**
- * Loads undici and creates its agent. This is delayed until the first call, because undici takes longer to load than
- * all other code.
+ * Loads undici and creates its agent. This happens on the first call, because undici takes longer to load than all
+ * other code.
  */
 async function loadAgent(): Promise<Agent> {
-  // undici is CommonJS. Only its default export works both with and without the bundler.
+  // undici is a CommonJS package. Only its default export works both with and without the bundler.
   const { Agent } = (await import('undici')).default;
-  // The signal of a call is its only deadline: undici's timers are inexact and would abort long responses. The number
-  // of connections needs no limit, because the number of concurrent calls is limited already. With fewer connections
-  // than calls, slow calls with one API key would delay the calls of other users.
+  // The signal of a call is its only deadline, because undici's timers are inexact and would abort long responses. The
+  // number of connections needs no limit, because the number of concurrent calls is already limited. With fewer
+  // connections than calls, slow calls with one API key would delay the calls of other users.
   return new Agent({ maxResponseSize: maxAnswerBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
@@ -342,7 +342,7 @@ type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
 
 /**
  * Sends one request. Resolves with the status and headers; `text()` then resolves with the whole body. Rejects as soon
- * as the signal aborts, even while the request is waiting for a connection.
+ * as the signal aborts, even if the request is still waiting for a connection.
  */
 function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
   return new Promise<HttpResponse>((resolve, reject) => {
@@ -364,13 +364,13 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
         else onSent();
       },
       onResponseStart(_, status, headers) {
-        // Ignore responses with status 1xx, which only announce the final response.
+        // Ignore 1xx responses, because they only announce the final response.
         if (status < 200) return;
         const body = new Promise<string>((resolveBody, rejectBody) => {
           finish = resolveBody;
           fail = rejectBody;
         });
-        // Callers of `text()` receive the error. If nobody calls it, the rejection must not count as unhandled.
+        // Callers of `text()` receive the error. If nobody calls it, the rejection must not be reported as unhandled.
         body.catch(() => {});
         resolve({ status, headers: { get: (name) => getFirstValue(headers[name]) }, text: () => body });
       },
@@ -413,8 +413,8 @@ function networkError(error: unknown, origin: string): AdLibraryError {
 }
 
 /**
- * Returns the code of an error or of its cause, e.g. `ECONNREFUSED`. We do not use the error message, which may contain
- * URLs and parts of the response.
+ * Returns the code of an error or of its cause, e.g. `ECONNREFUSED`. The error message is not used, because it may
+ * contain URLs and parts of the response.
  */
 function findErrorCode(error: unknown): string {
   const { code, name, cause, errors } = (error ?? {}) as Record<'code' | 'name' | 'cause', unknown> & {

@@ -1,4 +1,4 @@
-/** Returns the JSON text of a value with the keys of every object sorted, so that equal values have equal texts. */
+/** Returns the JSON text of a value with sorted object keys, so that equal values produce equal texts. */
 export const toCanonicalJson = (value: unknown): string => JSON.stringify(value, sortKeys);
 
 /** A replacer for `JSON.stringify` that sorts the keys of each object. */
@@ -26,8 +26,8 @@ export function endOfString(json: string, start: number): number {
 }
 
 /**
- * Returns true if objects and lists are nested more than `levels` deep. The function visits one level at a time,
- * because recursion would overflow the stack on deeply nested values.
+ * Returns true if objects and lists are nested more than `levels` deep. Visits one level at a time, because recursion
+ * would overflow the stack on deeply nested values.
  */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = [{ value }];

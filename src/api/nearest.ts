@@ -6,7 +6,7 @@ export function sortBySimilarity(word: string, words: readonly string[]): string
 
 /**
  * Returns the edit distance of two words, ignoring case. If one word contains the other, the distance is divided by
- * three, because users leave out a part of a word more often than they mistype several letters.
+ * three, because users omit part of a word more often than they mistype several letters.
  */
 function computeDistance(from: string, to: string): number {
   const [left, right] = [from.toLowerCase(), to.toLowerCase()];
@@ -15,15 +15,16 @@ function computeDistance(from: string, to: string): number {
   return isContained ? edits / 3 : edits;
 }
 
-/** The maximum number of characters to compare. The comparison takes quadratic time. */
+/** Maximum number of characters to compare, because the comparison takes quadratic time. */
 const maxComparedLength = 60;
 
-/** Returns true if one word may be a typing error for the other. */
+/** Returns true if one word may be a typo of the other. */
 export const isSimilar = (word: string, other: string): boolean =>
   computeDistance(word, other) <= Math.max(word.length, other.length) / 2;
 
 /**
- * Returns the Levenshtein distance: the number of letters to insert, delete or replace to turn one text into the other.
+ * Returns the Levenshtein distance of two texts, i.e. how many letters must be inserted, deleted or replaced to turn
+ * one into the other.
  */
 function editDistance(from: string, to: string): number {
   let previous = Array.from({ length: to.length + 1 }, (_, at) => at);

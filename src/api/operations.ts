@@ -1,11 +1,12 @@
 /**
- * The maximum number of items on a page of results. The API document states this limit for collections. It states none
- * for searches, so the server never requests larger pages there either.
+ * Maximum number of items on a page of results. The API document defines this limit only for collections. The server
+ * uses it for searches too, because the document gives no limit for them.
  */
 export const maxPageSize = 100;
 
 /**
- * An operation of the API: one row of the endpoint table in the API document. `responseSchemas` has its response type.
+ * An operation of the API, i.e. one row of the endpoint table in the API document. `responseSchemas` defines its
+ * response type.
  */
 export interface Operation extends Rules {
   name: OperationName;
@@ -16,21 +17,21 @@ export interface Operation extends Rules {
 /** What an operation costs, and how often a failed call may be retried. */
 interface Rules {
   /**
-   * True if the operation requires credits and a subscription and is subject to usage limits (API document, *Limits* 3
-   * and 4).
+   * True if the operation requires credits and a subscription, and counts toward the hourly and daily usage limits (API
+   * document, *Limits* 3 and 4).
    */
   gated: boolean;
   /**
-   * The number of retries if the service may already have carried out the call. A gated read is never retried, because
-   * the service may have charged for it. Adding an item to a collection is retried once, because adding the same item
-   * twice is harmless (API document, *Endpoints*, rule 1).
+   * Number of retries if the service may already have performed the call. A gated read is never retried, because the
+   * service may have charged for it. Adding an item to a collection is retried once, because adding the same item twice
+   * is harmless (API document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
   /** True if the operation changes data on the service. */
   writes?: true;
   /** True if the operation returns one page of a list, and the caller can set the page size. */
   list?: true;
-  /** The page size if the caller sets none. Undefined if the API document does not state it. */
+  /** The page size if the caller does not set one. Undefined if the API document does not define it. */
   defaultLimit?: number;
 }
 
@@ -59,6 +60,6 @@ export const operations = Object.fromEntries(
   Object.entries(rows).map(([name, [method, path, rules]]) => [name, { name, method, path, ...rules }]),
 ) as unknown as Readonly<Record<OperationName, Operation>>;
 
-/** Returns true if the service may charge for a tool that calls these operations. */
+/** Returns true if a tool that calls these operations may cost credits. */
 export const isGated = ({ operations: names }: { operations: readonly OperationName[] }): boolean =>
   names.some((name) => operations[name].gated);

@@ -18,7 +18,7 @@ const flag = z.boolean().nullish();
 const dateTime = z.string().nullish();
 const freeForm = z.record(z.string(), z.unknown());
 
-/** The account that an API key belongs to. */
+/** The account to which an API key belongs. */
 export const Account = z.looseObject({
   userId: z.string(),
   billingUserId: z.string(),
@@ -28,7 +28,7 @@ export const Account = z.looseObject({
 });
 export type Account = z.infer<typeof Account>;
 
-/** The hourly and daily usage windows of an API key. */
+/** The hourly and daily limits on credits of an API key, and how much of them is used. */
 export const UsageLimit = z.looseObject({
   isLimitReached: z.boolean(),
   /** Known values: `none`, `hourly`, `daily`. */
@@ -40,7 +40,7 @@ export const UsageLimit = z.looseObject({
 });
 export type UsageLimit = z.infer<typeof UsageLimit>;
 
-/** The credits of the current billing period, and the usage windows of the API key. */
+/** The credits of the current billing period, and the hourly and daily limits of the API key. */
 export const CreditStatus = z.looseObject({
   planId: z.string().nullable(),
   billingUserId: z.string(),
@@ -54,7 +54,7 @@ export type CreditStatus = z.infer<typeof CreditStatus>;
 
 /** An image or video of an ad or an advertiser page. */
 export const MediaAsset = z.looseObject({
-  /** Known values: `THUMB`, `VID`, `PA_PP`, `CARD_THUMB`, `CARD_VID`. The service may send other values. */
+  /** Known values: `THUMB`, `VID`, `PA_PP`, `CARD_THUMB`, `CARD_VID`. The service may send others. */
   type: z.string(),
   url: z.string(),
   nr: number,
@@ -68,7 +68,7 @@ export const MediaAsset = z.looseObject({
 });
 export type MediaAsset = z.infer<typeof MediaAsset>;
 
-/** An ad, with all fields of the API document. */
+/** An ad, with all fields that the API document lists. */
 export const Ad = z.looseObject({
   id: z.string(),
   pageId: text,
@@ -106,7 +106,7 @@ export const Ad = z.looseObject({
 });
 export type Ad = z.infer<typeof Ad>;
 
-/** An advertiser page: the page that publishes an advertiser's ads. */
+/** An advertiser page, on which an advertiser publishes its ads. */
 export const Page = z.looseObject({
   pageId: z.string(),
   pageName: z.string(),
@@ -144,7 +144,7 @@ export const Collection = z.looseObject({
 });
 export type Collection = z.infer<typeof Collection>;
 
-/** The response of `whoami`: the user that the API key belongs to. */
+/** The response of `whoami`: the user to whom the API key belongs. */
 export const Identity = z.looseObject({
   authenticated: z.boolean(),
   /** `api_key` if the caller used an API key. */
@@ -199,8 +199,8 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
 };
 
 /**
- * Returns a variant of `schema` that ignores fields with an unexpected type, so that one wrong field does not turn a
- * paid response into an error. Only the `essential` fields must match the schema.
+ * Returns a variant of `schema` that ignores fields with an unexpected type. One wrong field then does not turn a paid
+ * response into an error. Only the `essential` fields must match the schema.
  */
 export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
   schema: z.ZodObject<Shape, z.core.$loose>,
@@ -215,6 +215,6 @@ export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Sha
   return z.looseObject(shape as LenientShape<Shape, Essential>);
 }
 
-/** The usage windows, parsed leniently from a response. */
+/** The hourly and daily limits as parsed from a response. Fields with an unexpected type are ignored. */
 export const UsageLimitAnswer = lenient(UsageLimit, ['isLimitReached']);
 export type UsageLimitAnswer = z.infer<typeof UsageLimitAnswer>;

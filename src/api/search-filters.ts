@@ -11,7 +11,7 @@ import * as z from 'zod';
 /**
  * The types of filter values:
  * - `query`: words, `"phrases"` and `-excluded` words.
- * - `strings`: a list. A search matches any of its entries.
+ * - `strings`: a list. A search matches ads with any of its entries.
  * - `date`: an ISO 8601 date or date-time.
  * - `filters`: an object with the other filter keys.
  */
@@ -39,7 +39,7 @@ const searchFilter = () =>
       example: z.unknown().optional(),
     })
     .describe('one filter key of a search; the key "limit" describes the page size');
-/** Describes one filter key of a search, e.g. its type and allowed values. */
+/** Describes one filter key of a search, e.g. its type and its allowed values. */
 export type SearchFilter = z.infer<ReturnType<typeof searchFilter>>;
 
 const filterList = () =>
@@ -64,7 +64,7 @@ const searchFilters = () =>
 export type SearchFilters = z.infer<ReturnType<typeof searchFilters>>;
 
 /**
- * Parses a description of filter keys.
+ * Parses the description of a service's filter keys.
  * @throws ZodError if the description is invalid
  */
 export const readSearchFilters = (json: unknown): SearchFilters => searchFilters().parse(json);

@@ -1,14 +1,14 @@
 import type { ServiceRequest } from './call.ts';
 import { invalidRequest } from './errors.ts';
 
-/** The maximum length of an id, in URLs and in storage. The ids in the API document are UUIDs and short strings. */
+/** Maximum length of an id, in URLs and in storage. The ids in the API document are UUIDs or short strings. */
 export const maxIdLength = 300;
 
 /**
- * Builds the URL of a request. All request URLs are built here.
+ * Builds the URL of a request. All request URLs are built here, so that ids are always checked.
  *
- * Ids with a segment of one or two dots are rejected. `encodeURIComponent` does not encode dots, and URL parsers
- * resolve such segments, so the request would reach another endpoint. The same could happen with an id such as
+ * Ids with a segment that consists of one or two dots are rejected. `encodeURIComponent` does not encode dots, and URL
+ * parsers resolve such segments, so the request would reach another endpoint. The same could happen with an id such as
  * `a/../account` behind a proxy that decodes slashes.
  * @throws AdLibraryError `invalid_request` if an id is invalid
  */

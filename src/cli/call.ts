@@ -10,26 +10,26 @@ import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { Job } from './parse.ts';
 
-/** The command `call`, with its parsed flags, arguments and options. */
+/** The command `call`, with the flags, arguments and options from the command line. */
 export type CallJob = Extract<Job, { name: 'call' }>;
 
 interface CallOptions {
   config: Config;
   log: Log;
   stdin: AsyncIterable<Uint8Array>;
-  /** The folder for exports and reports, used if the settings name no folder. */
+  /** The folder for exports and reports if the settings do not define one. */
   folder: string;
   /** Writes to standard output. The promise resolves when the text has been written. */
   writeToStdout(text: string): Promise<void>;
   printStatus: PrintStatus;
   /** Resolves on SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
-  /** After a stop request, the time in milliseconds in which a call can still return a partial result. */
+  /** After a stop request, how many milliseconds a call has to return a partial result. */
   drainMs: number;
   onProgress?: ((message: string) => void) | undefined;
 }
 
-/** The options that only the command `call` has. */
+/** Options that exist only for the command `call`. */
 interface CallFlags {
   json?: true;
   out?: string;
@@ -38,10 +38,10 @@ interface CallFlags {
   exitCode?: true;
 }
 
-/** The exit code of `--exit-code` if a check found new ads. */
+/** The exit code if a check found new ads and the user passed `--exit-code`. */
 const newResultExitCode = 3;
 
-/** Calls one tool and prints the result in the form that a model reads. Returns the exit code. */
+/** Calls one tool and prints the result as a model would see it. Returns the exit code. */
 export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
   const { config, log, writeToStdout, printStatus } = call;
   const [tool = '', args = '{}'] = words;
@@ -53,7 +53,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
   const input = args === '-' ? await Promise.race([readText(call.stdin), call.stopRequested]) : args;
   if (typeof input !== 'string') return 1;
   const toolArguments = parseArguments(input);
-  // The text is the same in every output format, but only `both` also returns the structured data.
+  // The text is the same in every output mode, but only `both` also returns the structured data.
   const app = await openApp({
     config: { ...config, output: 'both' },
     log,
@@ -115,8 +115,8 @@ const hasNewAds = ({ structuredContent: { watches } = {} }: ToolResult): boolean
   (watches as { new: string[] | null }[]).some((watch) => (watch.new ?? []).length > 0);
 
 /**
- * Escapes control characters in a text for the terminal. The zero-width joiner stays, because emoji need it and a
- * terminal does not interpret it.
+ * Escapes control characters so that text from ads cannot control the terminal. The zero-width joiner is kept, because
+ * emoji need it and terminals do not interpret it.
  */
 const makePrintable = (text: string): string => text.split(joiner).map(escapeControlCharacters).join(joiner);
 const joiner = '\u200d';
@@ -124,7 +124,7 @@ const joiner = '\u200d';
 /**
  * Checks that a tool can be called from the command line.
  *
- * @throws SettingsError if the tool is unknown or belongs to the board, or if it stores records and no folder is set
+ * @throws SettingsError if the tool is unknown or only for the board, or if it stores records and no folder is set
  */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
@@ -202,7 +202,7 @@ function parseArguments(text: string): object {
 
 const argumentsAdvice = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
 
-/** Returns a function that loads the picture or file of a tool result. Returns undefined if the result has neither. */
+/** Returns a function that loads the picture or file of a tool result, or undefined if the result has neither. */
 function findFileContent(
   { content, structuredContent: { uri, file } = {} }: ToolResult,
   { catalog, credentials }: App,

@@ -32,7 +32,7 @@ import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
 import type { Job } from './parse.ts';
 
-/** The process resources that the `library` commands use: settings, log, clock, streams and stop signals. */
+/** Everything that the `library` commands need from the process: settings, log, clock, streams and stop signals. */
 export interface LibraryCommandOptions {
   config: Config;
   log: Log;
@@ -51,7 +51,7 @@ export interface LibraryCommandOptions {
   drainMs: number;
 }
 
-/** A command of the group `library`, with its parsed flags and arguments. */
+/** A command of the group `library`, with the flags and arguments from the command line. */
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
 
 const defaultDatabase = 'ad-library.db';
@@ -107,7 +107,7 @@ async function importAndReport(
   if (imported.files.length === 0)
     writeToStderr('nothing was read: the folder contains no file that an import reads\n');
   if (isComplete) writeToStderr(`${formatQuestion(question ?? '', imported)}\n`);
-  // Each skipped record and each file without any ad or page is a problem.
+  // Count each skipped record, and each file without any ad or page, as a failure.
   const hasFailed = imported.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
   const exitCode = hasFailed || imported.files.length === 0 ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
@@ -115,7 +115,7 @@ async function importAndReport(
 }
 
 /**
- * Returns the name given with `--question`. A question is a named search whose ads the imported files contain.
+ * Returns the name passed with `--question`. A question is a named search, and the imported files contain its ads.
  * @throws SettingsError if the name is missing or invalid
  */
 function checkQuestion({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
@@ -128,8 +128,8 @@ function checkQuestion({ question, complete }: { question?: string; complete?: b
 }
 
 /**
- * Formats the report line of `--complete`, which counts the ads that the question still lists and the ads that are
- * gone.
+ * Formats the report line for `--complete`. It counts the ads that are still in the files of this search, and the ads
+ * that are gone.
  */
 function formatQuestion(name: string, { question: result, gap }: ImportedFiles): string {
   if (!result)
@@ -137,12 +137,12 @@ function formatQuestion(name: string, { question: result, gap }: ImportedFiles):
   return `question ${name}: ${formatCount(result.listed, 'ad')} listed, ${result.gone.toLocaleString('en-US')} gone`;
 }
 
-/** The minimum time between two updates of the progress line, in milliseconds. */
+/** Minimum time between two updates of the progress line, in milliseconds. */
 const progressIntervalMs = 200;
-/** A rough estimate: storing the records of a file takes this many times as long as reading the file. */
+/** Estimated ratio between the time for storing the records of a file and the time for reading the file. */
 const storingTimeFactor = 2;
 
-/** Creates a meter that shows the progress of an import on one line of the terminal. */
+/** Creates an object that shows the progress of an import on one line of the terminal. */
 function createProgressMeter(writeToStderr: (text: string) => void) {
   const startedAt = performance.now();
   let storingStartedAt: number | undefined;
@@ -158,7 +158,7 @@ function createProgressMeter(writeToStderr: (text: string) => void) {
       writeToStderr(`\r${line.padEnd(shownLength)}`);
       shownLength = line.length;
     },
-    /** Clears the progress line, so that the report starts on an empty line. */
+    /** Clears the progress line so that the report starts on an empty line. */
     clear(): void {
       if (shownLength > 0) writeToStderr(`\r${' '.repeat(shownLength)}\r`);
     },
@@ -167,7 +167,7 @@ function createProgressMeter(writeToStderr: (text: string) => void) {
 
 /**
  * Formats the progress line, e.g. `import  12 of 48 MB read, 1,200 records, about 40 s left`.
- * @param elapsedMs the time since the current step (reading or storing) began
+ * @param elapsedMs time since the current step (reading or storing) began, in milliseconds
  */
 export function formatProgress(progress: ImportProgress, elapsedMs: number): string {
   const { bytes, totalBytes, readRecords, storedRecords, isStoring } = progress;
@@ -186,7 +186,7 @@ const formatDuration = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s
 
 /**
  * Checks the value of `--format`.
- * @throws SettingsError that lists all formats if there is no such format
+ * @throws SettingsError that lists all formats if the format does not exist
  */
 function checkFormatName(format: string | undefined): void {
   const names = listFormats().map(({ name }) => name);
@@ -194,7 +194,7 @@ function checkFormatName(format: string | undefined): void {
   throw new SettingsError([`--format takes one of ${names.join(', ')}; "library formats" describes them`]);
 }
 
-/** Fetches pictures and reports the progress. Returns the exit code, which is 1 if the picture folder is full. */
+/** Fetches pictures and prints the progress. Returns the exit code, which is 1 if the picture folder is full. */
 async function fetchAndReport(
   {
     folder: requestedFolder,
@@ -217,7 +217,7 @@ async function fetchAndReport(
       fetch: pictureFetch.fetch,
       makeFolder: createPrivateFolder,
       onProgress(progress) {
-        // The first line describes the plan. On a terminal, each further line replaces the previous one.
+        // The first line describes what will be fetched. On a terminal, each further line replaces the previous one.
         const isFirst = lastLine === undefined;
         const line = isFirst ? `${formatPicturesPlan(progress, limits)}\n` : `\r${formatPicturesProgress(progress)}`;
         if (isFirst || (isTerminal && line !== lastLine)) writeToStderr(line);
@@ -231,14 +231,14 @@ async function fetchAndReport(
   }
 }
 
-/** Converts an error about a missing file to an error of the command line. Returns every other error unchanged. */
+/** Converts a "file not found" error to an error for the command line. Returns other errors unchanged. */
 function toReadableError(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
   return error;
 }
 
-/** Serves the library until the process is asked to stop. Returns the exit code. */
+/** Serves the library until a stop signal arrives. Returns the exit code. */
 async function serve(
   { config, log, writeToStderr, printStatus, now, stopRequested, drainMs }: LibraryCommandOptions,
   target: DatabaseOptions,
@@ -247,7 +247,7 @@ async function serve(
   const { host, port, allowedHosts } = config;
   const stopped = stopRequested();
   let boundUrl = '';
-  // Requests have no time limit, because importing through this server can take long.
+  // Requests have no time limit, because an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
     const listener = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
       host,
@@ -258,8 +258,8 @@ async function serve(
     boundUrl = listener.boundUrl;
     return { address, close: () => close(drainMs) };
   };
-  // The HTML pages have a random path, which only the terminal shows. We cannot trust the caller's IP address instead:
-  // a request from loopback may come through a proxy that does not identify itself.
+  // The HTML pages have a random path that is shown only on the terminal. Checking the caller's IP address would not be
+  // safe, because a request from loopback may come through a proxy that does not identify itself.
   const pagesPath = isLoopback(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const servedLibrary = await (config.demo
@@ -276,7 +276,7 @@ async function serve(
   return 0;
 }
 
-/** Opens a URL in the default browser. Failures are ignored, because the terminal shows the URL as well. */
+/** Opens a URL in the default browser. Failures are ignored, because the terminal shows the URL too. */
 function openInBrowser(url: string): void {
   const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
   spawn(command, [url], { detached: true, stdio: 'ignore' })
@@ -298,8 +298,8 @@ function checkKeyOptions(options: KeyOptions): KeyOptions {
 const toFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /**
- * Formats the name and the contents of the served database. A user who starts the server in the wrong folder sees that
- * the database is empty.
+ * Formats the name of the served database and what it contains. If a user starts the server in the wrong folder, this
+ * shows that the database is empty.
  */
 function formatDatabaseContents({
   database,
@@ -342,14 +342,14 @@ function formatFormats(formats: ImportedFile['formats']): string[] {
   return counts.length > 0 ? [`  ${counts.length > 1 ? 'formats' : 'format'}: ${counts.join(', ')}`] : [];
 }
 
-/** Formats a problem with its position, e.g. `line 12: id: …`, or `data[3].id: …` in a JSON document. */
+/** Formats a problem with its position in the file, e.g. `line 12: id: …`, or `data[3].id: …` in a JSON document. */
 function formatProblem({ line, path, problem }: ImportedFile['problems'][number]): string {
   const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
   const separator = place === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
   return `${place}${separator}${problem}`;
 }
 
-/** Formats the list of import formats. Each entry links to the page that describes the format. */
+/** Formats the list of import formats. Each entry has the URL of the page that describes the format. */
 const formatFormatList = (): string =>
   listFormats()
     .map(({ name, title, description }) => `${name}\n  ${title}\n  described in: ${description}`)

@@ -9,18 +9,15 @@ interface CommandDescription {
   description: string;
   /** The settings whose flags the command accepts. Undefined for a group of commands. */
   settings?: readonly SettingName[];
-  /** Replaces the help text of a flag that has a different meaning for this command. */
+  /** Help text for a flag that means something different for this command. */
   flagHelp?: Partial<Flags>;
-  /** The arguments of the command. Each entry has the syntax, e.g. `<tool>`, and the help text. */
+  /** The arguments of the command, each with its syntax, e.g. `<tool>`, and its help text. */
   args?: readonly (readonly [form: string, help: string])[];
-  /**
-   * Options that are not settings. Each entry has the syntax, the help text and, for some options, a parser of the
-   * value.
-   */
+  /** Options that are not settings, each with its syntax, its help text and, if needed, a parser for the value. */
   options?: readonly (readonly [form: string, help: string, parse?: (text: string) => unknown])[];
   /** Additional help text, shown after the options. */
   details?: string;
-  /** Examples for the help text. Tests parse all examples and run the first one of each command. */
+  /** Examples for the help text. Tests parse all of them and run the first example of each command. */
   examples: readonly string[];
 }
 
@@ -36,10 +33,10 @@ type RunnableName = {
   [Name in keyof Commands]: Commands[Name] extends { settings: unknown } ? Name : never;
 }[keyof Commands];
 
-/** A command to run, with its parsed flags, arguments and options. */
+/** A command to run, with the flags, arguments and options from the command line. */
 export type Job = { [Name in RunnableName]: ParsedLine & { name: Name } }[RunnableName];
 
-/** Returns the names of the settings that a transport uses. */
+/** Returns the names of the settings that apply to a transport. */
 const listSettings = (transport: 'stdio' | 'http') =>
   Object.entries(settings).flatMap(([name, { onlyFor }]: [string, Setting]) =>
     onlyFor === undefined || onlyFor === transport ? [name as SettingName] : [],
@@ -226,8 +223,8 @@ const commands = {
 } as const satisfies Record<string, CommandDescription>;
 
 /**
- * All commands by name, e.g. `library import`. The empty name is the command line without a command, which serves
- * stdio.
+ * All commands by name, e.g. `library import`. The empty name stands for a command line without a command, which serves
+ * MCP over stdio.
  */
 export const commandsByName: Readonly<Record<string, CommandDescription>> = {
   '': {
@@ -277,8 +274,8 @@ export function readCommand(
   }
   const words = moveHelpToEnd(argv);
   try {
-    // Add the default action only if the command line has no words. With a default action, commander would report an
-    // unknown command as an unexpected argument, and would not suggest a similar command.
+    // Add the default action only if the command line contains no words. Otherwise commander would report an unknown
+    // command as an unexpected argument and would not suggest a similar command.
     if (program.parseOptions([...words]).operands.length === 0) program.action(() => setJob('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
@@ -292,8 +289,8 @@ export function readCommand(
 }
 
 /**
- * Turns `help X` and `X help` into `X --help`. If X is not a command, the arguments stay unchanged and commander
- * reports the problem.
+ * Turns `help X` and `X help` into `X --help`. If X is not a command, the arguments are returned unchanged, and
+ * commander reports the problem.
  */
 function moveHelpToEnd(argv: readonly string[]): readonly string[] {
   const helpIndex = argv.indexOf('help');
@@ -304,7 +301,7 @@ function moveHelpToEnd(argv: readonly string[]): readonly string[] {
   return isGroup(nameBeforeHelp) ? words : argv;
 }
 
-/** Adds a command to the program, with its flags, arguments, options and help texts. */
+/** Adds a command to the program, including its flags, arguments, options and help texts. */
 function addCommand(program: Command, name: string, line: CommandDescription): Command {
   const groupNames = name.split(' ');
   const commandName = groupNames.pop();

@@ -2,7 +2,10 @@ import type { Config } from '../config/settings.ts';
 import type { Log } from '../logging/log.ts';
 import type { StoreDriver } from '../storage/storage.ts';
 
-/** Opens the state that all replicas share. Returns undefined if `AD_LIBRARY_STATE_URL` is not set. */
+/**
+ * Opens the state that all replicas share. Returns undefined if `AD_LIBRARY_STATE_URL` is not set, i.e. for a single
+ * process.
+ */
 export async function openReplicaState(config: Config, log: Log, now: () => number) {
   const { stateUrl, stateSecret = '', baseUrl = '', timeoutMs } = config;
   if (stateUrl === undefined) return undefined;
@@ -12,7 +15,7 @@ export async function openReplicaState(config: Config, log: Log, now: () => numb
 }
 
 /**
- * Opens the driver of the shared store. The database client is loaded only here, because most servers have no shared
+ * Opens the driver of the shared store. The database client is imported only here, because most servers have no shared
  * state.
  */
 async function openDriver(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {

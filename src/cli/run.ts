@@ -17,20 +17,19 @@ import type { Job } from './parse.ts';
 /** After a stop request, how long to wait for calls in progress, in milliseconds. */
 const drainMs = 10_000;
 /**
- * The same time for a server over stdio. It is shorter, because hosts kill a process that does not end soon after a
+ * The same waiting time for a stdio server. It is shorter, because hosts kill a process that does not exit soon after a
  * stop request.
  */
 const stdioDrainMs = 2000;
 
-/**
- * The maximum number of bytes of log output that may be buffered. Further lines are dropped until a reader catches up.
- */
+/** Maximum number of bytes of log output to buffer. Further lines are dropped until the reader catches up. */
 const maxUnreadLogBytes = 1024 * 1024;
 
 /** Two SIGINTs within this time count as one, because npm repeats the signal that the terminal has already sent. */
 const sameInterruptMs = 500;
 
-// Ignore a reader that closes standard output, as in `--help | head`. Over stdio, the closed pipe ends the session.
+// A reader may close standard output early, as in `--help | head`, so ignore the error. Over stdio, the closed pipe ends
+// the session.
 process.stdout.on('error', () => {});
 function writeToStderr(line: string): void {
   const { stderr } = process;
@@ -91,8 +90,8 @@ async function run(job: Job): Promise<number> {
 }
 
 /**
- * Reads the settings for a server over stdio. Most desktop hosts do not show why a process ended. Therefore a server
- * with invalid environment variables still starts, and every tool result lists the problems.
+ * Reads the settings for a stdio server. Most desktop hosts do not show why a process exited. A server with invalid
+ * environment variables therefore starts anyway, and every tool result lists the problems.
  */
 function readSettingsForHost(readSettings: () => Config): { config: Config; problems: readonly string[] } {
   try {
@@ -142,7 +141,10 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
   process.exit(problems.length > 0 ? 2 : 0);
 }
 
-/** Returns the home folder of the user, or undefined if the operating system has no entry for the user. */
+/**
+ * Returns the user's home folder. Returns undefined if the operating system does not know the user, as in some
+ * containers.
+ */
 function findHomeFolder(): string | undefined {
   try {
     return homedir();
@@ -169,7 +171,7 @@ async function runCallCommand(job: CallJob, config: Config): Promise<number> {
     drainMs,
     ...(stderr.isTTY && {
       onProgress: (message) => {
-        // Write the message over the previous one. The padding clears the rest of a longer message.
+        // Overwrite the previous message. The padding clears the end of a longer message.
         writeToStderr(`\r${message.padEnd(progress.length)}`);
         progress = message;
       },
@@ -182,8 +184,8 @@ async function runCallCommand(job: CallJob, config: Config): Promise<number> {
 
 async function serveOverHttp(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
-  // Handle signals before printing that the server listens, because whoever reads that line may stop the server
-  // immediately.
+  // Handle signals before printing that the server is listening, because a program that waits for this line may stop
+  // the server immediately.
   const stopped = waitForStopSignal();
   const server = await serveHttp(config, writeToStderr);
   writeToStderr(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);
@@ -192,7 +194,7 @@ async function serveOverHttp(config: Config): Promise<number> {
   return 0;
 }
 
-/** Reports an error without its stack and without secrets. Returns the exit code. */
+/** Prints an error without its stack trace and without secrets. Returns the exit code. */
 function reportError(error: unknown): number {
   if (error instanceof SettingsError) {
     for (const problem of error.problems) printStatus('error', problem);

@@ -23,7 +23,7 @@ import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.t
 import { openReplicaState } from './replica-state.ts';
 
 /**
- * Serves MCP over HTTP. `close` waits for calls in progress until its deadline.
+ * Serves MCP over HTTP. The returned `close` waits for calls in progress until its deadline.
  *
  * @param dependencies replacements for tests: the HTTP client of sign-in, and the monotonic clock
  */
@@ -89,7 +89,7 @@ export async function serveHttp(
       openAgent,
       serviceHost: new URL(config.baseUrl ?? publicUrl).host,
       connections: shared?.connections,
-      // Use a monotonic clock, so that tokens expire on time even if the system clock of this process changes.
+      // Without shared state, use a monotonic clock, so that tokens expire on time even if the system clock changes.
       now: shared ? now : () => startedAt + elapsed(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
@@ -113,7 +113,7 @@ export async function serveHttp(
     replicas: shared,
     getServiceState: serviceTracker.getServiceState,
   });
-  // Close a connection as stalled only after it has been idle for longer than a call may take.
+  // Close an idle connection only after longer than a call may take, because it may be waiting for a slow call.
   const idleTimeoutMs = config.timeoutMs + 30_000;
   const warnOfRefusal = createRareWarning(
     log,
@@ -148,13 +148,14 @@ export async function serveHttp(
 }
 
 /**
- * How long a replica keeps serving after its readiness probe starts to fail, in milliseconds. Load balancers then stop
- * sending requests before the replica stops.
+ * How long a replica continues to serve requests after its readiness probe starts to fail, in milliseconds. During this
+ * time, load balancers notice the failing probe and stop sending requests.
  */
 const failingProbeMs = 3000;
 
 /**
- * Returns the public URL of the demo pictures. Returns undefined for port 0, because the system chooses the port later.
+ * Returns the public URL of the demo pictures. Returns undefined for port 0, because the system chooses the actual port
+ * later.
  */
 function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;

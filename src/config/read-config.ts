@@ -4,13 +4,15 @@ import { type LogFormat, logFormats } from '../logging/log.ts';
 import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
-/** The error for invalid settings. It lists all problems instead of only the first one. */
+/**
+ * Thrown for invalid settings. Lists all problems instead of only the first one, so that users can fix them together.
+ */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
   /**
-   * The configuration with defaults in place of the invalid settings. A server over stdio starts with it. Undefined if
-   * a flag is invalid, because the command then ends with an error.
+   * The configuration, with defaults instead of the invalid settings. A stdio server starts with it and reports the
+   * problems. Undefined if a flag is invalid, because the command then exits with an error.
    */
   readonly config: Config | undefined;
 
@@ -22,9 +24,9 @@ export class SettingsError extends Error {
 }
 
 interface ReadOptions {
-  /** The names of all tools, used to check `AD_LIBRARY_TOOLS`. */
+  /** The names of all tools. Needed to validate `AD_LIBRARY_TOOLS`. */
   tools?: readonly string[];
-  /** The command that reads the settings. Required settings depend on the command. */
+  /** The command that reads the settings. It determines which settings are required. */
   command?: string;
 }
 
@@ -34,7 +36,7 @@ const listeningCommands = ['http', 'library serve'];
 const singleUserCommands = ['stdio', 'call'];
 
 /**
- * Reads all settings from the environment and the flags. A flag takes precedence over its environment variable.
+ * Reads all settings from environment variables and command-line flags. A flag takes precedence over its variable.
  * @throws SettingsError that lists all problems
  */
 export function readConfig(
@@ -82,8 +84,8 @@ export function readLogFormat(environment: NodeJS.ProcessEnv, argv: readonly str
 }
 
 /**
- * Returns the settings that calls over stdio need but that are not set: the API key, the base URL of the API, or both.
- * Each entry names the variable and its label in the host's settings form.
+ * Returns the settings that a stdio server needs but that are not set: the API key, the base URL of the API, or both.
+ * Each entry contains the variable and the setting's label in the host's settings form.
  */
 export function findMissingSettings(config: Config): string[] {
   if (config.demo) return [];
@@ -95,7 +97,7 @@ const formatFormHint = (title: string | undefined) => (title ? ` (in the host's 
 
 const maxListedTools = 5;
 
-/** Yields the problems of settings that are valid individually, but not in combination or not for this command. */
+/** Yields problems with settings that are valid individually, but not in combination or not for this command. */
 function* findCombinationProblems(
   config: Config,
   command: string,
@@ -135,7 +137,8 @@ function* findCombinationProblems(
 const fileSuffix = '_FILE';
 
 /**
- * Returns the text of a setting: the value of its variable, or the content of the file that its `_FILE` variable names.
+ * Returns the text of a setting: the value of its variable, or the content of the file whose path is in its `_FILE`
+ * variable.
  */
 function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
   const text = normalizeText(environment[variable]);
@@ -154,8 +157,8 @@ function readSettingText({ variable, inFile }: Setting, environment: NodeJS.Proc
 }
 
 /**
- * Trims the text of a setting. Returns undefined if the setting is empty or an unexpanded placeholder such as
- * `${user_config.api_key}`. Hosts pass one of these if a user leaves a field of the settings form empty.
+ * Trims the text of a setting. Returns undefined if the text is empty or an unexpanded placeholder such as
+ * `${user_config.api_key}`. Hosts pass one of these if the user leaves a field of the settings form empty.
  */
 function normalizeText(text: string | undefined): string | undefined {
   const trimmed = text?.trim();
@@ -166,7 +169,7 @@ const prefix = 'AD_LIBRARY_';
 
 /**
  * Returns a warning for each environment variable that starts with `AD_LIBRARY_` but is not a setting. The warning
- * suggests a similar setting if there is one. Without the warning, a typing error would go unnoticed.
+ * suggests a similar setting if there is one. Without it, users would not notice a typo.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const variables = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {

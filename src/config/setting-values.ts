@@ -4,10 +4,10 @@ import * as z from 'zod';
 import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
 /**
- * Parses the text of a setting. A parser throws an error whose message continues the name of the setting, e.g. `must be
- * true or false`.
+ * Parses the text of a setting. If the text is invalid, throws an error whose message continues the name of the
+ * setting, e.g. `must be true or false`.
  *
- * Parsers are plain functions, because building Zod schemas would delay every start.
+ * Parsers are plain functions, because creating Zod schemas would delay every start.
  */
 export type Parser<Value> = (text: string) => Value;
 
@@ -15,13 +15,13 @@ const throwProblem = (problem: string): never => {
   throw new Error(problem);
 };
 
-/** Makes a setting optional: its value is undefined if it is not set. */
+/** Makes a setting optional. If the setting is missing, its value is undefined. */
 export const optional =
   <Value>(parse: Parser<Value>) =>
   (text: string | undefined): Value | undefined =>
     text === undefined ? undefined : parse(text);
 
-/** Adds a default value to a parser, for settings that are not set. */
+/** Adds a default value to a parser. The default is used if the setting is missing. */
 export const withDefault =
   <Value>(parse: Parser<Value>, defaultValue: NoInfer<Value>) =>
   (text: string | undefined): Value =>
@@ -36,7 +36,7 @@ export const parseApiKey: Parser<string> = (text) =>
 
 const trueWords = ['true', '1', 'yes', 'on'];
 const falseWords = ['false', '0', 'no', 'off'];
-/** Parses a boolean, e.g. `true`, `0`, `yes` or `OFF`. Upper and lower case make no difference. */
+/** Parses a boolean, e.g. `true`, `0`, `yes` or `OFF`. Case does not matter. */
 export const parseOnOff: Parser<boolean> = (text) => {
   const word = text.toLowerCase();
   return trueWords.includes(word) || (falseWords.includes(word) ? false : throwProblem('must be true or false'));
@@ -63,7 +63,10 @@ export const parseSecret: Parser<string> = (text) =>
     ? text
     : throwProblem('must have at least 32 characters; make one with: openssl rand -base64 32');
 
-/** Parses a comma-separated list of names. A list without any name, such as `,`, is rejected as a mistake. */
+/**
+ * Parses a comma-separated list of names. A list without any name, such as `,`, is rejected because it must be a
+ * mistake.
+ */
 export const parseNames: Parser<string[]> = (text) => {
   const names = text
     .split(',')
@@ -72,7 +75,7 @@ export const parseNames: Parser<string[]> = (text) => {
   return names.length > 0 ? names : throwProblem('must contain at least one name, or be left empty');
 };
 
-/** Parses a host name or IP address. An IPv6 address may have brackets, as in URLs. */
+/** Parses a host name or IP address. Brackets around an IPv6 address, as in URLs, are removed. */
 export const parseHostName: Parser<string> = (text) => text.replace(/^\[(.*)\]$/, '$1');
 
 /** Parses a comma-separated list of host names without ports. */
@@ -84,14 +87,14 @@ export const parseHostNames: Parser<string[]> = (text) => {
   return names.map((name) => name.toLowerCase());
 };
 
-/** Returns true if the host is a loopback address or name, so that connections stay on this machine. */
+/** Returns true for a loopback address or `localhost`. Connections to such a host never leave this machine. */
 export const isLoopback = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
-/** Parses a URL. Every request to the URL carries the API key, so only loopback URLs may be unencrypted. */
+/** Parses a URL. Every request to the URL includes the API key, so only loopback URLs may use http. */
 function parseUrl(text: string): URL {
-  // Reject whitespace, because the URL parser drops line breaks and tabs. The result would differ from the text that
-  // the user sees.
+  // Reject whitespace. The URL parser removes line breaks and tabs, so the result would differ from the text that the
+  // user sees.
   const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     return throwProblem('must be an address such as https://api.example.com');
@@ -102,25 +105,28 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-/** Parses and normalizes a base URL, e.g. `HTTP://LOCALHOST:80/api/` to `http://localhost/api`. */
+/** Parses and normalizes a base URL. For example, `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
 export const parseBaseUrl: Parser<string> = (text) => parseUrl(text).href.replace(/(?<!\/)\/+$/, '');
 
-/** Parses an origin, e.g. `https://ads.example.com`. An origin has no path, because the server defines all paths. */
+/** Parses an origin, e.g. `https://ads.example.com`. A path is not allowed, because the server defines all paths. */
 export const parseOrigin: Parser<string> = (text) => {
   const url = parseUrl(text);
   if (url.pathname === '/' && !text.endsWith('/')) return url.origin;
   return throwProblem('must end with the host or its port, such as https://ads.example.com');
 };
 
-/** A range of IP addresses in CIDR form. If `prefix` is the full length, the range is a single address. */
+/**
+ * A range of IP addresses in CIDR notation. If `prefix` is the full length of an address, the range contains only that
+ * address.
+ */
 export interface Network {
   address: string;
-  /** The number of leading bits that all addresses of the network share. */
+  /** Number of leading bits that all addresses in the range share. */
   prefix: number;
   family: 'ipv4' | 'ipv6';
 }
 
-/** Parses an IP address or a network, e.g. `10.0.0.0/8`. */
+/** Parses an IP address or a range of addresses, e.g. `10.0.0.0/8`. */
 const parseNetwork: Parser<Network> = (text) => {
   const [, address = '', prefixText] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
@@ -130,7 +136,7 @@ const parseNetwork: Parser<Network> = (text) => {
   return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8, or none');
 };
 
-/** Parses the network of the trusted proxy. The word `none` states that there is no proxy. */
+/** Parses the addresses of the trusted proxy. The word `none` means that there is no proxy. */
 export const parseTrustedProxy: Parser<Network | 'none'> = (text) =>
   text.trim().toLowerCase() === 'none' ? 'none' : parseNetwork(text);
 
@@ -144,7 +150,10 @@ function readFilters(file: string): SearchFilters {
   return readSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
 }
 
-/** Reads the JSON file that describes the filter keys of the service. The setting's value is the parsed description. */
+/**
+ * Reads the JSON file that describes the filter keys of the service. The value of the setting is the parsed
+ * description.
+ */
 export const readFiltersFile: Parser<SearchFilters> = (file) => {
   try {
     return readFilters(file);
@@ -159,13 +168,13 @@ export const readFiltersFile: Parser<SearchFilters> = (file) => {
 
 /** The hosts from which the server may fetch pictures. */
 export interface MediaHosts {
-  /** True if all public hosts are allowed over https. */
+  /** True if all public hosts are allowed. Their pictures must be served over https. */
   public: boolean;
-  /** The hosts that are allowed by name. Only these hosts may be internal or use http. */
+  /** Hosts that are allowed by name. Only these hosts may be on an internal network or use http. */
   listed: ListedHost[];
 }
 
-/** A host that is allowed by name. If `port` is missing, all ports are allowed. */
+/** A host that is allowed by name. If `port` is missing, all of its ports are allowed. */
 export interface ListedHost {
   host: string;
   port?: number;
@@ -184,7 +193,7 @@ export const parseMediaHosts: Parser<MediaHosts> = (text) => {
   return { public: names.includes('public'), listed: hosts.flatMap((name) => parseListedHost(name) ?? []) };
 };
 
-/** Parses `host` or `host:port`. Returns the host as it appears in URLs, with brackets around an IPv6 address. */
+/** Parses `host` or `host:port`. Returns the host as it appears in URLs, i.e. with brackets around an IPv6 address. */
 function parseListedHost(name: string): ListedHost | undefined {
   const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(name) ?? [];
   const address = `http://${host}:${port ?? ''}`;
@@ -195,7 +204,10 @@ function parseListedHost(name: string): ListedHost | undefined {
 const stateAddressProblem =
   'must have the form redis://user:password@host:port/database, or rediss:// for TLS, or postgres://user:password@host:port/database, which may end with ?sslmode=disable, ?sslmode=require or ?sslmode=verify-full';
 
-/** Parses the URL of the shared state. The error message does not repeat the URL, which may contain a password. */
+/**
+ * Parses the URL of the store that replicas share. The error message does not repeat the URL, because it may contain a
+ * password.
+ */
 export const parseStateAddress = (text: string) =>
   (/\s/.test(text) || !URL.canParse(text) ? undefined : parseStateUrl(new URL(text))) ??
   throwProblem(stateAddressProblem);
@@ -219,7 +231,7 @@ function parseStateUrl({ protocol, username, password, hostname, port, pathname,
   }
   const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
   if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
-  // Verify the TLS certificate unless the URL says otherwise. Connections to this machine are not encrypted by default.
+  // Verify the TLS certificate unless the URL says otherwise. Connections to this machine are unencrypted by default.
   const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {

@@ -19,44 +19,44 @@ import {
   withDefault,
 } from './setting-values.ts';
 
-/** The description of a setting, without the names that `addNames` derives. */
+/** The description of a setting. `addNames` adds the names of its variable and flag. */
 interface SettingRecord {
   /**
    * Parses the text of the variable or flag. Returns the default value for undefined.
    * @throws Error whose message continues the name of the setting, e.g. `must be true or false`
    */
   parse(text: string | undefined): unknown;
-  /** True for a secret. A secret has no flag, because process lists show flags. */
+  /** True if the value is a secret. Secrets have no flag, because flags are visible in process lists. */
   secret?: true;
   /**
-   * True if the value may also come from a file, as containers pass secrets. The variable with the suffix `_FILE` then
-   * has the path.
+   * True if the value can also be read from a file, because containers pass secrets as files. The variable with the
+   * suffix `_FILE` then contains the path.
    */
   inFile?: true;
   /**
-   * The placeholder for the flag's value in the help text, e.g. `url` in `--base-url <url>`. Undefined for flags
-   * without a value.
+   * Placeholder for the flag's value in the help text, e.g. `url` in `--base-url <url>`. Undefined for flags without a
+   * value.
    */
   valueName?: string;
   /**
-   * Limits the flag to one kind of command. By default, all commands that serve MCP accept the flag. `cli/parse.ts`
-   * lists the flags of the `library` commands.
+   * The kind of command that accepts the flag. By default, all commands that serve MCP accept it. `cli/parse.ts` lists
+   * the flags of the `library` commands.
    */
   onlyFor?: 'stdio' | 'http' | 'library';
   /**
-   * The label of the setting in the settings forms of hosts. Only settings with a title appear there. The label also
-   * goes into `server.json` for the registry and into `manifest.json` for desktop hosts.
+   * The label of the setting in the settings forms of hosts. Only settings with a title appear in these forms. The
+   * label is also published in `server.json` for the registry and in `manifest.json` for desktop hosts.
    */
   title?: string;
-  /** Describes the setting in `--help`, in the documentation and in the settings forms of hosts. */
+  /** Describes the setting in the output of `--help`, in the documentation and in the settings forms of hosts. */
   help: string;
 }
 
-/** A setting with the names of its variable and its flag. */
+/** A setting together with the names of its variable and its flag. */
 export interface Setting extends SettingRecord {
   /** The environment variable, e.g. `AD_LIBRARY_BASE_URL`. */
   variable: string;
-  /** The flag, e.g. `--base-url`. Undefined for secrets, because process lists show flags. */
+  /** The flag, e.g. `--base-url`. Undefined for secrets, because flags are visible in process lists. */
   flag?: string;
 }
 
@@ -237,7 +237,8 @@ export const settings = addNames({
   files: {
     onlyFor: 'stdio',
     title: 'Folder for files',
-    // Some hosts pass the default value of the form without replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
+    // Some hosts pass the form's default value with its placeholders unreplaced, e.g. `${DOCUMENTS}/Ad Library`. Treat
+    // it as missing.
     parse: (text) => (text?.includes('${') ? undefined : optional(parseText)(text)),
     valueName: 'folder',
     help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
@@ -272,5 +273,5 @@ export const settings = addNames({
 export type SettingName = keyof typeof settings;
 /** The parsed values of all settings. */
 export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };
-/** The unparsed values of the flags on the command line. */
+/** The values of the command-line flags before they are parsed. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;
