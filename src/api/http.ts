@@ -159,7 +159,7 @@ async function parseResponse(
   const body = await response.text().catch((error) => throwBodyError(error, call, facts));
   const parsed = parseJson(body);
   const plain = maskKey(parsed, body);
-  const mayLoseDigits = plain !== undefined && longNumber.test(body);
+  const mayLoseDigits = plain !== undefined && containsLongNumber(body);
   const exact = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plain;
   if (status !== 200) {
     const serviceError = readServiceError(exact);
@@ -233,10 +233,19 @@ function throwBodyError(error: unknown, { signal }: Call, facts: FailureFacts): 
 }
 
 /**
- * Matches a number with 16 or more digits. JavaScript represents whole numbers with up to 15 digits exactly. Most
- * responses contain no longer numbers outside of strings, so the slower `quoteLongNumbers` is rarely needed.
+ * Returns true if JSON may contain a number with 16 or more digits. JavaScript represents whole numbers with up to 15
+ * digits exactly. Most responses contain no longer numbers outside of strings, so the slower `quoteLongNumbers` is
+ * rarely needed.
  */
-const longNumber = /[-:,[ \n\t]\d{16}/;
+function containsLongNumber(json: string): boolean {
+  // Do not match the preceding character with the same pattern. The engine skips 16 characters at a time only if all
+  // characters of the pattern are digits, which is 60 times as fast.
+  for (const { index } of json.matchAll(/\d{16}/g))
+    if (charactersBeforeNumbers.has(json[index - 1] ?? ' ')) return true;
+  return false;
+}
+
+const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
 
 /**
  * Matches escapes, quotes, and numbers with 16 or more digits. Each match takes as long as reading a hundred
