@@ -61,6 +61,8 @@ export interface GatherContext extends StopSignals {
   clock(): number;
   /** The time by which the call must end, as returned by `clock`. */
   deadline: number;
+  /** True if the user chose "first page only" in the confirmation form. The call then requests only one result page. */
+  isFirstPageOnly: boolean;
   onProgress?: ReportProgress;
 }
 
@@ -225,6 +227,8 @@ class GatheringRun {
   /** The largest page size to try, and the largest page size that the service has accepted so far. */
   readonly #pageSizes: { max: number; accepted: number };
   #slowestPageMs = 0;
+  /** The number of result pages that this call has read. */
+  #pagesRead = 0;
 
   private constructor(
     request: GatherRequest,
@@ -381,6 +385,7 @@ class GatheringRun {
       const startedAt = this.#context.clock();
       try {
         await this.#requestPage(part, { limit, cursor });
+        this.#pagesRead++;
         sizes.accepted = Math.max(sizes.accepted, limit);
         return;
       } catch (error) {
@@ -485,7 +490,8 @@ class GatheringRun {
   }
 
   #findReachedLimit(): Stop | undefined {
-    const { clock, deadline, isDraining } = this.#context;
+    const { clock, deadline, isDraining, isFirstPageOnly } = this.#context;
+    if (isFirstPageOnly && this.#pagesRead > 0) return { reason: 'firstPage' };
     if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
     if (this.#listedCount >= maxInParts) return { reason: 'maxAds', maxInParts };
     if (isDraining()) return { reason: 'shutdown' };

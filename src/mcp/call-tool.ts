@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { abortedError, withDeadline } from '../api/abort.ts';
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { isGated, maxPageSize } from '../api/operations.ts';
+import { isGated } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
@@ -15,7 +15,7 @@ import { joinLines } from '../views/safe-text.ts';
 import { clampLines, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
 import type { OpenCalls } from './caller-context.ts';
-import { type ConfirmedInput, confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
+import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
@@ -117,14 +117,10 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   if (keyMasker(call.apiKey)(input) !== input)
     throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
   const running = { server, call, tool, form };
-  const confirmed = isGated(tool) ? await confirmInput(running, input) : { input, isFirstPageOnly: false };
+  const { isFirstPageOnly } = isGated(tool) ? await confirmCall(running, input) : { isFirstPageOnly: false };
   return withCallDeadline(running, async (signal) => {
-    const { context, notes } = await createToolContext(running, {
-      signal,
-      receipts,
-      isFirstPageOnly: confirmed.isFirstPageOnly,
-    });
-    const work = () => runTool(tool, confirmed.input, context);
+    const { context, notes } = await createToolContext(running, { signal, receipts, isFirstPageOnly });
+    const work = () => runTool(tool, input, context);
     const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
     const finished = form.links ? completed : withoutLinks(completed);
     const cost = receipts.buildCost(tool);
@@ -162,7 +158,7 @@ interface ContextOptions {
   receipts: Receipts;
   /** True if the tool must not send paid requests and may only use stored data. See `Caller.storedOnly`. */
   storedOnly?: boolean;
-  /** True if the user allowed the call to read the first page only. */
+  /** True if the user allowed the call to request only one result page. */
   isFirstPageOnly?: boolean;
 }
 
@@ -217,16 +213,15 @@ async function createToolContext(
 }
 
 /**
- * Estimates the cost of a call, and asks the user if the estimate exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time the
- * user takes to answer does not count against the deadline.
- * @returns the arguments to run the tool with; the user may have limited the call to its first page
+ * Estimates the cost of a call, and asks the user if the estimate exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time until
+ * the user answers does not count against the deadline.
+ * @returns whether the user has accepted the whole call or only its first result page
  */
-async function confirmInput(running: RunningCall, input: Record<string, unknown>): Promise<ConfirmedInput> {
+async function confirmCall(running: RunningCall, input: Record<string, unknown>): Promise<Confirmation> {
   const { server, call, tool } = running;
   const { confirmCredits } = server;
   const { person, apiKey, tenantId, signal } = call;
-  if (confirmCredits === undefined || person === undefined || apiKey === undefined)
-    return { input, isFirstPageOnly: false };
+  if (confirmCredits === undefined || person === undefined || apiKey === undefined) return { isFirstPageOnly: false };
   const { price, balance } = await withCallDeadline(running, async (deadline) => {
     const receipts = new Receipts();
     const { context } = await createToolContext(running, { signal: deadline, receipts, storedOnly: true });
@@ -239,9 +234,9 @@ async function confirmInput(running: RunningCall, input: Record<string, unknown>
     const isCheap = price.atMost <= confirmCredits;
     return { price, balance: isCheap ? undefined : await readBalance(context) };
   });
-  if (price.atMost <= confirmCredits) return { input, isFirstPageOnly: false };
+  if (price.atMost <= confirmCredits) return { isFirstPageOnly: false };
   return confirmSpend(
-    { tool, input, owner: { apiKey, tenantId }, price, balance, firstPage: limitToFirstPage(tool, input) },
+    { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
     {
       person,
       signal: AbortSignal.any([signal, server.closing]),
@@ -250,15 +245,6 @@ async function confirmInput(running: RunningCall, input: Record<string, unknown>
       useOnce: server.useOnce,
     },
   );
-}
-
-/**
- * Returns the arguments with `maxAds` limited to one page. Returns undefined for tools that never read more than one
- * page.
- */
-function limitToFirstPage(tool: Tool, input: Record<string, unknown>): Record<string, unknown> | undefined {
-  if (!('maxAds' in tool.input.shape)) return undefined;
-  return { ...input, maxAds: Math.min(Number(input.maxAds ?? maxPageSize), maxPageSize) };
 }
 
 /**

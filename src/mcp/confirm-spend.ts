@@ -66,8 +66,8 @@ interface SpendQuestion {
   price: PriceBounds;
   /** The credit balance of the account. Undefined if unknown. */
   balance: number | undefined;
-  /** The arguments limited to the first page. Undefined if the call reads only one page anyway. */
-  firstPage: Record<string, unknown> | undefined;
+  /** True if the call may read several result pages, so that the user can also choose to read a single page. */
+  canReadSeveralPages: boolean;
 }
 
 interface ConfirmOptions {
@@ -79,37 +79,35 @@ interface ConfirmOptions {
   useOnce: UseOnce;
 }
 
-/** The arguments that the user confirmed. */
-export interface ConfirmedInput {
-  input: Record<string, unknown>;
-  /** True if the user allowed the call to read the first page only. */
+/** What the user has accepted: the whole call, or only its first result page. */
+export interface Confirmation {
   isFirstPageOnly: boolean;
 }
 
 /**
  * Asks the user whether a call may spend credits.
- * @returns the arguments to run the tool with; the user may have limited the call to its first page
+ * @returns whether the user has accepted the whole call or only its first result page
  * @throws AdLibraryError `credit_budget` if the user declines or does not answer
  * @throws FormNeeded if the client must show the form and repeat the call with the answer
  */
-export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<ConfirmedInput> {
+export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<Confirmation> {
   const { person, signal } = options;
   const form = createForm(question);
   if (person.asks === 'duringCall') {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(maxAnswerMs)]);
     const answer = await person.show(form, deadline).catch(() => undefined);
-    return acceptedInput(question, answer);
+    return readConfirmation(question, answer);
   }
   const { answered } = person;
   if (answered === undefined || !(await isAnswerToQuestion(answered.state, question, options)))
     throw new FormNeeded(form, writeState(question, options));
-  return acceptedInput(question, answered.answer);
+  return readConfirmation(question, answered.answer);
 }
 
 function createForm(question: SpendQuestion): PersonForm {
-  const { balance, firstPage } = question;
+  const { balance, canReadSeveralPages } = question;
   const balanceText = balance === undefined ? '' : ` You have ${formatCreditNumber(balance)} credits.`;
-  const offered = firstPage === undefined ? [choices.all, choices.none] : Object.values(choices);
+  const offered = canReadSeveralPages ? Object.values(choices) : [choices.all, choices.none];
   return {
     message: `${describeCost(question)}${balanceText}`,
     requestedSchema: {
@@ -129,11 +127,10 @@ function describeCost({ tool, price }: Pick<SpendQuestion, 'tool' | 'price'>): s
 const describeUnknownPrice = ({ atLeast, atMost }: PriceBounds): string =>
   Number.isFinite(atMost) ? formatPrice({ atLeast, atMost }) : 'an unknown number of credits';
 
-function acceptedInput(question: SpendQuestion, answer: FormAnswer | undefined): ConfirmedInput {
-  const { input, firstPage } = question;
+function readConfirmation(question: SpendQuestion, answer: FormAnswer | undefined): Confirmation {
   const choice = answer?.action === 'accept' ? answer.content?.choice : choices.none;
-  if (choice === choices.all) return { input, isFirstPageOnly: false };
-  if (choice === choices.firstPage && firstPage !== undefined) return { input: firstPage, isFirstPageOnly: true };
+  if (choice === choices.all) return { isFirstPageOnly: false };
+  if (choice === choices.firstPage && question.canReadSeveralPages) return { isFirstPageOnly: true };
   throw new AdLibraryError({
     kind: 'credit_budget',
     limit: 'confirmation',

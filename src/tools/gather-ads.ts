@@ -28,7 +28,6 @@ import {
   openGathering,
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
-import type { Stop } from '../dataset/stops.ts';
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
@@ -98,19 +97,13 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     return {
       ...result,
       ...(incomplete && { incomplete }),
-      ...buildStopFields(context.isFirstPageOnly ? nameFirstPage(stop) : stop, context),
+      ...buildStopFields(stop, context),
       ...(next && { next }),
       ...(gathered.hasStartedOver && { note: restartNote }),
       ...(rest && (maxCredits === 0 || rest.pages !== 0) && !stop.deadEnd && { estimate: rest }),
     };
   });
 }
-
-/**
- * Changes the stop reason `maxAds` to `firstPage`. When the user chose to read only the first page, `maxAds` was
- * lowered to the size of that page, so it is not the true reason.
- */
-const nameFirstPage = (stop: Stop): Stop => (stop.reason === 'maxAds' ? { ...stop, reason: 'firstPage' } : stop);
 
 /**
  * Describes which ads of a gathering (the stored ads of one search) are missing, and what it costs to read them.

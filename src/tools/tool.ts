@@ -188,11 +188,6 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   isDemo: boolean;
   /** True if the call only estimates a price. It then sends no paid request and changes nothing. */
   isEstimate: boolean;
-  /**
-   * True if the user chose "read the first page only" in the confirmation form. `maxAds` then equals the size of one
-   * page.
-   */
-  isFirstPageOnly: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
   /** How long responses are cached, in milliseconds. */

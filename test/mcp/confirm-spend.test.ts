@@ -121,12 +121,28 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(person.forms).toHaveLength(1);
     expect(person.forms[0]?.message).toContain('40 credits');
     expect(person.forms[0]?.requestedSchema.properties.choice.enum).toEqual(['spend', 'first page only', 'cancel']);
-    expect(data).toMatchObject({ read: 100, stopped: 'firstPage' });
+    // The price is unknown, so `maxCredits` must cover the highest possible price of the page: one credit for each ad.
+    expect(data).toMatchObject({ read: 40, stopped: 'firstPage' });
     expect(text).toContain('The person chose to read the first page only.');
     expect(text).not.toContain('maxAds');
   });
 
-  test("waiting for the user's confirmation does not count against the call timeout", async ({ service, start }) => {
+  test('"first page only" reads the next page of a gathering that already has several pages', async ({
+    service,
+    server,
+  }) => {
+    const question = { filters: { countries: ['DE'] }, maxCredits: 200 };
+    const apiKey = service.createKey();
+    const spender = await connectWithForms(server, apiKey, choose('spend'));
+    expect((await spender.call('gather_ads', { ...question, maxAds: 150 })).data).toMatchObject({ read: 150 });
+    const person = choose('first page only');
+    const { call } = await connectWithForms(server, apiKey, person);
+    const { data } = await call('gather_ads', question);
+    expect(person.forms).toHaveLength(1);
+    expect(data).toMatchObject({ read: 250, added: 100, stopped: 'firstPage' });
+  });
+
+  test('waiting for the confirmation does not count against the timeout', async ({ service, start }) => {
     const slow = createPerson(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1500));
       return { action: 'accept', content: { choice: 'spend' } };
